@@ -1,0 +1,47 @@
+/**
+ * How a call to a peer went wrong, as far as it changes what may be done next:
+ * - `unreachable`: no connection was made, so nothing was received there
+ * - `unanswered`: the call may have been received and done (time-out, connection lost after the first byte, 5xx, unreadable 2xx)
+ * - `throttled`: 429 (or 503 with Retry-After): not done, again later
+ * - `unauthorized`: 401 or 403: our credentials, not this call
+ * - `missing`: 404
+ * - `refused`: any other 4xx, will not heal by repeating
+ */
+export type PeerFailureKind = "unreachable" | "unanswered" | "throttled" | "unauthorized" | "missing" | "refused";
+
+export interface PeerFailureDetails {
+  readonly status?: number;
+  /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
+  readonly retryAfter?: number;
+  /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters, no control characters. */
+  readonly code?: string;
+  readonly detail?: string;
+  readonly cause?: unknown;
+}
+
+/** The only error that clients of peers throw. Its message names peer and operation, never a URL with a query, a token or a body. */
+export class PeerFailure extends Error {
+  override readonly name = "PeerFailure";
+  readonly peer: string;
+  readonly kind: PeerFailureKind;
+  readonly status: number | undefined;
+  readonly retryAfter: number | undefined;
+  readonly code: string | undefined;
+  readonly detail: string | undefined;
+
+  constructor(peer: string, operation: string, kind: PeerFailureKind, details: PeerFailureDetails = {}) {
+    const status = details.status === undefined ? "" : ` (${details.status})`;
+    super(`${peer}: ${operation} ${kind}${status}`, details.cause === undefined ? undefined : { cause: details.cause });
+    this.peer = peer;
+    this.kind = kind;
+    this.status = details.status;
+    this.retryAfter = details.retryAfter;
+    this.code = details.code;
+    this.detail = details.detail;
+  }
+
+  /** Whether the same call may succeed later (decision C8). */
+  get passing(): boolean {
+    return this.kind === "unreachable" || this.kind === "unanswered" || this.kind === "throttled";
+  }
+}
