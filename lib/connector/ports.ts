@@ -1,0 +1,96 @@
+import type { Log } from "../log.ts";
+import type { Sealer } from "../seal.ts";
+import type { Instant, Now } from "../time.ts";
+import type { Idp } from "./idp/contract.ts";
+import type { CredentialRequest, Due, Key, Queue } from "./request.ts";
+
+/** A value as read, with the version that a write must name. */
+export interface Stored<T> {
+  readonly value: T;
+  readonly etag: string;
+}
+
+/** A request with all of its keys in the request's order: one storage read (decision C15). */
+export interface Loaded {
+  readonly request: Stored<CredentialRequest>;
+  readonly keys: readonly Stored<Key>[];
+}
+
+export interface Changes {
+  readonly request?: CredentialRequest;
+  readonly keys?: readonly Key[];
+}
+
+/** One row of the index of due work. */
+export interface DueEntry extends Due {
+  readonly requestId: string;
+  readonly keyId?: string;
+  readonly writtenAt: Instant;
+}
+
+export interface RequestStore {
+  /** One transaction. Fails when the id exists. */
+  insert(request: CredentialRequest, keys: readonly Key[]): Promise<Loaded>;
+  load(id: string): Promise<Loaded | undefined>;
+  /**
+   * Writes the named rows whole, in one transaction, each by the version that was read.
+   * Returns the request as it now stands; undefined when any row changed meanwhile: nothing was written then.
+   */
+  save(loaded: Loaded, changes: Changes): Promise<Loaded | undefined>;
+  /** Deletes keys, then the request's row. */
+  remove(loaded: Loaded): Promise<void>;
+
+  /** Upserts an index row; always before the row that it points to. */
+  schedule(due: Due, requestId: string, keyId?: string): Promise<void>;
+  /** Removes an index row; always after the row that it pointed to. Absent is fine. */
+  unschedule(due: Due, requestId: string, keyId?: string): Promise<void>;
+  /** Index rows of a queue in order of time, those due at or before `until`; all of them where it is absent. */
+  due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
+
+  /** The unique row of a shipment id; false when it belongs to another request. Ours already counts as success. */
+  claimShipment(shipmentId: string, requestId: string): Promise<boolean>;
+  releaseShipment(shipmentId: string, requestId: string): Promise<void>;
+  requestOfShipment(shipmentId: string): Promise<string | undefined>;
+}
+
+/** A key's responses as received from its peer, still encrypted (decision C14). */
+export interface KeyResponses {
+  readonly serial?: string;
+  readonly firmware?: string;
+  readonly credentials: readonly string[];
+  readonly pin?: string;
+}
+
+export interface ResponseStore {
+  /** @returns the name to keep in the key's row */
+  put(requestId: string, keyId: string, responses: KeyResponses): Promise<string>;
+  get(name: string): Promise<KeyResponses | undefined>;
+  remove(name: string): Promise<void>;
+}
+
+export type MailStatus = "succeeded" | "running" | "failed" | "unknown";
+
+/** The mail service (decision C14). Failures are `PeerFailure`. */
+export interface Mailer {
+  /** One POST at most. */
+  send(mail: {
+    readonly to: readonly string[];
+    readonly subject: string;
+    readonly text: string;
+    readonly html: string;
+    readonly operationId: string;
+  }): Promise<void>;
+  status(operationId: string): Promise<MailStatus>;
+}
+
+/** What the connector's verbs act through. */
+export interface ConnectorDeps {
+  readonly requests: RequestStore;
+  readonly responses: ResponseStore;
+  readonly sealer: Sealer;
+  readonly mailer: Mailer;
+  readonly idps: { readonly defaultId: string; get(id: string): Idp | undefined };
+  readonly log: Log;
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+}
