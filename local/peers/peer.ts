@@ -1,0 +1,163 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { withControlBody } from "./control-body.ts";
+import { listen, type PeerAnswer, type PeerCall, readCall, sendAnswer, shut } from "./exchange.ts";
+import { createFaults, type FaultRule, type Faults, faultRule } from "./faults.ts";
+import { createWatch } from "./watch.ts";
+
+export type { PeerAnswer, PeerCall } from "./exchange.ts";
+export type { FaultRule } from "./faults.ts";
+
+/** A call that a peer was asked. `status` is null while it is under way, hanging or dropped; `at` is in ms since 1970. */
+export interface PeerRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly at: number;
+  readonly status: number | null;
+}
+
+/** A simulated foreign system on its own port, which can be told to misbehave and counts what it was asked. */
+export interface Peer {
+  readonly name: string;
+  /** `http://127.0.0.1:<port>`, no slash at the end. */
+  readonly url: string;
+  /** Throws where the rule is no good. */
+  fail(rule: FaultRule): void;
+  /** Forgets all rules and drops the connection of whatever hangs. */
+  clearFaults(): void;
+  requests(): readonly PeerRequest[];
+  count(method: string, path: RegExp): number;
+  resetRequests(): void;
+  /** How many calls hang. A call whose caller has gone hangs no more, and its work is not done. */
+  hanging(): number;
+  /** Resolves as soon as `n` calls hang. */
+  untilHanging(n?: number): Promise<void>;
+  /** Resolves as soon as `n` such calls have arrived. */
+  untilRequested(method: string, path: RegExp, n?: number): Promise<void>;
+  /** Lets hanging calls go on: one held before its work is done and answered, one held after it is answered. */
+  release(): void;
+  /** Also drops open connections. */
+  close(): Promise<void>;
+}
+
+type Handle = (call: PeerCall) => PeerAnswer | undefined | Promise<PeerAnswer | undefined>;
+
+export interface PeerOptions {
+  /** The peer's own routes; `undefined` is answered 404. */
+  handle: Handle;
+  /** The peer's own `/_control/` routes, asked before the common ones. */
+  control?: Handle;
+  /** A free one where 0 or missing. */
+  port?: number | undefined;
+}
+
+/** Starts a peer on 127.0.0.1. Calls under `/_control/` steer it; they are neither counted nor disturbed. */
+export async function startPeer(name: string, { handle, control, port = 0 }: PeerOptions): Promise<Peer> {
+  const watch = createWatch();
+  const faults = createFaults(watch);
+  const requests: { -readonly [K in keyof PeerRequest]: PeerRequest[K] }[] = [];
+  let closed = false;
+  let url = "http://127.0.0.1";
+
+  const exchange = async (request: IncomingMessage, response: ServerResponse) => {
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const call = await readCall(request, url);
+    if (call.path.startsWith("/_control/")) {
+      sendAnswer(response, (await control?.(call)) ?? (await commonControl(call)) ?? notFound(call));
+      return;
+    }
+    const record = { method: call.method, path: call.path, at: Date.now(), status: null as number | null };
+    requests.push(record);
+    const rule = faults.take(call);
+    watch.changed();
+    const before = rule?.phase === "before" ? await faults.strike(rule, gone.signal) : "go";
+    if (closed) return;
+    let fate = before === "go" ? ((await handle(call)) ?? notFound(call)) : before;
+    if (rule?.phase === "after") {
+      const after = await faults.strike(rule, gone.signal);
+      if (after !== "go") fate = after;
+    }
+    if (fate === "drop" || response.destroyed) {
+      request.socket.destroy();
+      return;
+    }
+    record.status = fate.status;
+    sendAnswer(response, fate);
+    watch.changed();
+  };
+
+  const server = createServer((request, response) => {
+    exchange(request, response).catch((error: unknown) => {
+      if (request.socket.destroyed) return;
+      console.error(`The simulated peer ${name} failed`, error);
+      if (response.headersSent) request.socket.destroy();
+      else sendAnswer(response, { status: 500, body: { error: `simulated peer failed: ${String(error)}` } });
+    });
+  });
+  url = `http://127.0.0.1:${await listen(server, name, port)}`;
+
+  const commonControl = commonControls({ faults, requests: () => requests, reset: () => void requests.splice(0) });
+  const count = (method: string, path: RegExp) =>
+    requests.filter(request => request.method === method && request.path.search(path) !== -1).length;
+
+  return {
+    name,
+    url,
+    fail: rule => faults.add(faultRule.parse(rule)),
+    clearFaults: faults.clear,
+    requests: () => requests.map(request => ({ ...request })),
+    count,
+    resetRequests: () => void requests.splice(0),
+    hanging: faults.hanging,
+    untilHanging: (n = 1) => watch.until(() => faults.hanging() >= n),
+    untilRequested: (method, path, n = 1) => watch.until(() => count(method, path) >= n),
+    release: () => void faults.end("go"),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      faults.clear();
+      await shut(server);
+    },
+  };
+}
+
+const notFound = ({ method, path }: PeerCall): PeerAnswer => ({
+  status: 404,
+  body: { error: { code: "NotFound", message: `there is no ${method} ${path}` } },
+});
+
+interface Controlled {
+  readonly faults: Faults;
+  requests(): readonly PeerRequest[];
+  reset(): void;
+}
+
+/** The controls of {@link Peer} over HTTP, for other processes. */
+const commonControls =
+  ({ faults, requests, reset }: Controlled): Handle =>
+  ({ method, path, body }) => {
+    switch (`${method} ${path}`) {
+      case "GET /_control/faults":
+        return { status: 200, body: faults.list() };
+      case "POST /_control/faults":
+        return withControlBody(faultRule, body, rule => {
+          faults.add(rule);
+          return { status: 201, body: rule };
+        });
+      case "DELETE /_control/faults":
+        faults.clear();
+        return { status: 204 };
+      case "GET /_control/requests":
+        return {
+          status: 200,
+          body: { total: requests().length, hanging: faults.hanging(), requests: requests() },
+        };
+      case "DELETE /_control/requests":
+        reset();
+        return { status: 204 };
+      case "POST /_control/release":
+        return { status: 200, body: { released: faults.end("go") } };
+      default:
+        return undefined;
+    }
+  };

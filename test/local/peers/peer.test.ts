@@ -1,0 +1,223 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Peer, startPeer } from "../../../local/peers/peer.ts";
+import { openState } from "../../../local/peers/state-file.ts";
+
+let peer: Peer;
+let done: string[];
+
+beforeEach(async () => {
+  done = [];
+  peer = await startPeer("thing", {
+    handle: ({ method, path, query, body }) => {
+      done.push(`${method} ${path}`);
+      if (path === "/broken") throw new Error("a bug of the peer");
+      return path.startsWith("/thing")
+        ? { status: 200, headers: { "x-peer": "thing" }, body: { path, q: query.get("q"), body: body.toString() } }
+        : undefined;
+    },
+    control: ({ path }) => (path === "/_control/own" ? { status: 200, body: ["own"] } : undefined),
+  });
+});
+
+afterEach(() => peer.close());
+
+const get = (path: string, init?: RequestInit) => fetch(peer.url + path, init);
+const control = (method: string, path: string, body?: unknown) =>
+  get(`/_control/${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+
+describe("a peer", () => {
+  test("hands its calls over with the path decoded and answers JSON", async () => {
+    const answer = await get("/thing%20one?q=a%26b", { method: "POST", body: "hello" });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toContain("application/json");
+    expect(answer.headers.get("x-peer")).toBe("thing");
+    expect(await answer.json()).toEqual({ path: "/thing one", q: "a&b", body: "hello" });
+  });
+
+  test("answers 404 where it has no route and 500 where it fails itself", async () => {
+    expect((await get("/elsewhere")).status).toBe(404);
+    const write = console.error;
+    console.error = () => {};
+    try {
+      expect((await get("/broken")).status).toBe(500);
+    } finally {
+      console.error = write;
+    }
+  });
+
+  test("listens on the loopback address alone and says which port is taken", async () => {
+    expect(peer.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const port = Number(new URL(peer.url).port);
+    await expect(startPeer("second", { handle: () => undefined, port })).rejects.toThrow(
+      `second cannot start: port ${port} on 127.0.0.1 is in use`,
+    );
+  });
+
+  test("counts what it was asked, control calls apart", async () => {
+    await get("/thing/1");
+    await get("/thing/2", { method: "PUT" });
+    await control("GET", "own");
+    expect(peer.requests().map(({ method, path, status }) => ({ method, path, status }))).toEqual([
+      { method: "GET", path: "/thing/1", status: 200 },
+      { method: "PUT", path: "/thing/2", status: 200 },
+    ]);
+    expect(peer.count("GET", /thing/g)).toBe(1);
+    expect(peer.count("GET", /thing/g)).toBe(1);
+    expect(await (await control("GET", "requests")).json()).toMatchObject({ total: 2, hanging: 0 });
+    expect((await control("DELETE", "requests")).status).toBe(204);
+    expect(peer.requests()).toEqual([]);
+    await peer.untilRequested("GET", /thing/, 0);
+  });
+
+  test("drops open connections when it closes", async () => {
+    peer.fail({ kind: "hang" });
+    const call = expect(get("/thing")).rejects.toThrow();
+    await peer.untilHanging();
+    await peer.close();
+    await call;
+    expect(done).toEqual([]);
+  });
+});
+
+describe("a fault", () => {
+  test.each([
+    [{ kind: "refuse" }, 500, /Refused/],
+    [{ kind: "refuse", status: 403, body: { code: "NO" } }, 403, /^{"code":"NO"}$/],
+    [{ kind: "throttle", retryAfter: 7 }, 429, /TooManyRequests/],
+    [{ kind: "nonsense" }, 200, /<html>/],
+    [{ kind: "nonsense", body: "{" }, 200, /^{$/],
+  ] as const)("%j comes once, without the work, then all is well", async (rule, status, text) => {
+    peer.fail(rule);
+    const answer = await get("/thing");
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).toMatch(text);
+    expect(answer.headers.get("retry-after")).toBe(rule.kind === "throttle" ? "7" : null);
+    expect(done).toEqual([]);
+    expect((await get("/thing")).status).toBe(200);
+  });
+
+  test("comes n times, to the calls that it names alone", async () => {
+    peer.fail({ kind: "refuse", status: 418, times: 2, method: "post", path: "^/thing/\\d$" });
+    expect((await get("/thing/1")).status).toBe(200);
+    expect((await get("/thing/x", { method: "POST" })).status).toBe(200);
+    expect((await get("/thing/1", { method: "POST" })).status).toBe(418);
+    expect(await (await control("GET", "faults")).json()).toMatchObject([{ kind: "refuse", times: 1 }]);
+    expect((await get("/thing/1", { method: "POST" })).status).toBe(418);
+    expect((await get("/thing/1", { method: "POST" })).status).toBe(200);
+  });
+
+  test.each(["before", "after"] as const)("of kind drop in phase %s loses the connection", async phase => {
+    peer.fail({ kind: "drop", phase });
+    await expect(get("/thing")).rejects.toThrow();
+    expect(done).toEqual(phase === "before" ? [] : ["GET /thing"]);
+    expect(peer.requests()).toMatchObject([{ path: "/thing", status: null }]);
+  });
+
+  test("of phase after lets the peer do its work first", async () => {
+    peer.fail({ kind: "refuse", status: 503, phase: "after" });
+    expect((await get("/thing")).status).toBe(503);
+    expect(done).toEqual(["GET /thing"]);
+  });
+
+  test("of kind delay answers later", async () => {
+    peer.fail({ kind: "delay", ms: 30 });
+    const before = performance.now();
+    expect((await get("/thing")).status).toBe(200);
+    expect(performance.now() - before).toBeGreaterThanOrEqual(29);
+  });
+
+  test.each(["before", "after"] as const)("of kind hang in phase %s ends with the release", async phase => {
+    peer.fail({ kind: "hang", phase, times: 2 });
+    const calls = [get("/thing"), get("/thing")];
+    await peer.untilHanging(2);
+    await peer.untilRequested("GET", /thing/, 2);
+    expect(peer.hanging()).toBe(2);
+    expect(done).toHaveLength(phase === "before" ? 0 : 2);
+    expect(peer.requests()).toMatchObject([{ status: null }, { status: null }]);
+    peer.release();
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(done).toHaveLength(2);
+    expect(peer.hanging()).toBe(0);
+  });
+
+  test("that hangs ends when its caller gives up, the work undone", async () => {
+    peer.fail({ kind: "hang" });
+    const giveUp = new AbortController();
+    const call = expect(get("/thing", { signal: giveUp.signal })).rejects.toThrow();
+    await peer.untilHanging();
+    giveUp.abort();
+    await call;
+    await expect.poll(() => peer.hanging()).toBe(0);
+    peer.release();
+    expect(done).toEqual([]);
+  });
+
+  test("is forgotten when faults are cleared, and what hangs loses its connection", async () => {
+    peer.fail({ kind: "hang" });
+    peer.fail({ kind: "refuse" });
+    const call = expect(get("/thing")).rejects.toThrow();
+    await peer.untilHanging();
+    peer.clearFaults();
+    await call;
+    expect(done).toEqual([]);
+    expect((await get("/thing")).status).toBe(200);
+  });
+
+  test("can be set, listed, released and cleared over HTTP", async () => {
+    expect((await control("POST", "faults", { kind: "hang" })).status).toBe(201);
+    expect((await control("POST", "faults", { kind: "refuse" })).status).toBe(201);
+    const call = get("/thing");
+    await peer.untilHanging();
+    expect(await (await control("GET", "requests")).json()).toMatchObject({ total: 1, hanging: 1 });
+    expect(await (await control("POST", "release")).json()).toEqual({ released: 1 });
+    expect((await call).status).toBe(200);
+    expect((await control("DELETE", "faults")).status).toBe(204);
+    expect(await (await control("GET", "faults")).json()).toEqual([]);
+    expect((await get("/thing")).status).toBe(200);
+  });
+
+  test("that is none is refused with every wrong field named", async () => {
+    const answer = await control("POST", "faults", { kind: "explode", times: 0, path: "(", colour: "red" });
+    expect(answer.status).toBe(400);
+    const { problems } = (await answer.json()) as { problems: { path: string }[] };
+    expect(problems.map(({ path }) => path).sort()).toEqual(["colour", "kind", "path", "times"]);
+    expect((await get("/_control/faults", { method: "POST", body: "{" })).status).toBe(400);
+    expect(() => peer.fail({ kind: "hang", times: 0 })).toThrow();
+  });
+});
+
+describe("a state file", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "state-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  test("keeps what was saved, in a folder that it makes", () => {
+    const path = join(folder, "deep", "state.json");
+    const empty = { list: [] as number[] };
+    const state = openState(path, empty);
+    state.value.list.push(1);
+    state.save();
+    state.value.list.push(2);
+    expect(openState(path, empty).value).toEqual({ list: [1] });
+    expect(empty).toEqual({ list: [] });
+    expect(readdirSync(join(folder, "deep"))).toEqual(["state.json"]);
+  });
+
+  test("is memory only without a path", () => {
+    const state = openState(undefined, { n: 1 });
+    state.value.n = 2;
+    state.save();
+    expect(openState(undefined, { n: 1 }).value).toEqual({ n: 1 });
+  });
+
+  test("that is broken is named", () => {
+    const path = join(folder, "state.json");
+    writeFileSync(path, "{");
+    expect(() => openState(path, {})).toThrow(path);
+  });
+});
