@@ -1,0 +1,56 @@
+import { app, type HttpRequest, type HttpResponseInit, type InvocationContext, type Timer } from "@azure/functions";
+import type { Call, Cookie, Reply } from "../http/call.ts";
+import type { Level, WriteLine } from "../log.ts";
+
+/** Registers one HTTP function. @param template without a leading slash, which would take the whole app down */
+export function registerHttp(
+  name: string,
+  { template, methods, answer }: { template: string; methods: readonly string[]; answer: (call: Call) => Promise<Reply> },
+): void {
+  app.http(name, {
+    route: template,
+    methods: [...methods] as ("GET" | "POST" | "DELETE")[],
+    authLevel: "anonymous",
+    handler: async (request, context) => toResponse(await answer(toCall(request, context))),
+  });
+}
+
+/** Registers one timer function. @param schedule six-field NCRONTAB, UTC */
+export function registerTimer(name: string, schedule: string, run: (invocationId: string) => Promise<void>): void {
+  app.timer(name, {
+    schedule,
+    handler: (_timer: Timer, context: InvocationContext) => run(context.invocationId),
+  });
+}
+
+/** Runs `close` when the host ends the app. */
+export function onTerminate(close: () => Promise<void>): void {
+  app.hook.appTerminate(close);
+}
+
+const toCall = (request: HttpRequest, context: InvocationContext): Call => ({
+  method: request.method,
+  url: new URL(request.url),
+  headers: new Headers([...request.headers]),
+  invocationId: context.invocationId,
+  body: async () => new Uint8Array(await request.arrayBuffer()),
+});
+
+const toResponse = ({ status, headers, body, cookies }: Reply): HttpResponseInit => ({
+  status,
+  headers: { ...(body === undefined ? {} : { "content-type": "application/json; charset=utf-8" }), ...headers },
+  ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  ...(cookies === undefined ? {} : { cookies: cookies.map(toCookie) }),
+});
+
+const toCookie = ({ maxAge, ...cookie }: Cookie) => ({ ...cookie, ...(maxAge === undefined ? {} : { maxAge }) });
+
+const consoleOf: Record<Level, (line: string) => void> = {
+  debug: console.debug,
+  info: console.info,
+  warn: console.warn,
+  error: console.error,
+};
+
+/** The console is what the host collects, also outside an invocation. */
+export const writeToHost: WriteLine = (level, line) => consoleOf[level](line);

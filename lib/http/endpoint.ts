@@ -1,0 +1,104 @@
+import type * as z from "zod";
+import { Fault, type Problem } from "../fault.ts";
+import type { Call, Reply } from "./call.ts";
+import { ignoredFields } from "./ignored-fields.ts";
+import { problems } from "./problems.ts";
+import type { Route } from "./route.ts";
+
+/**
+ * Who may call. `caller` needs a bearer token with the surface's role (decision G3), `session` a session of the Client API;
+ * `open` is for everybody. There is no default.
+ */
+export type Access = "open" | "caller" | "session";
+
+/** Who called: named in logs and in the scope of an Idempotency-Key. */
+export interface Caller {
+  readonly id: string;
+}
+
+export interface Answer {
+  readonly description: string;
+  /** Absent: no body. */
+  readonly schema?: z.ZodType;
+}
+
+/** What an endpoint is given besides its parsed input. */
+export interface Context {
+  readonly call: Call;
+  readonly caller: Caller;
+  readonly requestId: string;
+}
+
+/** The three places of input before parsing. `body` is what the surface read: JSON or form fields. */
+export interface RawInput {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+type Parsed<T extends z.ZodType | undefined> = T extends z.ZodType ? z.output<T> : undefined;
+
+interface Definition<
+  P extends z.ZodType | undefined,
+  Q extends z.ZodType | undefined,
+  B extends z.ZodType | undefined,
+  D,
+> {
+  /** Equal routes of one operation; each becomes reachable. */
+  readonly routes: readonly Route[];
+  readonly access: Access;
+  readonly summary: string;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  /** Success answers by status. Refusals come from the surface's error table. */
+  readonly answers: Readonly<Record<number, Answer>>;
+  readonly handle: (
+    input: { readonly params: Parsed<P>; readonly query: Parsed<Q>; readonly body: Parsed<B> },
+    deps: D,
+    context: Context,
+  ) => Promise<Reply> | Reply;
+}
+
+/** An endpoint whose input types are closed over, so that endpoints of one surface can stand in one list. */
+export interface Endpoint<D> {
+  readonly routes: readonly Route[];
+  readonly access: Access;
+  readonly summary: string;
+  readonly params: z.ZodType | undefined;
+  readonly query: z.ZodType | undefined;
+  readonly body: z.ZodType | undefined;
+  readonly answers: Readonly<Record<number, Answer>>;
+  /** Parses all input, refuses with every problem at once, then handles. */
+  run(input: RawInput, deps: D, context: Context): Promise<{ reply: Reply; ignored: readonly string[] }>;
+}
+
+/** Makes an endpoint from its definition (the types of `params`, `query` and `body` flow into `handle`). */
+export function endpoint<
+  D,
+  P extends z.ZodType | undefined = undefined,
+  Q extends z.ZodType | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(definition: Definition<P, Q, B, D>): Endpoint<D> {
+  const { params, query, body } = definition as { params: P; query: Q; body: B };
+  return {
+    ...definition,
+    params,
+    query,
+    body,
+    async run(raw, deps, context) {
+      const found: Problem[] = [];
+      const parse = <T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T> => {
+        const result = schema?.safeParse(value);
+        if (result?.success === false) found.push(...problems(result.error));
+        return result?.data as Parsed<T>;
+      };
+      const input = { params: parse(params, raw.params), query: parse(query, raw.query), body: parse(body, raw.body) };
+      if (found.length > 0) {
+        throw new Fault("invalid", "The request is not valid.", { problems: found });
+      }
+      const ignored = body === undefined ? [] : ignoredFields(body, raw.body);
+      return { reply: await definition.handle(input, deps, context), ignored };
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { Fault } from "../fault.ts";
+import { type Log, withLogFields } from "../log.ts";
+import type { Call, Reply } from "./call.ts";
+import type { Endpoint, RawInput } from "./endpoint.ts";
+import { readJson } from "./read-json.ts";
+import { pathParameters, type RouteParts } from "./route.ts";
+import type { Identify, Surface } from "./surface.ts";
+
+export interface Serving<D> {
+  readonly deps: D;
+  readonly identify: Identify;
+  readonly log: Log;
+  /** In Azure, where TLS ends before the app (decision G7). */
+  readonly strictTransport: boolean;
+}
+
+/** The request's way through: who calls, what was sent, the handler, and the single catch (decisions G3 to G7). */
+export function serve<D>(surface: Surface<D>, endpoint: Endpoint<D>, route: RouteParts, serving: Serving<D>) {
+  return (call: Call): Promise<Reply> => {
+    const requestId = requestIdOf(call);
+    return withLogFields({ requestId, invocationId: call.invocationId }, async () => {
+      const reply = await answer(surface, endpoint, route, serving, call, requestId);
+      serving.log.info("http", { surface: surface.name, route: `${route.method} /${route.segments.join("/")}`, status: reply.status });
+      return { ...reply, headers: { ...commonHeaders(requestId, serving.strictTransport), ...reply.headers } };
+    });
+  };
+}
+
+async function answer<D>(
+  surface: Surface<D>,
+  endpoint: Endpoint<D>,
+  route: RouteParts,
+  { deps, identify, log }: Serving<D>,
+  call: Call,
+  requestId: string,
+): Promise<Reply> {
+  try {
+    const caller = await identify(endpoint.access, call);
+    const input = await rawInput(endpoint, route, call);
+    const { reply, ignored } = await endpoint.run(input, deps, { call, caller, requestId });
+    return ignored.length === 0 ? reply : withIgnored(reply, ignored, log);
+  } catch (error) {
+    if (error instanceof Fault && error.kind !== "internal") return surface.refuse(error);
+    log.error("failed", { error });
+    return surface.refuse(error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error }));
+  }
+}
+
+async function rawInput<D>(endpoint: Endpoint<D>, route: RouteParts, call: Call): Promise<RawInput> {
+  const params = pathParameters(route, call.url);
+  if (params === undefined) throw new Fault("not_found", "There is nothing at this address.");
+  return { params, query: queryOf(call.url), body: endpoint.body === undefined ? undefined : await readJson(call) };
+}
+
+/** Query parameters by name; a repeated one is refused, because the host's own map would have merged it (decision G4). */
+function queryOf(url: URL): Record<string, string> {
+  const query: Record<string, string> = Object.create(null);
+  for (const [name, value] of url.searchParams) {
+    if (name in query) {
+      throw new Fault("invalid", "The request is not valid.", { problems: [{ path: name, reason: "must be given once" }] });
+    }
+    query[name] = value;
+  }
+  return query;
+}
+
+/** The caller's id where it can stand in a log line and a header, else the invocation's (decision G7). */
+const requestIdOf = (call: Call): string => {
+  const given = call.headers.get("x-request-id") ?? "";
+  return /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : call.invocationId;
+};
+
+const commonHeaders = (requestId: string, strictTransport: boolean): Record<string, string> => ({
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-request-id": requestId,
+  ...(strictTransport ? { "strict-transport-security": "max-age=31536000; includeSubDomains" } : {}),
+});
+
+/** A mistyped field is noticed before keys ship (decision G4). Paths come from the caller, so they are encoded and bounded. */
+function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
+  const paths = ignored.slice(0, 20).map(path => encodeURIComponent(path.slice(0, 200).toWellFormed()));
+  log.warn("ignored_fields", { paths });
+  return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
+}

@@ -1,0 +1,17 @@
+import type { Fault } from "../fault.ts";
+import type { Call, Reply } from "./call.ts";
+import type { Access, Caller, Endpoint } from "./endpoint.ts";
+
+/** A set of endpoints with one way to read bodies, to know callers and to refuse (decisions G1, G3, G4, G6). */
+export interface Surface<D> {
+  readonly name: "core" | "client" | "connector";
+  readonly title: string;
+  readonly endpoints: Readonly<Record<string, Endpoint<D>>>;
+  /** How bodies are read: JSON only, or form fields with JSON as an alternative. */
+  readonly input: "json" | "fields";
+  /** The wire shape of a refusal; exhaustive over the kinds. */
+  refuse(fault: Fault): Reply;
+}
+
+/** Finds out who calls, or refuses. */
+export type Identify = (access: Access, call: Call) => Promise<Caller>;

@@ -1,0 +1,111 @@
+import * as z from "zod";
+import type { Problem } from "./fault.ts";
+
+/** The environment as the platform gives it: strings, where an empty one counts as unset. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Schemas of single settings. Each takes the words of an environment variable and says what it expects. */
+export const setting = {
+  text: (description: string) => z.string().meta({ description }),
+  oneOf: <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
+    z.enum(values, { error: `must be one of ${values.join(", ")}` }).meta({ description }),
+  flag: (description: string) =>
+    z
+      .enum(["true", "false"], { error: "must be true or false" })
+      .transform(text => text === "true")
+      .meta({ description }),
+  /** A comma list; blanks around the entries are dropped. */
+  list: (description: string) =>
+    z
+      .string()
+      .transform(text => entriesOf(text))
+      .meta({ description }),
+  integer: (least: number, most: number, description: string) =>
+    z
+      .string()
+      .regex(/^\d{1,15}$/, { error: `must be a whole number from ${least} to ${most}`, abort: true })
+      .transform(Number)
+      .refine(value => value >= least && value <= most, { error: `must be a whole number from ${least} to ${most}` })
+      .meta({ description }),
+  /** Seconds in the environment, fractions allowed; milliseconds inside (decision G9). */
+  seconds: (description: string) => duration(1000, "seconds", description),
+  days: (description: string) => duration(86_400_000, "days", description),
+  /** An absolute address: https, or http on the loopback for a local run. No credentials, no fragment. */
+  address: (description: string) =>
+    z
+      .string()
+      .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
+      .transform(text => text.replace(/\/+$/, ""))
+      .meta({ description }),
+  /** Six-field NCRONTAB, as timers take it (decision C17). */
+  schedule: (description: string) =>
+    z
+      .string()
+      .regex(/^\s*[\d*,/-]+(\s+[\d*,/A-Za-z-]+){5}\s*$/, { error: "must be a cron expression of six fields, seconds first" })
+      .transform(text => text.trim().split(/\s+/).join(" "))
+      .meta({ description }),
+};
+
+const entriesOf = (text: string): readonly string[] =>
+  text
+    .split(",")
+    .map(entry => entry.trim())
+    .filter(entry => entry !== "");
+
+const duration = (unitMs: number, unit: string, description: string) =>
+  z
+    .string()
+    .regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` })
+    .transform(text => Math.round(Number(text) * unitMs))
+    .meta({ description });
+
+export const isLoopback = (url: URL): boolean => ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+
+function isAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  const scheme = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url));
+  return scheme && url.username === "" && url.password === "" && url.hash === "";
+}
+
+/** All wrong settings of one start, in one message (decision G14). */
+export class BadSettings extends Error {
+  override readonly name = "BadSettings";
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(["Settings are wrong:", ...problems.map(({ path, reason }) => `  ${path}: ${reason}`)].join("\n"));
+    this.problems = problems;
+  }
+}
+
+/** Parses the environment by a schema whose keys are names of variables. Throws BadSettings; values are never in it. */
+export function readSettings<T extends z.ZodType>(schema: T, environment: Environment): z.output<T> {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ""));
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  throw new BadSettings(
+    result.error.issues.map(issue => ({
+      path: issue.path.join("."),
+      reason: issue.code === "invalid_type" ? "must be set" : issue.message,
+    })),
+  );
+}
+
+/** Joins the problems of several readings into one message. */
+export function readAll<T extends readonly (() => unknown)[]>(
+  ...readings: T
+): { [K in keyof T]: T[K] extends () => infer R ? R : never } {
+  const problems: Problem[] = [];
+  const values = readings.map(read => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof BadSettings)) throw error;
+      problems.push(...error.problems);
+      return undefined;
+    }
+  });
+  if (problems.length > 0) throw new BadSettings(problems);
+  return values as { [K in keyof T]: T[K] extends () => infer R ? R : never };
+}
