@@ -1,7 +1,7 @@
 /**
  * How a call to a peer went wrong, as far as it changes what may be done next:
  * - `unreachable`: no connection was made, so nothing was received there
- * - `unanswered`: the call may have been received and done (time-out, connection lost after the first byte, 5xx, unreadable 2xx)
+ * - `unanswered`: the call may have been received and done (time-out, connection lost after the first byte, 3xx, 5xx, unreadable 2xx)
  * - `throttled`: 429 (or 503 with Retry-After): not done, again later
  * - `unauthorized`: 401 or 403: our credentials, not this call
  * - `missing`: 404
@@ -10,12 +10,12 @@
 export type PeerFailureKind = "unreachable" | "unanswered" | "throttled" | "unauthorized" | "missing" | "refused";
 
 export interface PeerFailureDetails {
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
   /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters, no control characters. */
-  readonly code?: string;
-  readonly detail?: string;
+  readonly code?: string | undefined;
+  readonly detail?: string | undefined;
   readonly cause?: unknown;
 }
 

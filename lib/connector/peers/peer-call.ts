@@ -1,0 +1,140 @@
+import type * as z from "zod";
+import type { Now } from "../../time.ts";
+import { kindOfStatus, neverConnected, plainText, retryAfterSeconds } from "./peer-call-failure.ts";
+import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
+
+export type Fetch = typeof globalThis.fetch;
+
+/** What every client of a peer takes instead of taking it from the surroundings (decision G9). */
+export interface PeerTools {
+  readonly fetch: Fetch;
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+  /** Rejects when the signal fires. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** How often and how patiently a read is tried again. */
+export interface Patience {
+  readonly tries: number;
+  /** Doubles with each try. */
+  readonly firstWaitMs: number;
+  /** A peer that asks for a longer wait gets no further try. */
+  readonly longestWaitMs: number;
+}
+
+/** One peer, as its client calls it. */
+export interface PeerAccess extends PeerTools {
+  /** As failures and log lines name it. */
+  readonly peer: string;
+  /** For a call with everything that belongs to it: token, tries, body. */
+  readonly timeLimitMs: number;
+  readonly patience?: Patience | undefined;
+  /** Default 4 MiB, after decompression. */
+  readonly longestAnswer?: number | undefined;
+  /** Finds the peer's own error code and text in the body of a 4xx or 5xx. */
+  readonly refusalOf?: ((body: unknown) => { code?: unknown; detail?: unknown }) | undefined;
+}
+
+export interface PeerRequest<T> {
+  /** As failures and log lines name it. */
+  readonly operation: string;
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly url: string;
+  readonly token?: string | undefined;
+  /** Sent as JSON; a form as a form. */
+  readonly body?: URLSearchParams | object | undefined;
+  /** What a 2xx must hold; it sees `undefined` where the body is empty or no JSON. */
+  readonly answer: z.ZodType<T>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Runs `work` with a signal that fires at the end of the time limit or with `outer`, whichever comes first. */
+export async function withinTime<T>(
+  timeLimitMs: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const follow = () => ending.abort(outer?.reason);
+  const timer = setTimeout(() => ending.abort(new DOMException("time limit reached", "TimeoutError")), timeLimitMs);
+  if (outer?.aborted) follow();
+  outer?.addEventListener("abort", follow, { once: true });
+  try {
+    return await work(ending.signal);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener("abort", follow);
+  }
+}
+
+/**
+ * Calls a peer once. A redirect is not followed: it would carry the token elsewhere.
+ * @returns the parsed body of a 2xx
+ * @throws PeerFailure, always
+ */
+export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
+  const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
+    new PeerFailure(access.peer, request.operation, kind, details);
+
+  return withinTime(access.timeLimitMs, request.signal, async signal => {
+    const call = outgoing(request);
+    if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
+    if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
+
+    const response = await access
+      .fetch(call.url, { ...call.init, redirect: "manual", signal })
+      .catch((error: unknown) => {
+        throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
+      });
+    const { status } = response;
+    const body = await bodyOf(response, access.longestAnswer ?? 4 * 1024 * 1024);
+
+    if (!response.ok) {
+      const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
+      const { code, detail } = access.refusalOf?.(body) ?? {};
+      const words = { code: plainText(code), detail: plainText(detail) };
+      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...words });
+    }
+    const answer = request.answer.safeParse(body);
+    if (answer.success) return answer.data;
+    const wrong = answer.error.issues.map(({ path }) => path.join(".") || "body");
+    throw failed("unanswered", { status, detail: plainText(`The answer is not readable: ${wrong.join(", ")}`) });
+  });
+}
+
+/** Checked here because `fetch` quotes a bad header, token and all, in its error. */
+function outgoing({ url, method, token, body }: PeerRequest<unknown>): { url: URL; init: RequestInit } | undefined {
+  const form = body instanceof URLSearchParams;
+  try {
+    const headers = new Headers({ accept: "application/json" });
+    if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+    if (body === undefined) return { url: new URL(url), init: { method, headers } };
+    headers.set("content-type", form ? "application/x-www-form-urlencoded" : "application/json");
+    return { url: new URL(url), init: { method, headers, body: form ? body.toString() : JSON.stringify(body) } };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The system's own error, or why the signal fired. `fetch`'s errors of its own may quote the call. */
+function harmless(error: unknown): Error | undefined {
+  if (error instanceof DOMException) return error;
+  return error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
+}
+
+/** The body as JSON; undefined when it is empty, no JSON, too long or cut off: then the status alone speaks. */
+async function bodyOf(response: Response, longest: number): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      length += chunk.byteLength;
+      if (length > longest) return undefined;
+      chunks.push(chunk);
+    }
+    return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+  } catch {
+    return undefined;
+  }
+}
