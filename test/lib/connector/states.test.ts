@@ -12,6 +12,7 @@ import {
   startRequest,
   transition,
 } from "../../../lib/connector/states.ts";
+import { forAll } from "../../support/for-all.ts";
 
 const legal: readonly (readonly [CredentialState, CredentialEvent, CredentialState])[] = [
   ["processing", "response_decoded", "activation_pending"],
@@ -67,54 +68,43 @@ describe("transitions of a credential (decision C7)", () => {
   });
 
   it("a request that fails before it starts takes all open credentials along, and so ends failed itself", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.constantFrom("processing" as const, "activation_pending" as const), { minLength: 1 }),
-        open => {
-          const key = rollUpKey(open.map(state => transition(state, "request_failed")));
-          expect(key).toBe("failed");
-          expect(rollUpRequest("received", [key])).toBe("failed");
-        },
-      ),
-    );
+    forAll(fc.array(fc.constantFrom("processing" as const, "activation_pending" as const), { minLength: 1 }), open => {
+      const key = rollUpKey(open.map(state => transition(state, "request_failed")));
+      expect(key).toBe("failed");
+      expect(rollUpRequest("received", [key])).toBe("failed");
+    });
   });
 });
 
 describe("roll-up of a key (decision C7)", () => {
   it("is processing exactly while any credential is open", () => {
-    fc.assert(
-      fc.property(credentials, states => {
-        expect(rollUpKey(states) === "processing").toBe(states.some(state => !isTerminal(state)));
-      }),
-    );
+    forAll(credentials, states => {
+      expect(rollUpKey(states) === "processing").toBe(states.some(state => !isTerminal(state)));
+    });
   });
 
   it("is complete, partial, cancelled or failed by what its credentials came to", () => {
     const ended = fc.array(fc.constantFrom("active" as const, "failed" as const, "cancelled" as const), {
       minLength: 1,
     });
-    fc.assert(
-      fc.property(ended, states => {
-        const kinds = new Set(states);
-        const expected =
-          kinds.has("active") && kinds.size === 1
-            ? "complete"
-            : kinds.has("active")
-              ? "partial"
-              : kinds.has("failed")
-                ? "failed"
-                : "cancelled";
-        expect(rollUpKey(states)).toBe(expected);
-      }),
-    );
+    forAll(ended, states => {
+      const kinds = new Set(states);
+      const expected =
+        kinds.has("active") && kinds.size === 1
+          ? "complete"
+          : kinds.has("active")
+            ? "partial"
+            : kinds.has("failed")
+              ? "failed"
+              : "cancelled";
+      expect(rollUpKey(states)).toBe(expected);
+    });
   });
 
   it("does not depend on the order of the credentials", () => {
-    fc.assert(
-      fc.property(shuffled(credentials), ([a, b]) => {
-        expect(rollUpKey(b)).toBe(rollUpKey(a));
-      }),
-    );
+    forAll(shuffled(credentials), ([a, b]) => {
+      expect(rollUpKey(b)).toBe(rollUpKey(a));
+    });
   });
 
   it("needs a credential", () => {
@@ -125,56 +115,46 @@ describe("roll-up of a key (decision C7)", () => {
 describe("roll-up of a request (decision C7)", () => {
   it("never changes a terminal state", () => {
     for (const state of requestStates.filter(isTerminal)) {
-      fc.assert(
-        fc.property(keys, states => {
-          expect(rollUpRequest(state, states)).toBe(state);
-        }),
-      );
+      forAll(keys, states => {
+        expect(rollUpRequest(state, states)).toBe(state);
+      });
     }
   });
 
   it("stays as it is while any item or authenticator is open", () => {
     for (const state of ["received", "started"] as const) {
-      fc.assert(
-        fc.property(shuffled(keys.map(states => [...states, "processing" as const])), ([, states]) => {
-          expect(rollUpRequest(state, states)).toBe(state);
-        }),
-      );
+      forAll(shuffled(keys.map(states => [...states, "processing" as const])), ([, states]) => {
+        expect(rollUpRequest(state, states)).toBe(state);
+      });
     }
   });
 
   it("ends by what its items and authenticators came to", () => {
     const ended = fc.array(fc.constantFrom(...keyStates.filter(isTerminal)), { minLength: 1 });
-    fc.assert(
-      fc.property(ended, fc.constantFrom("received" as const, "started" as const), (states, current) => {
-        const kinds = new Set(states);
-        const some = kinds.has("complete") || kinds.has("partial");
-        const all = kinds.size === 1 && kinds.has("complete");
-        const expected = all ? "complete" : some ? "partial" : kinds.has("failed") ? "failed" : "cancelled";
-        expect(rollUpRequest(current, states)).toBe(expected);
-      }),
-    );
+    forAll(fc.tuple(ended, fc.constantFrom("received" as const, "started" as const)), ([states, current]) => {
+      const kinds = new Set(states);
+      const some = kinds.has("complete") || kinds.has("partial");
+      const all = kinds.size === 1 && kinds.has("complete");
+      const expected = all ? "complete" : some ? "partial" : kinds.has("failed") ? "failed" : "cancelled";
+      expect(rollUpRequest(current, states)).toBe(expected);
+    });
   });
 
   it("does not depend on the order of items and authenticators", () => {
-    fc.assert(
-      fc.property(shuffled(keys), ([a, b]) => {
-        expect(rollUpRequest("started", b)).toBe(rollUpRequest("started", a));
-      }),
-    );
+    forAll(shuffled(keys), ([a, b]) => {
+      expect(rollUpRequest("started", b)).toBe(rollUpRequest("started", a));
+    });
   });
 
   it("is the roll-up of all credentials where every key has one", () => {
-    fc.assert(
-      fc.property(credentials, states => {
-        const whole = rollUpKey(states);
-        const request = rollUpRequest(
-          "started",
-          states.map(state => rollUpKey([state])),
-        );
-        expect(request).toBe(whole === "processing" ? "started" : whole);
-      }),
-    );
+    forAll(credentials, states => {
+      const whole = rollUpKey(states);
+      const request = rollUpRequest(
+        "started",
+        states.map(state => rollUpKey([state])),
+      );
+      expect(request).toBe(whole === "processing" ? "started" : whole);
+    });
   });
 
   it("needs a key", () => {
