@@ -1,1 +1,40 @@
-export function setup(): void {}
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { startStorage } from "../../local/peers/storage.ts";
+
+/** What storage.ts needs to give every caller an account of its own. */
+export interface TestStorage {
+  readonly blobUrl: string;
+  readonly tableUrl: string;
+  /** Of every account, base64. */
+  readonly key: string;
+  /** There are `accounts` accounts, `test0` first. */
+  readonly accounts: number;
+  /** A directory in which whoever makes the directory `n` owns the account `test<n>`. */
+  readonly claims: string;
+}
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    storage: TestStorage;
+  }
+}
+
+const accounts = 1000;
+
+/** One storage for all test files, because starting one costs a second; accounts keep the tests apart. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const key = randomBytes(32).toString("base64");
+  const storage = await startStorage({
+    accounts: Array.from({ length: accounts }, (_, n) => ({ name: `test${n}`, key })),
+  });
+  const claims = mkdtempSync(join(tmpdir(), "test-accounts-"));
+  project.provide("storage", { blobUrl: storage.blobUrl, tableUrl: storage.tableUrl, key, accounts, claims });
+  return async () => {
+    await storage.close();
+    rmSync(claims, { recursive: true });
+  };
+}

@@ -1,0 +1,64 @@
+import { startAzurite } from "./azurite.ts";
+
+export interface StorageAccount {
+  readonly name: string;
+  /** Base64. */
+  readonly key: string;
+}
+
+export interface Storage {
+  /** Of the first account. */
+  readonly connectionString: string;
+  /** Throws where there is no such account. */
+  connectionStringOf(account: string): string;
+  readonly blobUrl: string;
+  readonly tableUrl: string;
+  readonly pid: number;
+  /** Resolves when all data is on disk. */
+  close(): Promise<void>;
+}
+
+/** The account of every storage emulator, with the key that its documentation publishes. */
+export const emulatorAccount: StorageAccount = {
+  name: "devstoreaccount1",
+  key: "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+};
+
+/**
+ * Starts blob and table storage as a child process that ends with this one. `directory`: where the data is kept, in memory
+ * where missing. `ports`: free ones where missing or 0. Rejects where a port or the directory is in use.
+ */
+export async function startStorage({
+  directory,
+  accounts = [emulatorAccount],
+  ports = { blob: 0, table: 0 },
+}: {
+  directory?: string | undefined;
+  accounts?: readonly StorageAccount[];
+  ports?: { readonly blob: number; readonly table: number };
+} = {}): Promise<Storage> {
+  const azurite = await startAzurite({
+    directory,
+    accounts: accounts.map(({ name, key }) => `${name}:${key}`).join(";"),
+    ports,
+  });
+  const connectionStringOf = (name: string) => {
+    const account = accounts.find(known => known.name === name);
+    if (account === undefined) throw new Error(`there is no storage account ${name}`);
+    return storageConnectionString(account, azurite);
+  };
+  return { ...azurite, connectionStringOf, connectionString: connectionStringOf(accounts[0]?.name ?? "") };
+}
+
+/** Path-style addresses: the account is the first segment. */
+export const storageConnectionString = (
+  { name, key }: StorageAccount,
+  { blobUrl, tableUrl }: { readonly blobUrl: string; readonly tableUrl: string },
+): string =>
+  [
+    "DefaultEndpointsProtocol=http",
+    `AccountName=${name}`,
+    `AccountKey=${key}`,
+    `BlobEndpoint=${blobUrl}/${name}`,
+    `TableEndpoint=${tableUrl}/${name}`,
+  ].join(";");

@@ -1,0 +1,34 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { storageConnectionString } from "../../local/peers/storage.ts";
+
+export interface FreshStorage {
+  readonly connectionString: string;
+  /** `http://127.0.0.1:<port>` without the account, as a pausing proxy wants it. */
+  readonly blobUrl: string;
+  readonly tableUrl: string;
+}
+
+let next = 0;
+
+/** An empty storage account that no other caller gets, in whatever process it runs. Throws when all are given away. */
+export function freshStorage(): FreshStorage {
+  const { blobUrl, tableUrl, key, accounts, claims } = inject("storage");
+  for (; next < accounts; next++) {
+    if (!claimed(join(claims, String(next)))) continue;
+    const connectionString = storageConnectionString({ name: `test${next}`, key }, { blobUrl, tableUrl });
+    return { connectionString, blobUrl, tableUrl };
+  }
+  throw new Error(`all ${accounts} storage accounts are given away; global-setup.ts makes them`);
+}
+
+const claimed = (directory: string) => {
+  try {
+    mkdirSync(directory);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+};
