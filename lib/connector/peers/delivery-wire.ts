@@ -1,0 +1,203 @@
+import * as z from "zod";
+import { type Instant, instant } from "../../time.ts";
+import type { KeyResponses } from "../ports.ts";
+import type { MailingAddress, Recipient, ShipmentOrder } from "../request.ts";
+import { plainText } from "./peer-call-failure.ts";
+
+/** The keys of one model in an order. */
+export interface OrderedItem {
+  readonly productId: number;
+  readonly inventoryProductId: number;
+  readonly customizationId?: string | undefined;
+  readonly keyName?: string | undefined;
+  /** One a physical key: what it is to be programmed with (decision C10). */
+  readonly keys: readonly {
+    readonly pinRequest?: string | undefined;
+    readonly credentialRequests: readonly string[];
+  }[];
+}
+
+/** A shipment to be ordered, all defaults in place. */
+export interface DeliveryOrder extends ShipmentOrder {
+  readonly customerReference: string;
+  readonly recipient: Omit<Recipient, "externalId">;
+  readonly items: readonly OrderedItem[];
+}
+
+/** A shipment as the delivery service tells it; what it left out or left blank is absent. */
+export interface DeliveryShipment {
+  readonly shipmentId: string;
+  readonly requestedAt?: Instant | undefined;
+  readonly customerReference?: string | undefined;
+  readonly state: { readonly id: number; readonly message?: string | undefined };
+  readonly recipient: Partial<Blankable<DeliveryOrder["recipient"]>>;
+  readonly mailingAddress: Partial<Blankable<MailingAddress>>;
+  readonly items: readonly {
+    readonly productId?: number | undefined;
+    readonly inventoryProductId?: number | undefined;
+    readonly quantity: number;
+    /** In the order of the keys ordered; empty until they are programmed. */
+    readonly keys: readonly KeyResponses[];
+  }[];
+}
+
+type Blankable<T> = { readonly [K in keyof T]: T[K] | undefined };
+
+/** The body of docs/peers/delivery.md; blank optional members are left out. */
+export function shipmentBody(order: DeliveryOrder): object {
+  const { recipient, mailingAddress: address } = order;
+  return {
+    delivery_type: order.deliveryType,
+    reseller_organization_id: filled(order.resellerOrganizationId),
+    customer_reference: order.customerReference,
+    address_validation_bypass: order.addressValidationBypass,
+    recipient: {
+      recipient_company: filled(recipient.company),
+      recipient_email: recipient.email,
+      recipient_firstname: filled(recipient.firstName),
+      recipient_lastname: filled(recipient.lastName),
+      recipient_telephone: recipient.telephone,
+    },
+    mailing_address: {
+      street_line1: address.streetLine1,
+      street_line2: filled(address.streetLine2),
+      city: address.city,
+      region: filled(address.region),
+      postal_code: address.postalCode,
+      country_code_2: address.countryCode,
+    },
+    shipment_items: order.items.map(item => ({
+      product_id: item.productId,
+      inventory_product_id: item.inventoryProductId,
+      product_quantity: item.keys.length,
+      customization_id: filled(item.customizationId),
+      fc_additional_data: filled(item.keyName) === undefined ? undefined : { key_name: item.keyName },
+      product_customizations: item.keys.map(key => ({
+        fido_pin_request: key.pinRequest,
+        fido_credential_requests: key.credentialRequests,
+      })),
+    })),
+  };
+}
+
+const filled = (text: string | undefined) => (text === undefined || text.trim() === "" ? undefined : text);
+
+const number = z.union([
+  z.int(),
+  z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .transform(Number),
+]);
+const someNumber = number.optional().catch(undefined);
+const someText = z
+  .union([z.string(), z.number().transform(String)])
+  .transform(filled)
+  .optional()
+  .catch(undefined);
+const someDate = z
+  .string()
+  .transform(text => instant(Date.parse(text)))
+  .optional()
+  .catch(undefined);
+const list = <T extends z.ZodType>(element: T) =>
+  z
+    .array(element)
+    .nullish()
+    .transform(values => values ?? []);
+
+/** It becomes a segment of our URLs and a key in storage. */
+const shipmentId = z.string().regex(/^[\w-][\w.~-]{0,127}$/);
+
+export const createdShipment = z.object({ shipment_id: shipmentId });
+
+const programmedKey = z
+  .object({
+    serial_number: someText,
+    firmware_version: someText,
+    fido_pin_response: someText,
+    fido_credential_responses: list(z.string().catch("")),
+  })
+  .transform(
+    ({ serial_number, firmware_version, fido_pin_response, fido_credential_responses }): KeyResponses => ({
+      ...(serial_number === undefined ? {} : { serial: serial_number }),
+      ...(firmware_version === undefined ? {} : { firmware: firmware_version }),
+      ...(fido_pin_response === undefined ? {} : { pin: fido_pin_response }),
+      credentials: fido_credential_responses,
+    }),
+  );
+
+const shippedItem = z
+  .object({
+    product_id: someNumber,
+    inventory_product_id: someNumber,
+    product_quantity: someNumber,
+    product_data: list(programmedKey),
+  })
+  .transform(item => ({
+    productId: item.product_id,
+    inventoryProductId: item.inventory_product_id,
+    quantity: item.product_quantity ?? item.product_data.length,
+    keys: item.product_data,
+  }));
+
+const recipient = z
+  .object({
+    recipient_company: someText,
+    recipient_email: someText,
+    recipient_firstname: someText,
+    recipient_lastname: someText,
+    recipient_telephone: someText,
+  })
+  .transform(told => ({
+    company: told.recipient_company,
+    email: told.recipient_email,
+    firstName: told.recipient_firstname,
+    lastName: told.recipient_lastname,
+    telephone: told.recipient_telephone,
+  }));
+
+const mailingAddress = z
+  .object({
+    street_line1: someText,
+    street_line2: someText,
+    city: someText,
+    region: someText,
+    postal_code: someText,
+    country_code_2: someText,
+  })
+  .transform(told => ({
+    streetLine1: told.street_line1,
+    streetLine2: told.street_line2,
+    city: told.city,
+    region: told.region,
+    postalCode: told.postal_code,
+    countryCode: told.country_code_2,
+  }));
+
+export const shipment = z
+  .object({
+    shipment_id: shipmentId,
+    shipment_request_date: someDate,
+    customer_reference: someText,
+    shipment_state: z.object({ shipment_state_id: number, shipment_state_message: someText }),
+    recipient: recipient.catch({} as z.output<typeof recipient>),
+    mailing_address: mailingAddress.catch({} as z.output<typeof mailingAddress>),
+    shipment_items: list(shippedItem),
+  })
+  .transform(
+    (told): DeliveryShipment => ({
+      shipmentId: told.shipment_id,
+      requestedAt: told.shipment_request_date,
+      customerReference: told.customer_reference,
+      state: {
+        id: told.shipment_state.shipment_state_id,
+        message: plainText(told.shipment_state.shipment_state_message),
+      },
+      recipient: told.recipient,
+      mailingAddress: told.mailing_address,
+      items: told.shipment_items,
+    }),
+  );
+
+export const shipmentList = z.object({ total_count: someNumber, shipments: z.array(shipment) });
