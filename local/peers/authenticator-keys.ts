@@ -1,0 +1,74 @@
+// The certificate library's container looks for this polyfill while it loads.
+import "reflect-metadata";
+import { Buffer } from "node:buffer";
+import {
+  BasicConstraintsExtension,
+  Extension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
+
+/** The model of every simulated key, as a UUID. */
+export const AAGUID = "5a1e7c3d-0b6f-4d92-9c48-e3f1a27b6d05";
+
+/** What one maker of authenticators keeps: JSON, so that its attestations stay trusted over restarts. */
+export interface AuthenticatorKeys {
+  /** PEM; the trust anchor for verifiers. */
+  readonly rootCertificate: string;
+  /** DER in base64. */
+  readonly batchCertificate: string;
+  /** PKCS #8 in base64. */
+  readonly batchKey: string;
+}
+
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+/** id-fido-gen-ce-aaguid (WebAuthn Level 3, section 8.2.1). */
+const AAGUID_EXTENSION = "1.3.6.1.4.1.45724.1.1.4";
+// ZZ is a code that ISO 3166-1 leaves to its users: nobody's country.
+const MAKER = "C=ZZ, O=Simulated Keys";
+const LIFETIME = { notBefore: new Date("2020-01-01T00:00:00Z"), notAfter: new Date("2049-12-31T23:59:59Z") };
+
+/**
+ * Makes a root and, signed by it, the batch certificate that attests new credentials (WebAuthn Level 3, section 8.2.1).
+ * The root's private key is dropped: one batch is all there ever is.
+ */
+export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
+  const [root, batch] = await Promise.all([newPair(), newPair()]);
+  const rootCertificate = await X509CertificateGenerator.createSelfSigned({
+    ...LIFETIME,
+    serialNumber: "01",
+    name: `${MAKER}, CN=Simulated Keys Root`,
+    keys: root,
+    signingAlgorithm: ALGORITHM,
+    extensions: [
+      new BasicConstraintsExtension(true, undefined, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+    ],
+  });
+  const batchCertificate = await X509CertificateGenerator.create({
+    ...LIFETIME,
+    serialNumber: "02",
+    issuer: rootCertificate.subject,
+    subject: `${MAKER}, OU=Authenticator Attestation, CN=Simulated Keys Batch 1`,
+    publicKey: batch.publicKey,
+    signingKey: root.privateKey,
+    signingAlgorithm: ALGORITHM,
+    extensions: [
+      new BasicConstraintsExtension(false, undefined, true),
+      // The value is itself an OCTET STRING of 16 bytes.
+      new Extension(AAGUID_EXTENSION, false, Buffer.concat([Buffer.from([0x04, 0x10]), aaguidBytes()])),
+    ],
+  });
+  return {
+    rootCertificate: rootCertificate.toString("pem"),
+    batchCertificate: base64(batchCertificate.rawData),
+    batchKey: base64(await crypto.subtle.exportKey("pkcs8", batch.privateKey)),
+  };
+}
+
+export const aaguidBytes = (): Buffer => Buffer.from(AAGUID.replaceAll("-", ""), "hex");
+
+const base64 = (bytes: ArrayBuffer) => Buffer.from(bytes).toString("base64");
+
+const newPair = () => crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);

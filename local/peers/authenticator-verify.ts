@@ -1,0 +1,56 @@
+import {
+  type RegistrationResponseJSON,
+  SettingsService,
+  type VerifiedRegistrationResponse,
+  verifyRegistrationResponse,
+} from "@simplewebauthn/server";
+import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
+
+export interface AttestationCheck {
+  readonly id: string;
+  readonly clientDataJSON: string;
+  readonly attestationObject: string;
+  /** base64url */
+  readonly challenge: string;
+  readonly origin: string;
+  readonly rpId: string;
+  /** PEM; the chain has to end here. */
+  readonly root: string;
+}
+
+export type RegisteredCredential = NonNullable<VerifiedRegistrationResponse["registrationInfo"]>;
+
+// The verifier's trust anchors are global to the process: two checks with different roots must not overlap.
+let last: Promise<unknown> = Promise.resolve();
+
+/** Verifies a new credential as a relying party that enforces attestation. Rejects with the reason. */
+export function verifyAttestation(check: AttestationCheck): Promise<RegisteredCredential> {
+  const verified = last.then(() => verify(check));
+  last = verified.catch(() => {});
+  return verified;
+}
+
+async function verify({ id, clientDataJSON, attestationObject, challenge, origin, rpId, root }: AttestationCheck) {
+  const statement = decodeAttestationObject(Buffer.from(attestationObject, "base64url"));
+  // Without a certificate there is no chain, and the verifier would be content.
+  if (statement.get("fmt") !== "packed" || statement.get("attStmt").get("x5c") === undefined)
+    throw new Error("only packed attestation with a certificate is accepted");
+  const response: RegistrationResponseJSON = {
+    id,
+    rawId: id,
+    type: "public-key",
+    response: { clientDataJSON, attestationObject },
+    clientExtensionResults: {},
+  };
+  SettingsService.setRootCertificates({ identifier: "packed", certificates: [root] });
+  const { verified, registrationInfo } = await verifyRegistrationResponse({
+    response,
+    expectedChallenge: challenge,
+    expectedOrigin: origin,
+    expectedRPID: rpId,
+    requireUserVerification: true,
+  });
+  if (!verified || registrationInfo === undefined) throw new Error("the attestation's signature is wrong");
+  if (registrationInfo.credential.id !== id) throw new Error("the id is not the credential's");
+  return registrationInfo;
+}

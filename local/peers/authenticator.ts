@@ -1,0 +1,89 @@
+import { Buffer } from "node:buffer";
+import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { encode } from "cborg";
+import { AAGUID, type AuthenticatorKeys, aaguidBytes } from "./authenticator-keys.ts";
+
+/** The members of PublicKeyCredentialCreationOptionsJSON that an authenticator and its client read. */
+export interface AuthenticatorOptions {
+  readonly rp: { readonly id: string };
+  readonly challenge: string;
+  readonly pubKeyCredParams: readonly { readonly type: string; readonly alg: number }[];
+}
+
+/** All values base64url without padding. */
+export interface NewCredential {
+  readonly id: string;
+  readonly clientDataJSON: string;
+  readonly attestationObject: string;
+}
+
+export interface Authenticator {
+  readonly aaguid: string;
+  /** PEM; what verifiers trust. */
+  readonly rootCertificate: string;
+  /**
+   * Makes a credential on a new key, with user presence and user verification. `excludeCredentials` has no bearing: a new key
+   * holds none of them. Throws where ES256 is not offered.
+   */
+  create(options: AuthenticatorOptions, origin: string): NewCredential;
+}
+
+const ES256 = -7;
+/** User present, user verified, attested credential data included (WebAuthn Level 3, section 6.1). */
+const FLAGS = 0x01 | 0x04 | 0x40;
+
+/** A software authenticator with `packed` attestation (WebAuthn Level 3, section 8.2), signed by the batch of `keys`. */
+export function createAuthenticator(keys: AuthenticatorKeys): Authenticator {
+  const batchKey = createPrivateKey({
+    key: Buffer.from(keys.batchKey, "base64"),
+    format: "der",
+    type: "pkcs8",
+  });
+  const x5c = [Buffer.from(keys.batchCertificate, "base64")];
+  return {
+    aaguid: AAGUID,
+    rootCertificate: keys.rootCertificate,
+    create: ({ rp, challenge, pubKeyCredParams }, origin) => {
+      if (!pubKeyCredParams.some(({ type, alg }) => type === "public-key" && alg === ES256))
+        throw new Error("the authenticator makes ES256 credentials only, and that is not offered");
+      const id = randomBytes(32);
+      const clientData = Buffer.from(
+        JSON.stringify({
+          type: "webauthn.create",
+          challenge: Buffer.from(challenge, "base64url").toString("base64url"),
+          origin,
+          crossOrigin: false,
+        }),
+      );
+      const authData = authenticatorData(rp.id, id);
+      const signature = sign("sha256", Buffer.concat([authData, sha256(clientData)]), batchKey);
+      const attestation = { fmt: "packed", attStmt: { alg: ES256, sig: signature, x5c }, authData };
+      return {
+        id: id.toString("base64url"),
+        clientDataJSON: clientData.toString("base64url"),
+        attestationObject: Buffer.from(encode(attestation)).toString("base64url"),
+      };
+    },
+  };
+}
+
+function authenticatorData(rpId: string, id: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(FLAGS);
+  const idLength = Buffer.alloc(2);
+  idLength.writeUInt16BE(id.length);
+  return Buffer.concat([sha256(Buffer.from(rpId)), head, aaguidBytes(), idLength, id, newPublicKey()]);
+}
+
+/** A COSE key (RFC 9053 section 7.1.1). Its private half is dropped: nobody signs in here. */
+function newPublicKey(): Uint8Array {
+  const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { x = "", y = "" } = publicKey.export({ format: "jwk" });
+  const coordinates: [number, Buffer][] = [
+    [-2, Buffer.from(x, "base64url")],
+    [-3, Buffer.from(y, "base64url")],
+  ];
+  return encode(new Map<number, number | Buffer>([[1, 2], [3, ES256], [-1, 1], ...coordinates]));
+}
+
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest();

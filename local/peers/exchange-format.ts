@@ -1,0 +1,97 @@
+import { Buffer } from "node:buffer";
+import { CompactEncrypt, CompactSign, compactDecrypt, decodeProtectedHeader, importJWK, type JWK } from "jose";
+import * as z from "zod";
+
+const ALGORITHMS = ["ECDH-ES+A256KW", "ECDH-ES"];
+const FORBIDDEN_HEADERS = ["jku", "jwk", "x5u", "x5c", "zip", "crit"];
+
+const base64url = z.string().regex(/^[A-Za-z0-9_-]+$/, "must be base64url without padding");
+const coordinate = base64url.length(64);
+
+const responseKey = z.strictObject({
+  kty: z.literal("EC"),
+  crv: z.literal("P-384"),
+  x: coordinate,
+  y: coordinate,
+  kid: z.string().min(1),
+  use: z.literal("enc"),
+  alg: z.literal("ECDH-ES+A256KW"),
+});
+const version = z.literal(1);
+const text = z.string().min(1);
+const parameter = z.object({ type: z.literal("public-key"), alg: z.int() });
+
+/** The payloads of docs/peers/exchange-format.md, as the key maker reads them. */
+export const credentialRequest = z.strictObject({
+  v: version,
+  type: z.literal("credential_request"),
+  response_key: responseKey,
+  origin: z.url(),
+  public_key: z.looseObject({
+    rp: z.looseObject({ id: text, name: z.string() }),
+    user: z.looseObject({ id: base64url, name: text, displayName: z.string() }),
+    challenge: base64url,
+    pubKeyCredParams: z.array(parameter).min(1),
+  }),
+});
+
+export const pinRequest = z.strictObject({
+  v: version,
+  type: z.literal("pin_request"),
+  response_key: responseKey,
+  pin: z.strictObject({ type: z.literal("generate"), length: z.int().min(4).max(63) }),
+});
+
+export type ResponseKey = z.output<typeof responseKey>;
+export type CredentialRequest = z.output<typeof credentialRequest>;
+export type PinRequest = z.output<typeof pinRequest>;
+
+/** Decrypts a request with whichever of the private `transportKeys` its `kid` names. Rejects with a reason fit for the caller. */
+export async function openRequest<S extends z.ZodType>(
+  schema: S,
+  jwe: string,
+  transportKeys: readonly JWK[],
+): Promise<z.output<S>> {
+  const { alg = "", kid, ...others } = headerOf(jwe);
+  if (!ALGORITHMS.includes(alg)) throw new Error(`alg must be one of ${ALGORITHMS.join(", ")}`);
+  const forbidden = FORBIDDEN_HEADERS.filter(name => name in others);
+  if (forbidden.length > 0) throw new Error(`header ${forbidden.join(", ")} is not allowed`);
+  const key = transportKeys.find(candidate => candidate.kid === kid);
+  if (key === undefined) throw new Error("kid names no transport key");
+  return schema.parse(await decrypted(jwe, await importJWK(key, alg)));
+}
+
+/** Signs `payload` with `signKey`, then encrypts it to `recipient`. Both headers name the key that the reader is to use. */
+export async function sealResponse(
+  payload: Readonly<Record<string, unknown>>,
+  { recipient, signKey }: { readonly recipient: JWK; readonly signKey: JWK },
+): Promise<string> {
+  const jws = await new CompactSign(Buffer.from(JSON.stringify(payload)))
+    .setProtectedHeader({ alg: "ES384", ...named(signKey) })
+    .sign(await importJWK(signKey, "ES384"));
+  return new CompactEncrypt(Buffer.from(jws))
+    .setProtectedHeader({ alg: "ECDH-ES+A256KW", enc: "A256GCM", ...named(recipient) })
+    .encrypt(await importJWK(recipient, "ECDH-ES+A256KW"));
+}
+
+const named = ({ kid }: JWK) => (kid === undefined ? {} : { kid });
+
+function headerOf(jwe: string) {
+  try {
+    return decodeProtectedHeader(jwe);
+  } catch (cause) {
+    throw new Error("is no compact JWE", { cause });
+  }
+}
+
+async function decrypted(jwe: string, key: Awaited<ReturnType<typeof importJWK>>): Promise<unknown> {
+  try {
+    const { plaintext } = await compactDecrypt(jwe, key, {
+      keyManagementAlgorithms: ALGORITHMS,
+      contentEncryptionAlgorithms: ["A256GCM"],
+    });
+    return JSON.parse(new TextDecoder("utf8", { fatal: true }).decode(plaintext));
+  } catch (cause) {
+    throw new Error("cannot be decrypted", { cause });
+  }
+}
