@@ -1,0 +1,48 @@
+import type { TokenCredential } from "@azure/identity";
+import { Fault } from "../fault.ts";
+
+/** How a service is reached and who asks: by managed identity in Azure, by connection string on one machine. */
+export type Access =
+  | { readonly connectionString: string }
+  | { readonly endpoint: string; readonly credential: TokenCredential };
+
+/**
+ * The app's managed identity. Tokens are cached by the identity SDK, which is loaded when the first one is wanted.
+ * A token that cannot be had is a `Fault` `unavailable`: nothing was sent to the service then.
+ * @param clientId of a user-assigned identity; the system-assigned one where absent
+ */
+export function managedIdentity(clientId?: string): TokenCredential {
+  let loaded: Promise<TokenCredential> | undefined;
+  const load = async () => {
+    const { ManagedIdentityCredential } = await import("@azure/identity");
+    return clientId === undefined ? new ManagedIdentityCredential() : new ManagedIdentityCredential({ clientId });
+  };
+  return {
+    getToken: async (scopes, options) => {
+      loaded ??= load();
+      const identity = await loaded;
+      return identity.getToken(scopes, options).catch((cause: unknown) => {
+        throw new Fault("unavailable", "The service's identity is not available at the moment.", {
+          retryAfter: 5,
+          cause,
+        });
+      });
+    },
+  };
+}
+
+/** Means nothing anywhere: simulated services on this machine take any token. */
+export const localCredential: TokenCredential = {
+  getToken: async () => ({ token: "local", expiresOnTimestamp: 8.64e15 }),
+};
+
+/**
+ * Whether an address is a simulated service on this machine, the only kind that is spoken to without TLS.
+ * Throws where it is no URL, or http to anywhere else.
+ */
+export function isLocal(endpoint: string): boolean {
+  const { protocol, hostname, host } = new URL(endpoint);
+  if (protocol === "https:") return false;
+  if (protocol === "http:" && (hostname === "127.0.0.1" || hostname === "localhost")) return true;
+  throw new Error(`${protocol}//${host} is refused: only https, or http to 127.0.0.1 or localhost`);
+}

@@ -1,0 +1,91 @@
+import type { TableServiceClientOptions } from "@azure/data-tables";
+import { Fault } from "../fault.ts";
+
+/** What may be put into the SDKs' request pipelines. */
+export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies"]>;
+type Policy = Policies[number]["policy"];
+
+/** A few tries within about a second: a caller waits meanwhile, and the time limit of the call bounds them all. */
+export const retryOptions = { maxRetries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 2_000 };
+
+/** Seconds that a caller is told to wait when the service named none. */
+const defaultPause = 5;
+
+/**
+ * Runs `work` with a signal that ends it after `timeoutMs` or when `signal` does; rejects then, even where `work` does
+ * not heed it (a token that is fetched by foreign code).
+ */
+export function within<T>(
+  timeoutMs: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  const both = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  both.addEventListener("abort", () => reject(both.reason), { once: true });
+  if (both.aborted) reject(both.reason);
+  return Promise.race([work(both), over]);
+}
+
+/**
+ * `within`, with every sign that the service is away, throttling or late turned into a `Fault` `unavailable` (decision
+ * G6). Any other error is thrown as it is. A write that ended so may have been done.
+ */
+export async function attempt<T>(
+  service: string,
+  timeoutMs: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  try {
+    return await within(timeoutMs, work, signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw faultOf(service, error);
+  }
+}
+
+/** Ends a call at once whose service asks for a pause that the call's time limit does not allow. */
+export const shortPausesOnly = (service: string, timeoutMs: number): Policy => ({
+  name: "shortPausesOnly",
+  async sendRequest(request, next) {
+    const response = await next(request);
+    const pause = isThrottling(response.status) ? retryAfter(response.headers.get("retry-after")) : undefined;
+    if (pause !== undefined && pause * 1000 >= timeoutMs) throw unavailable(service, pause);
+    return response;
+  },
+});
+
+/** Seconds; Azure's services do not use the form with a date. At most a day: a slip must not stop callers for good. */
+const retryAfter = (header: string | undefined): number | undefined =>
+  header !== undefined && /^\d+$/.test(header) ? Math.min(Number(header), 86_400) : undefined;
+
+/** The parts of the SDKs' `RestError` that decide. */
+export interface ServiceError extends Error {
+  readonly code?: string;
+  readonly statusCode?: number;
+  readonly response?: { readonly headers: { get(name: string): string | undefined } };
+}
+
+export const isServiceError = (error: unknown): error is ServiceError =>
+  error instanceof Error && error.name === "RestError";
+
+function faultOf(service: string, error: unknown): unknown {
+  if (error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError"))
+    return unavailable(service, undefined, new Error(`${service} did not answer in time`));
+  if (!isServiceError(error)) return error;
+  const { statusCode, response } = error;
+  if (statusCode === undefined) return unavailable(service, undefined, error);
+  // The SDK's own message quotes the whole body, which may be a secret or a recipient's data (decision G10).
+  if (statusCode < 300)
+    return unavailable(service, undefined, new Error(`${service} answered ${statusCode} unreadably`));
+  if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
+    return unavailable(service, retryAfter(response?.headers.get("retry-after")), error);
+  return error;
+}
+
+const isThrottling = (status: number) => status === 429 || status === 503;
+
+const unavailable = (service: string, pause = defaultPause, cause?: unknown) =>
+  new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter: pause, cause });
