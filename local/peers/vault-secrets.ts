@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+
+/** Times are in whole seconds since 1970, as on the wire. */
+export interface SecretVersion {
+  readonly version: string;
+  readonly value: string;
+  readonly created: number;
+  updated: number;
+  enabled: boolean;
+  nbf?: number | undefined;
+  exp?: number | undefined;
+  contentType?: string | undefined;
+  tags?: Record<string, string> | undefined;
+}
+
+export interface Secret {
+  /** As first written; names are looked up without regard to case. */
+  readonly name: string;
+  /** Oldest first. */
+  readonly versions: SecretVersion[];
+}
+
+const attributes = z.object({
+  enabled: z.boolean().optional(),
+  nbf: z.int().nullish(),
+  exp: z.int().nullish(),
+});
+
+export const secretChange = z.object({
+  attributes: attributes.optional(),
+  contentType: z.string().nullish(),
+  tags: z.record(z.string(), z.string()).nullish(),
+});
+
+/** A value of more than 25 KB is refused, as by the service. */
+export const newSecret = secretChange.extend({
+  value: z.string().refine(value => Buffer.byteLength(value) <= 25_600, "is longer than 25600 bytes"),
+});
+
+const now = () => Math.floor(Date.now() / 1000);
+
+export function newVersion({ value, ...change }: z.output<typeof newSecret>): SecretVersion {
+  const version = randomBytes(16).toString("hex");
+  const created = now();
+  return changed({ version, value, created, updated: created, enabled: true }, change);
+}
+
+/** What is missing or null in `change` stays as it is. Changes `secret` in place. */
+export function changed(secret: SecretVersion, change: z.output<typeof secretChange>): SecretVersion {
+  const { attributes: { enabled, nbf, exp } = {}, contentType, tags } = change;
+  const given = Object.entries({ enabled, nbf, exp, contentType, tags }).filter(([, value]) => value != null);
+  return Object.assign(secret, Object.fromEntries(given), { updated: now() });
+}
+
+/** As in lists: without the value. `id` is the address of the secret or of its version. */
+export const listed = (id: string, { created, updated, enabled, nbf, exp, contentType, tags }: SecretVersion) => ({
+  id,
+  attributes: { enabled, nbf, exp, created, updated, recoveryLevel: "Purgeable", recoverableDays: 0 },
+  contentType,
+  tags,
+});
