@@ -58,7 +58,9 @@ export async function openRequest<S extends z.ZodType>(
   if (forbidden.length > 0) throw new Error(`header ${forbidden.join(", ")} is not allowed`);
   const key = transportKeys.find(candidate => candidate.kid === kid);
   if (key === undefined) throw new Error("kid names no transport key");
-  return schema.parse(await decrypted(jwe, await importJWK(key, alg)));
+  const payload = schema.safeParse(await decrypted(jwe, await importJWK(key, alg)));
+  if (!payload.success) throw new Error(wrongFields(payload.error));
+  return payload.data;
 }
 
 /** Signs `payload` with `signKey`, then encrypts it to `recipient`. Both headers name the key that the reader is to use. */
@@ -95,3 +97,12 @@ async function decrypted(jwe: string, key: Awaited<ReturnType<typeof importJWK>>
     throw new Error("cannot be decrypted", { cause });
   }
 }
+
+/** Every wrong field, in one sentence. */
+export const wrongFields = (error: z.ZodError): string =>
+  error.issues
+    .map(issue => {
+      const reason = issue.code === "unrecognized_keys" ? `${issue.keys.join(", ")} unknown` : issue.message;
+      return `${issue.path.join(".")}: ${reason}`;
+    })
+    .join("; ");
