@@ -1,12 +1,6 @@
 import * as z from "zod";
-import {
-  createdShipment,
-  type DeliveryOrder,
-  type DeliveryShipment,
-  shipment,
-  shipmentBody,
-  shipmentList,
-} from "./delivery-wire.ts";
+import { type DeliveryOrder, shipmentBody } from "./delivery-order.ts";
+import { createdShipment, type DeliveryShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "./jwks.ts";
 import { callPeer, type PeerAccess, type PeerTools, withinTime } from "./peer-call.ts";
 import { readPeer } from "./peer-call-retry.ts";

@@ -1,28 +1,9 @@
 import * as z from "zod";
 import { type Instant, instant } from "../../time.ts";
 import type { KeyResponses } from "../ports.ts";
-import type { MailingAddress, Recipient, ShipmentOrder } from "../request.ts";
+import type { MailingAddress } from "../request.ts";
+import { type DeliveryOrder, filled } from "./delivery-order.ts";
 import { plainText } from "./peer-call-failure.ts";
-
-/** The keys of one model in an order. */
-export interface OrderedItem {
-  readonly productId: number;
-  readonly inventoryProductId: number;
-  readonly customizationId?: string | undefined;
-  readonly keyName?: string | undefined;
-  /** One a physical key: what it is to be programmed with (decision C10). */
-  readonly keys: readonly {
-    readonly pinRequest?: string | undefined;
-    readonly credentialRequests: readonly string[];
-  }[];
-}
-
-/** A shipment to be ordered, all defaults in place. */
-export interface DeliveryOrder extends ShipmentOrder {
-  readonly customerReference: string;
-  readonly recipient: Omit<Recipient, "externalId">;
-  readonly items: readonly OrderedItem[];
-}
 
 /** A shipment as the delivery service tells it; what it left out or left blank is absent. */
 export interface DeliveryShipment {
@@ -42,45 +23,6 @@ export interface DeliveryShipment {
 }
 
 type Blankable<T> = { readonly [K in keyof T]: T[K] | undefined };
-
-/** The body of docs/peers/delivery.md; blank optional members are left out. */
-export function shipmentBody(order: DeliveryOrder): object {
-  const { recipient, mailingAddress: address } = order;
-  return {
-    delivery_type: order.deliveryType,
-    reseller_organization_id: filled(order.resellerOrganizationId),
-    customer_reference: order.customerReference,
-    address_validation_bypass: order.addressValidationBypass,
-    recipient: {
-      recipient_company: filled(recipient.company),
-      recipient_email: recipient.email,
-      recipient_firstname: filled(recipient.firstName),
-      recipient_lastname: filled(recipient.lastName),
-      recipient_telephone: recipient.telephone,
-    },
-    mailing_address: {
-      street_line1: address.streetLine1,
-      street_line2: filled(address.streetLine2),
-      city: address.city,
-      region: filled(address.region),
-      postal_code: address.postalCode,
-      country_code_2: address.countryCode,
-    },
-    shipment_items: order.items.map(item => ({
-      product_id: item.productId,
-      inventory_product_id: item.inventoryProductId,
-      product_quantity: item.keys.length,
-      customization_id: filled(item.customizationId),
-      fc_additional_data: filled(item.keyName) === undefined ? undefined : { key_name: item.keyName },
-      product_customizations: item.keys.map(key => ({
-        fido_pin_request: key.pinRequest,
-        fido_credential_requests: key.credentialRequests,
-      })),
-    })),
-  };
-}
-
-const filled = (text: string | undefined) => (text === undefined || text.trim() === "" ? undefined : text);
 
 const number = z.union([
   z.int(),

@@ -1,0 +1,159 @@
+import * as z from "zod";
+import { minutes, plus } from "../../time.ts";
+import { type AccessTokens, createAccessTokens } from "../peers/access-token.ts";
+import { grantByClientCredentials } from "../peers/access-token-grant.ts";
+import { callPeer, type PeerAccess, withinTime } from "../peers/peer-call.ts";
+import { readPeer } from "../peers/peer-call-retry.ts";
+import { PeerFailure } from "../peers/peer-failure.ts";
+import type { Challenge, Idp } from "./contract.ts";
+import {
+  creationOptionsAnswer,
+  methodList,
+  refusalOf,
+  registrationAnswer,
+  registrationBody,
+  spellings,
+} from "./entra-wire.ts";
+import { endpoint, type IdpDeps, type IdpKind } from "./kind.ts";
+
+const wholeMinutes = z
+  .union([
+    z.int(),
+    z
+      .string()
+      .regex(/^\d{1,6}$/)
+      .transform(Number),
+  ])
+  .pipe(z.int().min(5).max(43_200));
+
+/** Kind B of the specification's table; all but the two ids have defaults (decision C17). */
+const settings = z
+  .strictObject({
+    type: z.literal("entra"),
+    "tenant-id": z.string().regex(/^[A-Za-z0-9.-]+$/, "must be a tenant id or a domain"),
+    "client-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id"),
+    "graph-endpoint": endpoint.default("https://graph.microsoft.com"),
+    "online-endpoint": endpoint.default("https://login.microsoftonline.com"),
+    "api-version": z.enum(["beta", "v1.0"]).default("beta"),
+    "challenge-timeout-minutes": wholeMinutes.optional(),
+  })
+  .transform(told => ({
+    ...told,
+    "challenge-timeout-minutes": told["challenge-timeout-minutes"] ?? (told["api-version"] === "v1.0" ? 5 : 20_160),
+  }))
+  .refine(told => told["api-version"] === "beta" || told["challenge-timeout-minutes"] === 5, {
+    path: ["challenge-timeout-minutes"],
+    error: "must be 5 with api-version v1.0, which knows no other",
+  });
+
+export type EntraSettings = z.output<typeof settings>;
+
+const handle = z.object({ userId: z.string().min(1) });
+const mostPages = 10;
+const longestDisplayName = 30;
+
+function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
+  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf };
+  const tokens = tokensOf(access, told, deps);
+  const graph = `${told["graph-endpoint"]}/${told["api-version"]}`;
+  const timeout = told["challenge-timeout-minutes"];
+
+  const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
+  /** One operation with its token and within its time. */
+  const operate = <T>(outer: AbortSignal, work: (call: { token: string; signal: AbortSignal }) => Promise<T>) =>
+    withinTime(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
+  const userOf = (operation: string, stored: Challenge["handle"]) => {
+    const { data } = handle.safeParse(stored);
+    if (data === undefined) throw new PeerFailure(access.peer, operation, "refused", { detail: "No user is known." });
+    return data.userId;
+  };
+
+  return {
+    id,
+    defaultRelyingPartyId: undefined,
+
+    creationOptions: (wanted, outer) =>
+      operate(outer, async call => {
+        const operation = "creation options";
+        // Graph answers 405 to the same parameter in a query.
+        const named = told["api-version"] === "beta" ? `(challengeTimeoutInMinutes=${timeout})` : "";
+        const url = `${methodsOf(wanted.userId)}/creationOptions${named}`;
+        const asked = access.now();
+        const answer = await readPeer(access, {
+          ...call,
+          operation,
+          method: "GET",
+          url,
+          answer: creationOptionsAnswer,
+        });
+        const { rp } = answer.publicKey;
+        if (wanted.relyingPartyId !== undefined && wanted.relyingPartyId !== rp.id) {
+          const detail = `The relying party of this IdP is ${rp.id}, not the one asked for.`;
+          throw new PeerFailure(access.peer, operation, "refused", { code: "relying_party", detail });
+        }
+        return {
+          options: answer.publicKey,
+          origin: `https://${rp.id}`,
+          expiresAt: new Date(answer.challengeTimeoutDateTime ?? plus(asked, minutes(timeout))),
+          handle: { userId: wanted.userId },
+        };
+      }),
+
+    activate: (stored, attestation, name, outer) =>
+      operate(outer, async call => {
+        const operation = "registration";
+        const url = methodsOf(userOf(operation, stored));
+        const body = registrationBody(attestation, [...name].slice(0, longestDisplayName).join(""));
+        await callPeer(access, { ...call, operation, method: "POST", url, body, answer: registrationAnswer });
+      }),
+
+    isRegistered: (stored, credentialId, outer) =>
+      operate(outer, async call => {
+        const operation = "registered keys";
+        const wanted = spellings(credentialId);
+        let url = methodsOf(userOf(operation, stored));
+        for (let page = 0; page < mostPages; page++) {
+          const list = { ...call, operation, method: "GET", url, answer: methodList } as const;
+          const answer = await readPeer(access, list).catch(noneWithoutUser);
+          if (answer.value.some(method => wanted.has(method.id))) return true;
+          const next = answer["@odata.nextLink"];
+          if (next === undefined) return false;
+          // The token goes to Graph alone.
+          if (!next.startsWith(`${graph}/`)) break;
+          url = next;
+        }
+        throw new PeerFailure(access.peer, operation, "unanswered", {
+          detail: "The list of keys has no readable end.",
+        });
+      }),
+
+    undo: async () => {},
+  };
+}
+
+function tokensOf(access: PeerAccess, told: EntraSettings, { secret, managedIdentityToken }: IdpDeps): AccessTokens {
+  const scope = `${told["graph-endpoint"]}/.default`;
+  if (managedIdentityToken !== undefined) {
+    return createAccessTokens(access, async () => ({ token: await managedIdentityToken(scope), expiresInSeconds: 0 }));
+  }
+  const tokenUrl = `${told["online-endpoint"]}/${told["tenant-id"]}/oauth2/v2.0/token`;
+  const client = { tokenUrl, clientId: told["client-id"], scope, secret };
+  return createAccessTokens(access, () => grantByClientCredentials(access, client));
+}
+
+/** Who is gone has no keys; an address that is not Graph's says so without Graph's error code. */
+function noneWithoutUser(error: unknown): z.output<typeof methodList> {
+  if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return { value: [] };
+  throw error;
+}
+
+/**
+ * A user by object id or user principal name. Graph wants names that begin with `$` in the quoted form; `.` and `..` need it
+ * too, or they would be resolved as steps of the path.
+ */
+function userSegment(userId: string): string {
+  const encoded = encodeURIComponent(userId.toWellFormed());
+  return /^[$.]/.test(userId) ? `('${encoded.replaceAll("'", "''")}')` : `/${encoded}`;
+}
+
+export const entra = { settings, connect } satisfies IdpKind<EntraSettings>;

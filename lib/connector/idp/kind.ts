@@ -1,0 +1,33 @@
+import * as z from "zod";
+import type { PeerAccess, PeerTools } from "../peers/peer-call.ts";
+import type { Idp } from "./contract.ts";
+
+/** What every kind of IdP needs to be connected. */
+export interface IdpDeps extends PeerTools, Pick<PeerAccess, "patience"> {
+  /** For each call of the contract with everything in it. */
+  readonly timeLimitMs: number;
+  /** The client's secret, or PEM text with its private key and certificate (decision C13: `idp-<id>-client-secret`). */
+  readonly secret: () => Promise<string>;
+  /** Where there is one, it takes the place of the secret at an IdP of kind B (decision C13). */
+  readonly managedIdentityToken?: ((scope: string) => Promise<string>) | undefined;
+}
+
+/** A kind of IdP: the settings it reads, by the specification's names, and how to connect one. */
+export interface IdpKind<Settings> {
+  readonly settings: z.ZodType<Settings>;
+  connect(id: string, settings: Settings, deps: IdpDeps): Idp;
+}
+
+const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** An address of an IdP: https, but for loopback; nothing but origin and path (decision C13). Given back without a slash at the end. */
+export const endpoint = z
+  .string()
+  .refine(isEndpoint, "must be an https address without credentials, query and fragment")
+  .transform(address => address.replace(/\/+$/, ""));
+
+function isEndpoint(address: string): boolean {
+  const url = URL.parse(address);
+  if (url === null || /[?#]/.test(address) || url.username !== "" || url.password !== "") return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && loopback.has(url.hostname));
+}

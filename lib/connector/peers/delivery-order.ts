@@ -1,0 +1,61 @@
+import type { Recipient, ShipmentOrder } from "../request.ts";
+
+/** The keys of one model in an order. */
+export interface OrderedItem {
+  readonly productId: number;
+  readonly inventoryProductId: number;
+  readonly customizationId?: string | undefined;
+  readonly keyName?: string | undefined;
+  /** One a physical key: what it is to be programmed with (decision C10). */
+  readonly keys: readonly {
+    readonly pinRequest?: string | undefined;
+    readonly credentialRequests: readonly string[];
+  }[];
+}
+
+/** A shipment to be ordered, all defaults in place. */
+export interface DeliveryOrder extends ShipmentOrder {
+  readonly customerReference: string;
+  readonly recipient: Omit<Recipient, "externalId">;
+  readonly items: readonly OrderedItem[];
+}
+
+/** The body of docs/peers/delivery.md; blank optional members are left out. */
+export function shipmentBody(order: DeliveryOrder): object {
+  const { recipient, mailingAddress: address } = order;
+  return {
+    delivery_type: order.deliveryType,
+    reseller_organization_id: filled(order.resellerOrganizationId),
+    customer_reference: order.customerReference,
+    address_validation_bypass: order.addressValidationBypass,
+    recipient: {
+      recipient_company: filled(recipient.company),
+      recipient_email: recipient.email,
+      recipient_firstname: filled(recipient.firstName),
+      recipient_lastname: filled(recipient.lastName),
+      recipient_telephone: recipient.telephone,
+    },
+    mailing_address: {
+      street_line1: address.streetLine1,
+      street_line2: filled(address.streetLine2),
+      city: address.city,
+      region: filled(address.region),
+      postal_code: address.postalCode,
+      country_code_2: address.countryCode,
+    },
+    shipment_items: order.items.map(item => ({
+      product_id: item.productId,
+      inventory_product_id: item.inventoryProductId,
+      product_quantity: item.keys.length,
+      customization_id: filled(item.customizationId),
+      fc_additional_data: filled(item.keyName) === undefined ? undefined : { key_name: item.keyName },
+      product_customizations: item.keys.map(key => ({
+        fido_pin_request: key.pinRequest,
+        fido_credential_requests: key.credentialRequests,
+      })),
+    })),
+  };
+}
+
+/** Blank is as if absent, both ways. */
+export const filled = (text: string | undefined) => (text === undefined || text.trim() === "" ? undefined : text);

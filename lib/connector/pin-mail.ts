@@ -1,0 +1,93 @@
+/** What the PIN mail of one key tells (decision C14). */
+export interface PinMailContent {
+  readonly serial: string;
+  /** Without the serial. */
+  readonly keyName: string;
+  /** Everyone with a credential on the key. */
+  readonly userIds: readonly string[];
+  readonly pin: string;
+}
+
+export interface MailText {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** Words the PIN mail as plain text and HTML; the values are escaped, and the PIN is in the body alone. */
+export function wordPinMail(content: PinMailContent): MailText {
+  const name = `${oneLine(content.keyName)}: ${oneLine(content.serial)}`;
+  const pin = oneLine(content.pin);
+  const rows = [
+    ["Security key", name],
+    ["Serial number", oneLine(content.serial)],
+    [content.userIds.length === 1 ? "User" : "Users", content.userIds.map(oneLine).join(", ")],
+  ] as const;
+  const full = `PIN for security key ${name}`;
+  return {
+    // Names and serials are anyone's to choose: one may hold the digits of the PIN.
+    subject: full.includes(pin) ? "PIN for your security key" : full,
+    text: textBody(rows, pin),
+    html: htmlBody(rows, pin),
+  };
+}
+
+const greeting = "A security key has been prepared. Its PIN is:";
+const advice = [
+  "The PIN is asked for when the key is used to sign in.",
+  "Hand it only to the person who uses the key, and keep it apart from the key. Nobody will ever ask you for it by mail or telephone.",
+] as const;
+
+type Rows = readonly (readonly [label: string, value: string])[];
+
+const textBody = (rows: Rows, pin: string): string =>
+  [greeting, "", `    ${pin}`, "", ...rows.map(([label, value]) => `${label}: ${value}`), "", ...advice, ""].join(
+    "\r\n",
+  );
+
+/**
+ * No colours but those that follow the reader's light or dark scheme, no fixed widths, nothing loaded from elsewhere; telephones
+ * are told not to make links of serial and PIN.
+ */
+const htmlBody = (rows: Rows, pin: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">
+<title>Security key PIN</title>
+<style>:root { color-scheme: light dark; }</style>
+</head>
+<body style="margin: 0; padding: 24px 16px; font-family: 'Segoe UI', Helvetica, Arial, sans-serif; font-size: 16px; line-height: 1.5;">
+<div style="max-width: 560px; margin: 0 auto;">
+<p>${greeting}</p>
+<p style="margin: 24px 0; padding: 16px; border: 1px solid #808080; border-radius: 8px; text-align: center; font-family: Consolas, Menlo, monospace; font-size: 28px; overflow-wrap: anywhere;">${escaped(pin)}</p>
+<table style="border-collapse: collapse;">
+${rows.map(row).join("\n")}
+</table>
+${advice.map(sentence => `<p>${sentence}</p>`).join("\n")}
+</div>
+</body>
+</html>
+`;
+
+const row = ([label, value]: Rows[number]) =>
+  `<tr><th scope="row" style="padding: 4px 16px 4px 0; text-align: left; vertical-align: top;">${label}</th><td style="padding: 4px 0; overflow-wrap: anywhere;">${escaped(value)}</td></tr>`;
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+const escaped = (text: string): string => text.replace(/[&<>"']/g, sign => entities[sign] ?? "");
+
+/** Control and direction signs would break a header or turn what the reader sees around. */
+const oneLine = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim();
