@@ -1,5 +1,4 @@
-import type { DeliveryOrder } from "./delivery-order.ts";
-import type { DeliveryShipment } from "./delivery-shipment.ts";
+import type { DeliveryOrder, DeliveryShipment } from "./delivery-wire.ts";
 
 /**
  * Whether a shipment found by its reference may be the one ordered: same recipient, address and items (decision C6). Case and

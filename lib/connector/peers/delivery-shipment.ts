@@ -1,28 +1,8 @@
 import * as z from "zod";
-import { type Instant, instant } from "../../time.ts";
+import { instant } from "../../time.ts";
 import type { KeyResponses } from "../ports.ts";
-import type { MailingAddress } from "../request.ts";
-import { type DeliveryOrder, filled } from "./delivery-order.ts";
+import { type DeliveryShipment, filled } from "./delivery-wire.ts";
 import { plainText } from "./peer-call-failure.ts";
-
-/** A shipment as the delivery service tells it; what it left out or left blank is absent. */
-export interface DeliveryShipment {
-  readonly shipmentId: string;
-  readonly requestedAt?: Instant | undefined;
-  readonly customerReference?: string | undefined;
-  readonly state: { readonly id: number; readonly message?: string | undefined };
-  readonly recipient: Partial<Blankable<DeliveryOrder["recipient"]>>;
-  readonly mailingAddress: Partial<Blankable<MailingAddress>>;
-  readonly items: readonly {
-    readonly productId?: number | undefined;
-    readonly inventoryProductId?: number | undefined;
-    readonly quantity: number;
-    /** In the order of the keys ordered; empty until they are programmed. */
-    readonly keys: readonly KeyResponses[];
-  }[];
-}
-
-type Blankable<T> = { readonly [K in keyof T]: T[K] | undefined };
 
 const number = z.union([
   z.int(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { type DeliveryOrder, shipmentBody } from "./delivery-order.ts";
-import { createdShipment, type DeliveryShipment, shipment, shipmentList } from "./delivery-shipment.ts";
+import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
+import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "./jwks.ts";
 import { callPeer, type PeerAccess, type PeerTools, withinTime } from "./peer-call.ts";
 import { readPeer } from "./peer-call-retry.ts";

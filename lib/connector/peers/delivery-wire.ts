@@ -1,4 +1,6 @@
-import type { Recipient, ShipmentOrder } from "../request.ts";
+import type { Instant } from "../../time.ts";
+import type { KeyResponses } from "../ports.ts";
+import type { MailingAddress, Recipient, ShipmentOrder } from "../request.ts";
 
 /** The keys of one model in an order. */
 export interface OrderedItem {
@@ -19,6 +21,25 @@ export interface DeliveryOrder extends ShipmentOrder {
   readonly recipient: Omit<Recipient, "externalId">;
   readonly items: readonly OrderedItem[];
 }
+
+/** A shipment as the delivery service tells it; what it left out or left blank is absent. */
+export interface DeliveryShipment {
+  readonly shipmentId: string;
+  readonly requestedAt?: Instant | undefined;
+  readonly customerReference?: string | undefined;
+  readonly state: { readonly id: number; readonly message?: string | undefined };
+  readonly recipient: Partial<Blankable<DeliveryOrder["recipient"]>>;
+  readonly mailingAddress: Partial<Blankable<MailingAddress>>;
+  readonly items: readonly {
+    readonly productId?: number | undefined;
+    readonly inventoryProductId?: number | undefined;
+    readonly quantity: number;
+    /** In the order of the keys ordered; empty until they are programmed. */
+    readonly keys: readonly KeyResponses[];
+  }[];
+}
+
+type Blankable<T> = { readonly [K in keyof T]: T[K] | undefined };
 
 /** The body of docs/peers/delivery.md; blank optional members are left out. */
 export function shipmentBody(order: DeliveryOrder): object {
