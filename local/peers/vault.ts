@@ -1,4 +1,5 @@
-import { withControlBody } from "./control-body.ts";
+import type * as z from "zod";
+import { readBody } from "./control-body.ts";
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "./peer.ts";
 import { openState } from "./state-file.ts";
 import {
@@ -60,7 +61,7 @@ export async function startVault({
       if (!naming.test(name)) return refused(400, "BadParameter", `${name} cannot be the name of a secret`);
       switch (`${call.method} ${version === "" ? "secret" : version === "versions" ? "versions" : "version"}`) {
         case "PUT secret":
-          return withControlBody(newSecret, call.body, input => shown(name, add(name, newVersion(input))));
+          return withBody(newSecret, call.body, input => shown(name, add(name, newVersion(input))));
         case "GET secret":
         case "GET version":
           return withVersion(name, version, found =>
@@ -69,7 +70,7 @@ export async function startVault({
         case "PATCH secret":
         case "PATCH version":
           return withVersion(name, version, found =>
-            withControlBody(secretChange, call.body, change => {
+            withBody(secretChange, call.body, change => {
               changed(found, change);
               state.save();
               return { status: 200, body: listed(idOf(name, found.version), found) };
@@ -100,11 +101,7 @@ export async function startVault({
   });
 
   /** An empty `version` is the latest. */
-  const withVersion = (
-    name: string,
-    version: string,
-    act: (found: SecretVersion) => PeerAnswer | Promise<PeerAnswer>,
-  ) => {
+  const withVersion = (name: string, version: string, act: (found: SecretVersion) => PeerAnswer) => {
     const versions = find(name)?.versions ?? [];
     const found = version === "" ? versions.at(-1) : versions.find(known => known.version === version);
     return found === undefined
@@ -137,6 +134,11 @@ export async function startVault({
   for (const [name, value] of Object.entries(secrets)) if (find(name) === undefined) set(name, value);
   return { ...peer, set, get: name => find(name)?.versions.at(-1)?.value };
 }
+
+const withBody = <S extends z.ZodType>(schema: S, body: Buffer, act: (input: z.output<S>) => PeerAnswer) => {
+  const reading = readBody(schema, body);
+  return reading.ok ? act(reading.input) : refused(400, "BadParameter", reading.error);
+};
 
 const refused = (status: number, code: string, message: string, inner?: string): PeerAnswer => ({
   status,
