@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Instant } from "../../time.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "./jwks.ts";
@@ -25,8 +26,14 @@ export interface DeliveryOptions
  * the service's own, so that a `missing` with a `code` is the service's word and one without may be a proxy's.
  */
 export interface Delivery {
-  /** Cannot be taken back and is sent once: after `unanswered` the shipment may exist (decision C6). */
-  createShipment(order: DeliveryOrder, signal?: AbortSignal): Promise<{ readonly shipmentId: string }>;
+  /**
+   * Cannot be taken back and is sent once: after `unanswered` the shipment may exist (decision C6). Where the call cannot leave
+   * until `notAfter`, it is not made and fails as `unreachable`.
+   */
+  createShipment(
+    order: DeliveryOrder,
+    limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
+  ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string, signal?: AbortSignal): Promise<DeliveryShipment>;
   /** Newest first; `cannot_tell` where the service offers no such search or has too many to look through. */
   findByReference(reference: string, signal?: AbortSignal): Promise<readonly DeliveryShipment[] | "cannot_tell">;
@@ -64,8 +71,11 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
     });
 
   return {
-    createShipment: (order, signal) =>
+    createShipment: (order, { notAfter, signal } = {}) =>
       withToken("create shipment", signal, async call => {
+        if (notAfter !== undefined && access.now() > notAfter) {
+          throw new PeerFailure(access.peer, call.operation, "unreachable", { detail: "It is too late for the call." });
+        }
         const body = shipmentBody(order);
         const created = await callPeer(access, {
           ...call,

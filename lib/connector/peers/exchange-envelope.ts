@@ -1,7 +1,26 @@
 import { CompactEncrypt, compactDecrypt, compactVerify, decodeProtectedHeader } from "jose";
 import * as z from "zod";
-import { ExchangeError } from "./exchange-error.ts";
 import type { PublicKey } from "./jwks.ts";
+
+/**
+ * Why a response could not be read:
+ * - `undecryptable`: not encrypted to this key
+ * - `unknown_key`: signed by a key that the signing JWKS does not hold, or not yet
+ * - `bad_signature`
+ * - `malformed`: no such envelope or payload, or a header that is not allowed
+ */
+export type ExchangeReason = "undecryptable" | "unknown_key" | "bad_signature" | "malformed";
+
+/** A response that is not to be believed. Its message holds nothing of the response. */
+export class ExchangeError extends Error {
+  override readonly name = "ExchangeError";
+  readonly reason: ExchangeReason;
+
+  constructor(reason: ExchangeReason) {
+    super(`Exchange format: ${reason}`);
+    this.reason = reason;
+  }
+}
 
 /** A private key of the exchange format, to be kept sealed (decision G8). */
 export interface PrivateKey extends PublicKey {
@@ -75,6 +94,6 @@ function orMalformed<T>(read: () => T): T {
   }
 }
 
-function refused(reason: ExchangeError["reason"]): never {
+function refused(reason: ExchangeReason): never {
   throw new ExchangeError(reason);
 }
