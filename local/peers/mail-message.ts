@@ -1,0 +1,40 @@
+import * as z from "zod";
+
+const address = z.object({ address: z.email(), displayName: z.string().optional() });
+
+/** The body of a send, as far as it is looked at. */
+export const mailMessage = z.object({
+  senderAddress: z.email(),
+  recipients: z.object({ to: z.array(address).min(1).max(50) }),
+  content: z
+    .object({ subject: z.string().min(1), plainText: z.string().optional(), html: z.string().optional() })
+    .refine(({ plainText, html }) => plainText !== undefined || html !== undefined, "has neither plainText nor html"),
+});
+
+/** A mail that has reached its recipients. */
+export interface Mail {
+  readonly id: string;
+  readonly operationId: string;
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly subject: string;
+  readonly text: string | undefined;
+  readonly html: string | undefined;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** How the next sends end, `times` of them. */
+export const mailOutcome = z.strictObject({
+  status: z.enum(["Succeeded", "Failed", "Canceled"]).default("Succeeded"),
+  error: z.strictObject({ code: z.string(), message: z.string() }).optional(),
+  /** How often a look-up says `Running` before. */
+  runningPolls: z.int().nonnegative().default(1),
+  times: z.int().positive().default(1),
+});
+
+/** At most `sends` accepted sends in any `seconds`; more are answered 429. */
+export const mailQuota = z.strictObject({ sends: z.int().nonnegative(), seconds: z.int().positive().default(60) });
+
+export type MailOutcome = z.input<typeof mailOutcome>;
+export type MailQuota = z.input<typeof mailQuota>;
