@@ -2,7 +2,9 @@ import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
 import type { Idp } from "./idp/contract.ts";
+import type { Delivery } from "./peers/delivery.ts";
 import type { CredentialRequest, Due, Key, Queue } from "./request.ts";
+import type { Timing } from "./timing.ts";
 
 /** A value as read, with the version that a write must name. */
 export interface Stored<T> {
@@ -83,14 +85,27 @@ export interface Mailer {
   status(operationId: string): Promise<MailStatus>;
 }
 
+/** The configured identity providers. */
+export interface Idps {
+  readonly defaultId: string;
+  get(id: string): Idp | undefined;
+}
+
 /** What the connector's verbs act through. */
 export interface ConnectorDeps {
   readonly requests: RequestStore;
   readonly responses: ResponseStore;
   readonly sealer: Sealer;
   readonly mailer: Mailer;
-  readonly idps: { readonly defaultId: string; get(id: string): Idp | undefined };
+  readonly delivery: Delivery;
+  readonly idps: Idps;
+  /** Domains that PIN mails may go to, lower case; empty allows any (decision C14). */
+  readonly pinMailDomains: readonly string[];
+  readonly timing: Timing;
+  /** Requests that a job works on at once. */
+  readonly concurrency: number;
   readonly log: Log;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
+  readonly sleep: (ms: number) => Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { Instant } from "../time.ts";
 import type { Challenge } from "./idp/contract.ts";
+import type { Binding } from "./peers/bind-response.ts";
 import type { CredentialState, KeyState, RequestState } from "./states.ts";
 
 /** The endpoint family that made a request; reads translate, whatever made it (decision C4). */
@@ -40,6 +41,8 @@ export interface Delivery {
   readonly shipmentId?: string;
   /** Found by look-up after an unanswered call and not yet proven by a response that opens with our keys (decision C6). */
   readonly adopted?: boolean;
+  /** Adopted once and proven to be another request's: never adopted again. */
+  readonly strangers?: readonly string[];
   readonly stateId?: number;
   /** The delivery service's own text for its state. */
   readonly message?: string;
@@ -101,9 +104,8 @@ export interface Credential {
   readonly errorMessage?: string;
   /** What the IdP needs to activate, read back and undo. */
   readonly handle?: Challenge["handle"];
-  readonly origin?: string;
-  /** base64url SHA-256 of the challenge bytes (decision C18). */
-  readonly challengeHash?: string;
+  /** What an answer must match (decisions C11, C18). */
+  readonly binding?: Binding;
   readonly challengeExpiresAt?: Instant;
   /** Private response key, sealed (decisions G8, C11). */
   readonly responseKey?: string;

@@ -1,0 +1,51 @@
+import * as z from "zod";
+import type { Fault, FaultKind } from "../../lib/fault.ts";
+import type { Reply } from "../../lib/http/call.ts";
+
+type ErrorType = "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
+
+/** Status and body of every refusal (specification section 7, decision C1). */
+const table: Record<FaultKind, { status: number; code: "api_error" | "delivery_error" | "idp_error"; type?: ErrorType }> = {
+  invalid: { status: 400, code: "api_error", type: "validation" },
+  unauthenticated: { status: 401, code: "api_error", type: "authentication" },
+  forbidden: { status: 403, code: "api_error", type: "authentication" },
+  not_found: { status: 404, code: "api_error", type: "not_found" },
+  conflict: { status: 409, code: "api_error", type: "conflict" },
+  length_required: { status: 411, code: "api_error", type: "validation" },
+  too_large: { status: 413, code: "api_error", type: "validation" },
+  unsupported_media: { status: 415, code: "api_error", type: "validation" },
+  throttled: { status: 429, code: "api_error", type: "throttled" },
+  delivery_refused: { status: 400, code: "delivery_error" },
+  idp_refused: { status: 400, code: "idp_error" },
+  unavailable: { status: 503, code: "api_error", type: "internal" },
+  internal: { status: 500, code: "api_error", type: "internal" },
+};
+
+export const errorBody = z
+  .object({
+    error_code: z.enum(["api_error", "delivery_error", "idp_error"]),
+    error_message: z.string(),
+    error_data: z.record(z.string(), z.unknown()).optional().meta({
+      description:
+        "api_error: `error_type`, and for validation `fields`, a list of path and reason; delivery_error: `code` and `message` of the delivery service; idp_error: absent.",
+    }),
+  })
+  .meta({ id: "Error" });
+
+/** A refusal in the connector's wire shape. */
+export function refuse(fault: Fault): Reply {
+  const { status, code, type } = table[fault.kind];
+  const data = {
+    ...(type === undefined ? {} : { error_type: type }),
+    ...(fault.problems.length === 0 ? {} : { fields: fault.problems }),
+    ...fault.data,
+  };
+  return {
+    status,
+    headers: {
+      ...(fault.retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(fault.retryAfter))) }),
+      ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    },
+    body: { error_code: code, error_message: fault.message, ...(code === "idp_error" ? {} : { error_data: data }) },
+  };
+}

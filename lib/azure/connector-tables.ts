@@ -1,0 +1,139 @@
+import type { Changes, Loaded, RequestStore, Stored } from "../connector/ports.ts";
+import type { CredentialRequest, Due, Key } from "../connector/request.ts";
+import type { Now } from "../time.ts";
+import {
+  fromDueRow,
+  fromKeyRow,
+  fromRequestRow,
+  schemaVersion,
+  shipmentKey,
+  toDueColumns,
+  toKeyColumns,
+  toRequestColumns,
+} from "./connector-rows.ts";
+import type { Row, Tables } from "./tables.ts";
+
+const requestRow = "request";
+const keyPrefix = "key:";
+const shipmentRow = "shipment";
+
+/** Names of the connector's tables; the shipments table has its own by setting. */
+export const connectorTables = (shipments: string): readonly string[] => ["credentialrequests", "due", shipments];
+
+/** The connector's rows in Table storage (docs/storage.md). */
+export function connectorStore(
+  tables: Tables,
+  { shipmentsTable, now }: { shipmentsTable: string; now: Now },
+): RequestStore {
+  const requests = tables.table("credentialrequests");
+  const index = tables.table("due");
+  const shipments = tables.table(shipmentsTable);
+
+  return {
+    async insert(request, keys) {
+      const actions = [
+        { insert: { rowKey: requestRow, ...toRequestColumns(request) } },
+        ...keys.map(key => ({ insert: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) } })),
+      ];
+      const etags = await requests.transact(request.id, actions);
+      if (etags === undefined) throw new Error(`credential request ${request.id} exists`);
+      const [requestEtag = "", ...keyEtags] = etags.map(etag => etag ?? "");
+      return {
+        request: { value: request, etag: requestEtag },
+        keys: keys.map((value, position) => ({ value, etag: keyEtags[position] ?? "" })),
+      };
+    },
+
+    async load(id) {
+      const rows: Row[] = [];
+      for await (const row of requests.query({ partitionKey: id })) rows.push(row);
+      const row = rows.find(({ rowKey }) => rowKey === requestRow);
+      if (row === undefined) return undefined;
+      const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
+      return {
+        request: { value: fromRequestRow(row), etag: row.etag },
+        keys: keys.map(key => ({ value: fromKeyRow(key), etag: key.etag })),
+      };
+    },
+
+    async save(loaded, changes) {
+      const { id } = loaded.request.value;
+      const replacements = replacementsOf(loaded, changes);
+      const [only] = replacements;
+      const etags =
+        replacements.length === 1 && only !== undefined
+          ? [await requests.replace({ partitionKey: id, ...only.replace }, only.etag)]
+          : await requests.transact(id, replacements);
+      if (etags === undefined || etags.includes(undefined)) return undefined;
+      return withChanges(loaded, changes, etags.map(String));
+    },
+
+    async remove(loaded) {
+      const { value } = loaded.request;
+      await requests.transact(value.id, [
+        ...loaded.keys.map(key => ({ remove: { rowKey: keyPrefix + key.value.id } })),
+        { remove: { rowKey: requestRow } },
+      ]);
+    },
+
+    async schedule(due, requestId, keyId) {
+      const columns = toDueColumns({
+        requestId,
+        writtenAt: now(),
+        ...(keyId && { keyId }),
+        ...(due.held && { held: true }),
+      });
+      await index.upsert({ partitionKey: due.queue, rowKey: dueKey(due, requestId, keyId), ...columns });
+    },
+
+    async unschedule(due, requestId, keyId) {
+      await index.remove(due.queue, dueKey(due, requestId, keyId));
+    },
+
+    async *due(queue, until) {
+      const range = until === undefined ? {} : { before: `${until}~` };
+      for await (const row of index.query({ partitionKey: queue, ...range })) yield fromDueRow(row);
+    },
+
+    async claimShipment(shipmentId, requestId) {
+      const row = { partitionKey: shipmentKey(shipmentId), rowKey: shipmentRow, schema: schemaVersion, requestId };
+      if ((await shipments.insert(row)) !== undefined) return true;
+      return (await shipments.get(row.partitionKey, shipmentRow))?.requestId === requestId;
+    },
+
+    async releaseShipment(shipmentId, requestId) {
+      const row = await shipments.get(shipmentKey(shipmentId), shipmentRow);
+      if (row?.requestId === requestId) await shipments.remove(row.partitionKey, shipmentRow, row.etag);
+    },
+
+    async requestOfShipment(shipmentId) {
+      const row = await shipments.get(shipmentKey(shipmentId), shipmentRow);
+      return row === undefined ? undefined : String(row.requestId);
+    },
+  };
+}
+
+/** Sorts by time first, so that what is due is a range. */
+const dueKey = (due: Due, requestId: string, keyId: string | undefined): string =>
+  `${due.at}_${requestId}_${keyId ?? ""}`;
+
+function replacementsOf(loaded: Loaded, { request, keys = [] }: Changes) {
+  const ofKey = (key: Key) => {
+    const stored = loaded.keys.find(({ value }) => value.id === key.id);
+    if (stored === undefined) throw new Error(`key ${key.id} is none of the request`);
+    return { replace: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) }, etag: stored.etag };
+  };
+  const ofRequest =
+    request === undefined
+      ? []
+      : [{ replace: { rowKey: requestRow, ...toRequestColumns(request) }, etag: loaded.request.etag }];
+  return [...ofRequest, ...keys.map(ofKey)];
+}
+
+function withChanges(loaded: Loaded, { request, keys = [] }: Changes, etags: readonly string[]): Loaded {
+  const [first = "", ...rest] = etags;
+  const keyEtags = request === undefined ? etags : rest;
+  const changed = new Map(keys.map((value, position) => [value.id, { value, etag: keyEtags[position] ?? "" }]));
+  const stored: Stored<CredentialRequest> = request === undefined ? loaded.request : { value: request, etag: first };
+  return { request: stored, keys: loaded.keys.map(key => changed.get(key.value.id) ?? key) };
+}

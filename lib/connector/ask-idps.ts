@@ -1,0 +1,85 @@
+import pLimit from "p-limit";
+import { Fault, type Problem } from "../fault.ts";
+import type { Challenge, Idp } from "./idp/contract.ts";
+import type { NewRequest } from "./new-request.ts";
+import { PeerFailure } from "./peers/peer-failure.ts";
+import type { ConnectorDeps, Idps } from "./ports.ts";
+import type { Credential, Key } from "./request.ts";
+
+/** Every credential's IdP must be configured and its relying party be the IdP's (decisions C5, C13). */
+export function idpProblems(draft: NewRequest, idps: Idps): readonly Problem[] {
+  const positions = { shipment: -1, authenticator: -1 };
+  const seen = new Set<string>();
+  return draft.keys.flatMap(key => {
+    const entry = key.id.split("-").slice(0, 2).join("-");
+    if (!seen.has(entry)) positions[key.place]++;
+    else return [];
+    seen.add(entry);
+    const list = key.place === "shipment" ? "shipment.shipment_items" : "authenticators";
+    return key.credentials.flatMap(({ idpId, relyingPartyId }, index) => {
+      const path = `${list}[${positions[key.place]}].credentials[${index}]`;
+      const idp = idps.get(idpId ?? idps.defaultId);
+      if (idp === undefined) return [{ path: `${path}.idp_id`, reason: "is not a configured identity provider" }];
+      const fits = relyingPartyId === undefined || idp.defaultRelyingPartyId === undefined || relyingPartyId === idp.defaultRelyingPartyId;
+      return fits ? [] : [{ path: `${path}.relying_party_id`, reason: "is not the identity provider's relying party" }];
+    });
+  });
+}
+
+export type Challenges = ReadonlyMap<Credential, Challenge>;
+
+/**
+ * Asks the IdP of every credential for creation options, a few at a time. On the first refusal the rest is not asked.
+ * @returns what was begun, and the first failure
+ */
+export async function askIdps(
+  keys: readonly Key[],
+  { idps, timing, concurrency }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency">,
+): Promise<{ challenges: Challenges; failure?: { idp: Idp; error: unknown } }> {
+  const limit = pLimit(concurrency);
+  const stop = new AbortController();
+  const challenges = new Map<Credential, Challenge>();
+  let failure: { idp: Idp; error: unknown } | undefined;
+  const ask = async (credential: Credential): Promise<void> => {
+    const idp = idps.get(credential.idpId);
+    if (idp === undefined || stop.signal.aborted) return;
+    const { userId, relyingPartyId } = credential;
+    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timing.idpCall)]);
+    try {
+      challenges.set(credential, await idp.creationOptions({ userId, ...(relyingPartyId && { relyingPartyId }) }, signal));
+    } catch (error) {
+      failure ??= { idp, error };
+      stop.abort(error);
+    }
+  };
+  await Promise.all(keys.flatMap(key => key.credentials).map(credential => limit(ask, credential)));
+  return { challenges, ...(failure && { failure }) };
+}
+
+/** What the caller of create is told when an IdP did not give options (decisions C1, C6). */
+export function idpFault({ idp, error }: { idp: Idp; error: unknown }): Fault {
+  if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
+  const detail = error.detail === undefined ? "" : `: ${error.detail}`;
+  if (error.kind === "refused" || error.kind === "missing") {
+    return new Fault("idp_refused", `The identity provider ${idp.id} refused the credential${detail}`, { cause: error });
+  }
+  if (error.kind === "unauthorized") {
+    return new Fault("internal", `The identity provider ${idp.id} does not accept the connector.`, { cause: error });
+  }
+  return new Fault("unavailable", `The identity provider ${idp.id} does not answer now.`, { retryAfter: error.retryAfter ?? 30, cause: error });
+}
+
+/** Takes back at the IdPs what was begun there. Throws the first failure; repeating is safe. */
+export async function undoAtIdps(
+  begun: readonly { readonly idpId: string; readonly handle?: Challenge["handle"] }[],
+  { idps, timing, concurrency }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency">,
+): Promise<void> {
+  const limit = pLimit(concurrency);
+  await Promise.all(
+    begun.map(({ idpId, handle }) =>
+      limit(async () => {
+        if (handle !== undefined) await idps.get(idpId)?.undo(handle, AbortSignal.timeout(timing.idpCall));
+      }),
+    ),
+  );
+}

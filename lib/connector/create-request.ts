@@ -1,0 +1,182 @@
+import { Fault } from "../fault.ts";
+import { type Instant, plus } from "../time.ts";
+import { askIdps, idpFault, idpProblems, undoAtIdps } from "./ask-idps.ts";
+import { deliveryLimitViolation } from "./delivery-limits.ts";
+import { failRequest, withoutMark } from "./end-request.ts";
+import { type NewRequest, newRequestId, received } from "./new-request.ts";
+import { orderOf } from "./order.ts";
+import { PeerFailure } from "./peers/peer-failure.ts";
+import { pinMailProblems } from "./pin-mail-domains.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { type KeyOrder, prepareKey } from "./prepare-keys.ts";
+import type { Origin } from "./request.ts";
+import { startRequest } from "./states.ts";
+import { write } from "./write.ts";
+
+export interface Created {
+  readonly requestId: string;
+  readonly shipmentId?: string;
+}
+
+/**
+ * Takes a credential request (decision C6): stores it, asks the IdPs, marks it, orders the shipment last because that can not
+ * be taken back. Every step leaves a row from which the job can tell what may have happened.
+ * Throws Fault: `invalid`, `delivery_refused`, `idp_refused`, `unavailable`, `internal`.
+ */
+export async function createRequest(draft: NewRequest, { origin }: { origin: Origin }, deps: ConnectorDeps): Promise<Created> {
+  refuseBeforeStoring(draft, deps);
+  const { now, timing, requests, idps } = deps;
+  const id = newRequestId(deps.random);
+  const rows = received(draft, { id, origin, now: now(), receivedMaxAge: timing.receivedMaxAge, defaultIdp: idps.defaultId });
+  if (rows.request.due !== undefined) await requests.schedule(rows.request.due, id);
+  const stored = await requests.insert(rows.request, rows.keys);
+  return order(await mark(stored, deps), deps);
+}
+
+/** Every check that needs nobody else (decision C5). */
+function refuseBeforeStoring(draft: NewRequest, deps: ConnectorDeps): void {
+  const problems = [...idpProblems(draft, deps.idps), ...pinMailProblems(draft.emailsTo, deps.pinMailDomains)];
+  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
+  const violation = deliveryLimitViolation(draft);
+  if (violation !== undefined) {
+    throw new Fault("delivery_refused", violation.message, { data: { code: violation.code, message: violation.message } });
+  }
+}
+
+/** A create that has used up its time stops at its next write and leaves the rest to the job (decision C6). */
+const tooLate = (): Fault => new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
+
+/** A request that is marked, with what goes to the delivery service. */
+interface Marked {
+  readonly loaded: Loaded;
+  readonly orders: readonly KeyOrder[];
+  /** Before the write of the mark was sent. */
+  readonly markedAt: Instant;
+}
+
+/** Asks the IdPs and stores what they gave, together with the delivery mark. */
+async function mark(stored: Loaded, deps: ConnectorDeps): Promise<Marked> {
+  const keys = stored.keys.map(({ value }) => value);
+  const [asked, transport] = await Promise.all([askIdps(keys, deps), outcome(deps.delivery.transportKeys())]);
+  const { challenges, failure } = asked;
+  const begun = [...challenges].map(([{ idpId }, { handle }]) => ({ idpId, handle }));
+  if (failure !== undefined) throw await giveUp(stored, begun, idpFault(failure), deps);
+  if ("error" in transport) throw await giveUp(stored, begun, deliveryFault(transport.error), deps);
+
+  const { id } = stored.request.value;
+  const prepared = await Promise.all(keys.map(key => prepareKey(id, key, challenges, transport.value, deps)));
+  const markedAt = deps.now();
+  if (markedAt > plus(stored.request.value.createdAt, deps.timing.create)) throw tooLate();
+  const request = { ...stored.request.value, delivery: { sentAt: markedAt } };
+  const loaded = await write(stored, { request, keys: prepared.map(({ key }) => key) }, deps);
+  if (loaded === undefined) throw tooLate();
+  return { loaded, orders: prepared.map(({ order }) => order), markedAt };
+}
+
+const outcome = <T>(promise: Promise<T>): Promise<{ value: T } | { error: unknown }> =>
+  promise.then(
+    value => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+
+/** Orders the shipment: one call, never repeated. */
+async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps): Promise<Created> {
+  const notAfter = plus(markedAt, deps.timing.markMaxAge);
+  let shipmentId: string;
+  try {
+    ({ shipmentId } = await deps.delivery.createShipment(orderOf(loaded, orders), { notAfter }));
+  } catch (error) {
+    if (error instanceof PeerFailure && error.kind === "unanswered") throw await leaveUnsettled(loaded, markedAt, error, deps);
+    throw await giveUp(loaded, begunOf(loaded), deliveryFault(error), deps);
+  }
+  try {
+    return await start(loaded, shipmentId, markedAt, deps);
+  } catch (error) {
+    // Storage that fails here must not look like a call that may be repeated: the shipment is ordered.
+    deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
+    throw unsettled(loaded, error);
+  }
+}
+
+/** What the caller is told when the delivery service said no or could not be asked (decision C6). */
+function deliveryFault(error: unknown): Fault {
+  if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
+  if (error.kind === "unauthorized") {
+    return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
+  }
+  if (error.kind === "refused" || error.kind === "missing") {
+    const message = error.detail ?? "The delivery service refused the shipment.";
+    return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
+  }
+  return new Fault("unavailable", "The delivery service does not answer now; nothing was ordered.", {
+    retryAfter: error.retryAfter ?? 30,
+    cause: error,
+  });
+}
+
+const begunOf = (loaded: Loaded) => loaded.keys.flatMap(({ value }) => value.credentials);
+
+/**
+ * Undoes what was begun and ends the request. Where the undo fails, the request is left without its mark and with the reason, for
+ * the job to undo (decision C6). Returns what the caller is told.
+ */
+async function giveUp(loaded: Loaded, begun: Parameters<typeof undoAtIdps>[0], fault: Fault, deps: ConnectorDeps): Promise<Fault> {
+  const { id } = loaded.request.value;
+  try {
+    const undone = await outcome(undoAtIdps(begun, deps));
+    if ("value" in undone) await failRequest(loaded, fault.message, deps);
+    else {
+      deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
+      const request = { ...withoutMark(loaded.request.value), errorMessage: fault.message };
+      await write(loaded, { request }, deps);
+    }
+  } catch (error) {
+    deps.log.error("give_up_failed", { credentialRequestId: id, error });
+  }
+  return fault;
+}
+
+/** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
+async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: PeerFailure, deps: ConnectorDeps): Promise<Fault> {
+  const { value } = loaded.request;
+  deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
+  const due = { queue: "settle", at: plus(markedAt, deps.timing.settleAfter) } as const;
+  const errorMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
+  const written = await outcome(write(loaded, { request: { ...value, due, errorMessage } }, deps));
+  if ("error" in written) deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
+  return unsettled(loaded, cause);
+}
+
+const unsettled = (loaded: Loaded, cause: unknown): Fault =>
+  new Fault("internal", "It is not known whether the shipment was ordered; ask for the credential request later.", {
+    data: { credential_request_id: loaded.request.value.id },
+    cause,
+  });
+
+/**
+ * Writes down the accepted shipment. A creator that was held up writes its id also over what the job has found meanwhile: it
+ * was told by the delivery service itself (decision C6).
+ */
+async function start(marked: Loaded, shipmentId: string, markedAt: Instant, deps: ConnectorDeps): Promise<Created> {
+  const { requests, now, timing, log } = deps;
+  const requestId = marked.request.value.id;
+  const due = { queue: "poll", at: plus(now(), timing.pollAfter) } as const;
+  const [ours] = await Promise.all([requests.claimShipment(shipmentId, requestId), requests.schedule(due, requestId)]);
+  if (!ours) throw new Error("the delivery service gave the id of another request's shipment");
+  const before = marked.request.value.due;
+  let loaded: Loaded | undefined = marked;
+  while (loaded !== undefined) {
+    const request = loaded.request.value;
+    const { adopted, ...delivery } = request.delivery ?? {};
+    if (!(request.state === "received" || (request.state === "started" && adopted === true))) break;
+    const { errorMessage, lease, ...rest } = request;
+    const state = request.state === "received" ? startRequest(request.state) : request.state;
+    const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
+    const removal = before === undefined ? undefined : requests.unschedule(before, requestId);
+    const [saved] = await Promise.all([requests.save(loaded, { request: started }), removal]);
+    if (saved !== undefined) return { requestId, shipmentId };
+    loaded = await requests.load(requestId);
+  }
+  log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
+  return { requestId, shipmentId };
+}

@@ -1,0 +1,36 @@
+import { plus } from "../time.ts";
+import { leaseOf, type Run } from "./due-work.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import type { Key } from "./request.ts";
+import { changeKey, keyOf, write } from "./write.ts";
+
+/** A key as this run read it, and from the first renewal on holds it by its lease. */
+export interface KeyHold {
+  readonly loaded: Loaded;
+  readonly keyId: string;
+  readonly run: Run;
+  /** Applied to what an outcome makes of the key: gives the hold back where nothing more is due now. */
+  readonly finish: (key: Key) => Key;
+}
+
+/**
+ * Takes or renews the hold together with a change, right before an external call that changes something (decision C15).
+ * Undefined when the key was changed by another meanwhile or the hold would not outlast the call: the call must not start then.
+ * @param callLimit milliseconds that the call may take, retries included
+ */
+export async function renew(hold: KeyHold, change: (key: Key) => Key, callLimit: number, deps: ConnectorDeps): Promise<KeyHold | undefined> {
+  const lease = leaseOf(hold.run, deps.now(), deps.timing);
+  const key = change(keyOf(hold.loaded, hold.keyId));
+  const loaded = await write(hold.loaded, { keys: [{ ...key, lease }] }, deps);
+  if (loaded === undefined || plus(deps.now(), callLimit) >= lease.until) return undefined;
+  return { ...hold, loaded };
+}
+
+/** Writes an outcome of work on the key. Undefined when the hold is lost: another has taken the key over. */
+export function conclude(
+  { loaded, keyId, run, finish }: KeyHold,
+  change: (key: Key) => Key,
+  deps: Pick<ConnectorDeps, "requests" | "now">,
+): Promise<Loaded | undefined> {
+  return changeKey(loaded, keyId, run.owner, key => finish(change(key)), deps);
+}

@@ -1,0 +1,59 @@
+import type { CredentialRequest, Key, Origin, Recipient, ShipmentOrder } from "./request.ts";
+import { type Instant, plus } from "../time.ts";
+
+/** A credential as the caller asked for it. */
+export interface NewCredential {
+  readonly idpId?: string;
+  readonly relyingPartyId?: string;
+  readonly userId: string;
+}
+
+/** A key as the caller asked for it. */
+export type NewKey = Pick<
+  Key,
+  "id" | "place" | "name" | "customizationId" | "productId" | "inventoryProductId" | "preferredAuthenticatorType" | "pinRequest"
+> & { readonly credentials: readonly NewCredential[] };
+
+/** A parsed create body, whatever version it came in (decision C4). */
+export interface NewRequest {
+  readonly recipient: Recipient;
+  readonly emailsTo: readonly string[];
+  readonly shipment?: ShipmentOrder;
+  readonly keys: readonly NewKey[];
+}
+
+/** A random version 4 UUID (RFC 9562 section 5.4). */
+export function newRequestId(random: (bytes: number) => Uint8Array): string {
+  const bytes = Buffer.from(random(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** The rows of a request that was just received; due to be undone where its creator dies before the delivery mark (decision C6). */
+export function received(
+  draft: NewRequest,
+  { id, origin, now, receivedMaxAge, defaultIdp }: { id: string; origin: Origin; now: Instant; receivedMaxAge: number; defaultIdp: string },
+): { request: CredentialRequest; keys: readonly Key[] } {
+  const { keys, ...rest } = draft;
+  return {
+    request: {
+      ...rest,
+      id,
+      origin,
+      state: "received",
+      createdAt: now,
+      due: { queue: "settle", at: plus(now, receivedMaxAge) },
+      attempts: 0,
+    },
+    keys: keys.map(key => ({
+      ...key,
+      state: "processing",
+      credentials: key.credentials.map(({ idpId = defaultIdp, ...credential }) => ({ ...credential, idpId, state: "processing", attempts: 0 })),
+      mail: { state: mailed(key) ? "waiting" : "none", number: 0, attempts: 0 },
+    })),
+  };
+}
+
+/** Whether a PIN exists that is to be mailed (decision C14). */
+const mailed = ({ pinRequest }: NewKey): boolean => pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";

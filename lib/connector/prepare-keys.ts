@@ -1,0 +1,74 @@
+import type { Challenge } from "./idp/contract.ts";
+import { bindingOf } from "./peers/bind-response.ts";
+import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "./peers/exchange.ts";
+import type { PublicKey } from "./peers/jwks.ts";
+import type { ConnectorDeps } from "./ports.ts";
+import type { Challenges } from "./ask-idps.ts";
+import type { Credential, Key } from "./request.ts";
+
+/** The encrypted requests of one key, as they go to the delivery service. */
+export interface KeyOrder {
+  readonly keyId: string;
+  readonly pinRequest?: string;
+  readonly credentialRequests: readonly string[];
+}
+
+/** Where a sealed value of a key belongs (decision G8). */
+export const sealPlace = (requestId: string, keyId: string, purpose: string) => ({
+  table: "credentialrequests",
+  row: `${requestId}/key:${keyId}`,
+  purpose,
+});
+export const credentialKeyPurpose = (index: number): string => `response-key-${index}`;
+export const pinKeyPurpose = "pin-key";
+
+/**
+ * Makes a response key for every credential and PIN, encrypts the requests to the key maker and seals the private halves
+ * into the rows (decisions C6, C11).
+ */
+export async function prepareKey(
+  requestId: string,
+  key: Key,
+  challenges: Challenges,
+  transportKeys: readonly PublicKey[],
+  deps: Pick<ConnectorDeps, "sealer" | "random">,
+): Promise<{ key: Key; order: KeyOrder }> {
+  const credentials: Credential[] = [];
+  const credentialRequests: string[] = [];
+  for (const [index, credential] of key.credentials.entries()) {
+    const challenge = challenges.get(credential);
+    if (challenge === undefined) throw new Error("a credential without creation options");
+    const { publicJwk, privateJwk } = await makeResponseKey();
+    const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
+    const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);
+    credentials.push({ ...credential, ...kept(challenge), responseKey });
+    const { options, origin } = challenge;
+    credentialRequests.push(await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random));
+  }
+  const pin = await preparePin(requestId, key, transportKeys, deps);
+  return {
+    key: { ...key, credentials, ...(pin && { pinKey: pin.sealed }) },
+    order: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
+  };
+}
+
+const kept = (challenge: Challenge): Partial<Credential> => ({
+  handle: challenge.handle,
+  binding: bindingOf(challenge),
+  relyingPartyId: challenge.options.rp.id,
+  ...(challenge.expiresAt && { challengeExpiresAt: challenge.expiresAt.toISOString() }),
+});
+
+async function preparePin(
+  requestId: string,
+  key: Key,
+  transportKeys: readonly PublicKey[],
+  { sealer, random }: Pick<ConnectorDeps, "sealer" | "random">,
+): Promise<{ sealed: string; request: string } | undefined> {
+  if (key.pinRequest?.entryMethod !== "generated") return undefined;
+  const { publicJwk, privateJwk } = await makeResponseKey();
+  return {
+    sealed: await sealer.seal(JSON.stringify(privateJwk), sealPlace(requestId, key.id, pinKeyPurpose)),
+    request: await encodePinRequest({ length: key.pinRequest.length, responseKey: publicJwk }, transportKeys, random),
+  };
+}

@@ -1,0 +1,29 @@
+import { forEachDue, type Run, startRun } from "./due-work.ts";
+import type { ConnectorDeps } from "./ports.ts";
+import { settle } from "./settle.ts";
+import { type KeyCounts, type MailBrake, workKey } from "./work-key.ts";
+
+export interface CredentialsReport extends KeyCounts {
+  /** Requests not begun when the time budget ended. */
+  readonly left: number;
+}
+
+/**
+ * Settles what creators left behind, activates every due credential and sends the due PIN mails (decision C15).
+ */
+export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<CredentialsReport> {
+  const run = startRun(mode, deps);
+  const brake: MailBrake = { stoppedUntil: undefined };
+  const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
+  const unsettled = await forEachDue("settle", run, deps, loaded => settle(loaded, run, deps));
+  const unworked = await forEachDue("key", run, deps, async (start, entries) => {
+    let loaded = start;
+    for (const { keyId } of entries) {
+      if (keyId === undefined) continue;
+      const visit = await workKey(loaded, keyId, { run, brake }, deps);
+      for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
+      loaded = visit.loaded;
+    }
+  });
+  return { ...total, left: unsettled + unworked };
+}

@@ -1,0 +1,36 @@
+import { forEachDue, type Run, startRun } from "./due-work.ts";
+import { countMissing, type PollResult, pollShipment } from "./poll-shipment.ts";
+import type { ConnectorDeps } from "./ports.ts";
+
+export interface ShipmentsReport {
+  /** Shipments by what their poll gave. */
+  readonly answered: number;
+  readonly missing: number;
+  readonly failed: number;
+  /** Not begun when the time budget ended. */
+  readonly left: number;
+}
+
+/** Polls every due shipment (decisions C10, C15). The delivery service refusing our token ends the run with an error event. */
+export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
+  const run = startRun(mode, deps);
+  const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0 };
+  const missing: string[] = [];
+  const left = await forEachDue("poll", run, deps, async loaded => {
+    if (counts.refused_us > 0) return;
+    const result = await pollShipment(loaded, run, deps);
+    counts[result]++;
+    if (result === "missing") missing.push(loaded.request.value.id);
+  });
+  if (counts.refused_us > 0) deps.log.error("delivery_token_refused", {});
+  else if (missing.length > 0 && counts.answered === 0) deps.log.error("all_shipments_missing", { count: missing.length });
+  else await countAll(missing, deps);
+  return { answered: counts.answered, missing: counts.missing, failed: counts.failed, left };
+}
+
+async function countAll(requestIds: readonly string[], deps: ConnectorDeps): Promise<void> {
+  for (const id of requestIds) {
+    const loaded = await deps.requests.load(id);
+    if (loaded !== undefined) await countMissing(loaded, deps);
+  }
+}

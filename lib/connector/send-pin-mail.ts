@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import { between, plus } from "../time.ts";
+import { conclude, type KeyHold, renew } from "./key-hold.ts";
+import { shippedItems } from "./order.ts";
+import { decodePinResponse } from "./peers/exchange.ts";
+import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
+import { PeerFailure } from "./peers/peer-failure.ts";
+import { pinMail } from "./pin-mail.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
+import { type Key, type PinMail, registeredName } from "./request.ts";
+import { backOff } from "./timing.ts";
+import type { MailBrake } from "./work-key.ts";
+import { keyOf } from "./write.ts";
+
+/** How often an accepted mail is looked up before the rest is left to the next run, and how long the first wait is. */
+const lookUps = 4;
+const firstWaitMs = 150;
+
+/**
+ * Sends the PIN mail of a held key (decision C14). The send is written down before it goes out, under an id derived from key and
+ * number; an unanswered one is looked up before anything is sent again. The PIN is fetched, opened, mailed and forgotten.
+ * Returns the request as it now stands, undefined when the hold is lost.
+ */
+export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  const { now, mailer, timing } = deps;
+  const { mail } = keyOf(hold.loaded, hold.keyId);
+  const requestId = hold.loaded.request.value.id;
+  let number = Math.max(1, mail.number);
+  if (brake.stoppedUntil !== undefined) return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps);
+  try {
+    if (mail.triedAt !== undefined) {
+      const status = await mailer.status(operationId(requestId, hold.keyId, number));
+      if (status === "succeeded") return sent(hold, deps);
+      if (status === "running") return change(hold, { nextAt: plus(now(), timing.mailRunning), held: true }, deps);
+      if (status === "failed") number++;
+    }
+    if (between(mail.firstDueAt ?? now(), now()) > timing.retryFor) return giveUp(hold, deps);
+    const pin = await fetchPin(hold.loaded, hold.keyId, deps);
+    if ("problem" in pin) return later(hold, pin.problem, undefined, deps, true);
+
+    const renewed = await renew(hold, withMail({ number, triedAt: now() }), timing.mailCall, deps);
+    if (renewed === undefined) return undefined;
+    return await deliver(renewed, pin.pin, operationId(requestId, hold.keyId, number), brake, deps);
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("mail_look_up_failed", { keyId: hold.keyId, error });
+    return later(hold, "The mail service does not answer.", error.retryAfter, deps, true);
+  }
+}
+
+async function deliver(hold: KeyHold, pin: string, operation: string, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  const key = keyOf(hold.loaded, hold.keyId);
+  const { emailsTo } = hold.loaded.request.value;
+  const userIds = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled").map(({ userId }) => userId);
+  try {
+    await deps.mailer.send({ to: emailsTo, ...pinMail({ pin, keyName: registeredName(key), serial: key.serial, userIds }), operationId: operation });
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    return notAccepted(hold, error, brake, deps);
+  }
+  return follow(hold, operation, deps);
+}
+
+/** The mail was accepted: most are on their way within a moment, the others are looked up by a later run. */
+async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  for (let look = 0; look < lookUps; look++) {
+    const status = await deps.mailer.status(operation).catch(() => "running" as const);
+    if (status === "succeeded") return sent(hold, deps);
+    if (status === "failed") return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
+    await deps.sleep(firstWaitMs * 2 ** look);
+  }
+  return change(hold, { nextAt: plus(deps.now(), deps.timing.mailRunning), held: true }, deps);
+}
+
+async function notAccepted(hold: KeyHold, failure: PeerFailure, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  deps.log.warn("mail_failed", { keyId: hold.keyId, error: failure });
+  if (failure.kind === "unanswered") return later(hold, "The mail service did not answer.", undefined, deps, true);
+  if (failure.kind === "throttled") {
+    brake.stoppedUntil = plus(deps.now(), Math.max(1, failure.retryAfter ?? 60) * 1000);
+    return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps, ["triedAt"]);
+  }
+  return later(hold, `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`, failure.retryAfter, deps, false);
+}
+
+/**
+ * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
+ */
+async function fetchPin(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promise<{ pin: string } | { problem: string }> {
+  const key = keyOf(loaded, keyId);
+  const response = (await fetchedPin(loaded, key, deps)) ?? (await keptPin(key, deps));
+  if (response === undefined) return { problem: "No PIN response is available." };
+  if (key.pinKey === undefined) return { problem: "The key has no PIN." };
+  const place = sealPlace(loaded.request.value.id, key.id, pinKeyPurpose);
+  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
+  try {
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
+  } catch (error) {
+    if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
+    throw error;
+  }
+}
+
+async function fetchedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
+  const shipmentId = loaded.request.value.delivery?.shipmentId;
+  if (shipmentId === undefined) return undefined;
+  const items = shippedItems(loaded.keys.map(({ value }) => value));
+  const item = items.findIndex(of => of.some(({ id }) => id === key.id));
+  const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
+  try {
+    const shipment = await deps.delivery.getShipment(shipmentId);
+    return shipment.items[item]?.keys[position]?.pin;
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
+    return undefined;
+  }
+}
+
+const keptPin = async (key: Key, { responses }: ConnectorDeps): Promise<string | undefined> =>
+  key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;
+
+/** A GUID that only this send of this key has, the same after a crash. */
+export function operationId(requestId: string, keyId: string, number: number): string {
+  const hex = createHash("sha256").update(`pin-mail/${requestId}/${keyId}/${number}`).digest("hex");
+  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
+}
+
+const withMail =
+  (changes: Partial<PinMail>, dropped: readonly (keyof PinMail)[] = []) =>
+  (key: Key): Key => {
+    const mail = { ...key.mail, ...changes };
+    for (const name of dropped) delete mail[name];
+    return { ...key, mail };
+  };
+
+const change = (hold: KeyHold, changes: Partial<PinMail>, deps: ConnectorDeps, dropped: readonly (keyof PinMail)[] = []) =>
+  conclude(hold, withMail(changes, dropped), deps);
+
+function sent(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  deps.log.info("pin_mail_sent", { keyId: hold.keyId });
+  return change(hold, { state: "sent", sentAt: deps.now() }, deps, ["triedAt", "nextAt", "held", "errorMessage"]);
+}
+
+function giveUp(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  deps.log.error("pin_mail_given_up", { keyId: hold.keyId });
+  return change(hold, { state: "given_up" }, deps, ["triedAt", "nextAt", "held"]);
+}
+
+/** @param unanswered the last send may have been taken: it is looked up before the next one */
+function later(
+  hold: KeyHold,
+  errorMessage: string,
+  retryAfter: number | undefined,
+  deps: ConnectorDeps,
+  unanswered: boolean,
+): Promise<Loaded | undefined> {
+  const { now, timing } = deps;
+  const { attempts } = keyOf(hold.loaded, hold.keyId).mail;
+  const wait = Math.max(backOff(attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+  const changes = { errorMessage, attempts: attempts + 1, nextAt: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) };
+  const dropped: (keyof PinMail)[] = [...(unanswered ? [] : ["triedAt" as const]), ...(retryAfter === undefined ? ["held" as const] : [])];
+  return change(hold, changes, deps, dropped);
+}

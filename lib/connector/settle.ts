@@ -1,0 +1,96 @@
+import { between, plus } from "../time.ts";
+import { undoAtIdps } from "./ask-idps.ts";
+import { heldByAnother, leaseOf, type Run } from "./due-work.ts";
+import { failRequest } from "./end-request.ts";
+import { isOurOrder, referenceOf } from "./order.ts";
+import type { DeliveryShipment } from "./peers/delivery-wire.ts";
+import { PeerFailure } from "./peers/peer-failure.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { startRequest } from "./states.ts";
+import { backOff } from "./timing.ts";
+import { write } from "./write.ts";
+
+/**
+ * What a creator left behind (decision C6): a request without a delivery mark is undone and ends `failed`; one whose delivery
+ * call was not answered is looked up until it is found or the time for it ends.
+ */
+export async function settle(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<void> {
+  const { now, timing } = deps;
+  const request = loaded.request.value;
+  const { sentAt } = request.delivery ?? {};
+  if (heldByAnother(request.lease, run, now())) return;
+  const dueAt = sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.settleAfter);
+  if (dueAt > now()) {
+    // Its creator may still be at work: the row is touched only where the index would find it too early again and again.
+    if ((request.due?.at ?? dueAt) <= now()) {
+      await write(loaded, { request: { ...request, due: { queue: "settle", at: dueAt } } }, deps);
+    }
+    return;
+  }
+  const claimed = await write(loaded, { request: { ...request, lease: leaseOf(run, now(), timing) } }, deps);
+  if (claimed === undefined) return;
+  await (sentAt === undefined ? undo(claimed, deps) : lookUp(claimed, sentAt, deps));
+}
+
+async function undo(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
+  const request = claimed.request.value;
+  try {
+    await undoAtIdps(claimed.keys.flatMap(({ value }) => value.credentials), deps);
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("undo_failed", { error });
+    await later(claimed, request.errorMessage ?? "What was begun at the identity provider is being undone.", deps);
+    return;
+  }
+  await failRequest(claimed, request.errorMessage ?? "The request was interrupted and never sent to the delivery service.", deps);
+}
+
+async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<void> {
+  const { requests, now, timing, log } = deps;
+  const request = claimed.request.value;
+  const found = await candidates(claimed, sentAt, deps);
+  const [shipment] = found;
+  if (found.length === 1 && shipment !== undefined && (await requests.claimShipment(shipment.shipmentId, request.id))) {
+    log.info("shipment_adopted", { shipmentId: shipment.shipmentId });
+    const { errorMessage, lease, ...rest } = request;
+    const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, adopted: true };
+    const due = { queue: "poll", at: now() } as const;
+    await write(claimed, { request: { ...rest, state: startRequest(request.state), delivery, attempts: 0, due } }, deps);
+    return;
+  }
+  if (between(sentAt, now()) > timing.settleFor) {
+    log.error("shipment_not_found", { candidates: found.length });
+    const reason = "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+    await failRequest(claimed, reason, deps);
+    return;
+  }
+  await later(claimed, request.errorMessage ?? "The delivery service has not confirmed the shipment; it is being looked up.", deps);
+}
+
+/** Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. */
+async function candidates(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<readonly DeliveryShipment[]> {
+  const request = claimed.request.value;
+  const found = await deps.delivery.findByReference(referenceOf(request)).catch((error: unknown) => {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("look_up_failed", { error });
+    return "cannot_tell" as const;
+  });
+  if (found === "cannot_tell") return [];
+  const earliest = plus(sentAt, -5 * 60_000);
+  const likely = found.filter(
+    shipment =>
+      (shipment.requestedAt ?? "") > earliest &&
+      isOurOrder(claimed, shipment) &&
+      request.delivery?.strangers?.includes(shipment.shipmentId) !== true,
+  );
+  const owners = await Promise.all(likely.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
+  return likely.filter((_, index) => owners[index] === undefined || owners[index] === request.id);
+}
+
+async function later(claimed: Loaded, errorMessage: string, deps: ConnectorDeps): Promise<void> {
+  const { now, timing } = deps;
+  const { lease, ...request } = claimed.request.value;
+  const at = plus(now(), backOff(request.attempts, timing.retryMin, timing.retryMax));
+  const changed = { ...request, errorMessage, attempts: request.attempts + 1, due: { queue: "settle", at } as const };
+  await write(claimed, { request: changed }, deps);
+}

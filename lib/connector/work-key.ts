@@ -1,0 +1,77 @@
+import { earliest, type Instant } from "../time.ts";
+import { activate } from "./activate.ts";
+import { heldByAnother, isDue, type Run } from "./due-work.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import type { Due, Key, Queue } from "./request.ts";
+import { sendPinMail } from "./send-pin-mail.ts";
+import { keyOf } from "./write.ts";
+
+/** What one visit of a key came to, in credentials (decision C2). */
+export interface KeyCounts {
+  readonly processed: number;
+  readonly activated: number;
+  readonly failed: number;
+  readonly pending: number;
+}
+
+/** Whether mailing has been stopped for this run by the mail service's throttling (decision C14). */
+export interface MailBrake {
+  stoppedUntil: Instant | undefined;
+}
+
+/**
+ * Does what is due for one key: its pending credentials one after another in array order, where one that must wait does not hold
+ * back the next, then its PIN mail (decisions C14, C15).
+ */
+export async function workKey(
+  start: Loaded,
+  keyId: string,
+  { run, brake }: { run: Run; brake: MailBrake },
+  deps: ConnectorDeps,
+): Promise<{ loaded: Loaded; counts: KeyCounts }> {
+  const none = { loaded: start, counts: { processed: 0, activated: 0, failed: 0, pending: 0 } };
+  if (heldByAnother(keyOf(start, keyId).lease, run, deps.now())) return none;
+
+  const dueCredentials = [...keyOf(start, keyId).credentials.entries()].filter(
+    ([, credential]) => credential.state === "activation_pending" && isDue(dueOf(credential), run, deps.now()),
+  );
+  let loaded = start;
+  for (const [position, [index]] of dueCredentials.entries()) {
+    const isLast = position === dueCredentials.length - 1;
+    const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? atRest(key) : key);
+    const after = await activate({ loaded, keyId, run, finish }, index, deps);
+    if (after === undefined) return none;
+    loaded = after;
+  }
+  if (mailIsDue(keyOf(loaded, keyId), run, deps)) {
+    const after = await sendPinMail({ loaded, keyId, run, finish: atRest }, brake, deps);
+    if (after === undefined) return none;
+    loaded = after;
+  }
+  return { loaded, counts: countsOf(keyOf(loaded, keyId), dueCredentials.map(([index]) => index)) };
+}
+
+const mailIsDue = ({ mail }: Key, run: Run, { now }: ConnectorDeps): boolean => mail.state === "due" && isDue(dueOf(mail), run, now());
+
+const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({ at: nextAt ?? "", ...(held === true && { held }) });
+
+/** The key with its hold given back and the time of its next work. */
+function atRest({ lease, due, ...key }: Key): Key {
+  const next = nextDue(key, "key");
+  return { ...key, ...(next && { due: next }) };
+}
+
+/** The earliest of what the key still waits for. */
+function nextDue(key: Pick<Key, "credentials" | "mail">, queue: Queue): Due | undefined {
+  const waiting = [...key.credentials.filter(({ state }) => state === "activation_pending"), ...(key.mail.state === "due" ? [key.mail] : [])];
+  const at = earliest(...waiting.map(({ nextAt }) => nextAt));
+  if (at === undefined) return undefined;
+  const held = waiting.every(item => item.held === true);
+  return { queue, at, ...(held && { held }) };
+}
+
+function countsOf(key: Key, visited: readonly number[]): KeyCounts {
+  const states = visited.map(index => key.credentials[index]?.state);
+  const count = (state: string) => states.filter(each => each === state).length;
+  return { processed: visited.length, activated: count("active"), failed: count("failed"), pending: count("activation_pending") };
+}

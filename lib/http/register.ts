@@ -1,0 +1,33 @@
+import type { Call, Reply } from "./call.ts";
+import { hostTemplate, type RouteParts, routeParts } from "./route.ts";
+import type { Surface } from "./surface.ts";
+
+/** One function to register: a template with every method that leads to one endpoint. */
+export interface HttpFunction<D> {
+  readonly name: string;
+  readonly template: string;
+  readonly parts: readonly RouteParts[];
+  readonly endpoint: Surface<D>["endpoints"][string];
+}
+
+/** An answerer of a registered function. */
+export type Answer = (call: Call) => Promise<Reply>;
+
+/**
+ * The functions of a surface. Each template of an endpoint becomes a function of its own, named after the endpoint; equal
+ * templates with several methods are one function.
+ */
+export function httpFunctions<D>(surface: Surface<D>, prefix: string): readonly HttpFunction<D>[] {
+  return Object.entries(surface.endpoints).flatMap(([name, endpoint]) => {
+    const byTemplate = Map.groupBy(
+      endpoint.routes.map(route => routeParts(route, prefix)),
+      parts => hostTemplate(parts),
+    );
+    return [...byTemplate].map(([template, parts], index) => ({
+      name: index === 0 ? name : `${name}${index + 1}`,
+      template,
+      parts,
+      endpoint,
+    }));
+  });
+}
