@@ -1,0 +1,185 @@
+// Development tool, not for production: an in-process stand-in for Azure's Functions host.
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { adminInput, createAdmin } from "./admin.ts";
+import type { HostLog } from "./core-contract.ts";
+import type { FunctionsCore } from "./functions-core.ts";
+import { send } from "./http-response.ts";
+import { createInvoke } from "./invoke.ts";
+import { createLevelOf, type Keys } from "./keys.ts";
+import { parseTimeSpan } from "./schedule.ts";
+import { createServe, refuseMalformed } from "./serve.ts";
+import { servedFunctions } from "./served-functions.ts";
+import { createSettings } from "./settings.ts";
+import { createTimer } from "./timers.ts";
+
+export interface LocalHost {
+  readonly url: string;
+  readonly port: number;
+  readonly masterKey: string;
+  /** Names of all functions that can be called or started, disabled ones included. */
+  readonly functions: readonly string[];
+  /** Runs a timer now; resolves at its end, rejects with its error. */
+  run(functionName: string): Promise<void>;
+  /** Closes the port at once, then awaits requests in flight, running timers and the app's terminate hooks. */
+  stop(): Promise<void>;
+}
+
+/** The parts of host.json that are followed here. */
+export interface HostJson {
+  readonly version?: string;
+  /** `[d.]hh:mm:ss`, or `-1` for no limit; 30 minutes when absent. */
+  readonly functionTimeout?: string;
+  readonly extensions?: {
+    readonly http?: { readonly routePrefix?: string; readonly customHeaders?: Readonly<Record<string, string>> };
+  };
+}
+
+export interface HostOptions {
+  /** 0 for any free one. */
+  readonly port: number;
+  readonly hostJson?: HostJson;
+  /** Whether schedules run; default yes. `run()` works either way. */
+  readonly timers?: boolean;
+  /** Random when absent. */
+  readonly masterKey?: string;
+  readonly hostKeys?: readonly string[];
+  readonly functionKeys?: Readonly<Record<string, readonly string[]>>;
+  /** Whether keys are asked for; default yes. */
+  readonly enforceKeys?: boolean;
+  /** Settings for `%NAME%` in schedules and for disabling functions; the process's by default. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly log?: HostLog;
+}
+
+const address = "127.0.0.1";
+
+/**
+ * Serves what is registered in `core` now, on the loopback address only.
+ *
+ * @throws Error when the port is taken, a route template is none, or the app has streaming on
+ */
+export async function startHost(core: FunctionsCore, options: HostOptions): Promise<LocalHost> {
+  const { hostJson = {}, timers: timersRun = true, enforceKeys = true, log = () => {} } = options;
+  const setting = createSettings(options.env ?? process.env);
+  const { routePrefix = "api", customHeaders = {} } = hostJson.extensions?.http ?? {};
+  const keys: Keys = {
+    master: options.masterKey ?? randomBytes(32).toString("base64url"),
+    host: options.hostKeys ?? [],
+    functions: options.functionKeys ?? {},
+  };
+
+  core.logTo(log);
+  await refuseStreaming(core);
+  const served = servedFunctions(core, { routePrefix, setting, log });
+  const find = (name: string) => served.find(one => one.name.toLowerCase() === name.toLowerCase());
+
+  /** What a stop has to await. */
+  const running = new Set<Promise<unknown>>();
+  const track = (work: Promise<unknown>): void => {
+    const tracked: Promise<unknown> = work.catch(() => {}).finally(() => running.delete(tracked));
+    running.add(tracked);
+  };
+  let stopped: Promise<void> | undefined;
+
+  const invoke = createInvoke(core, { log, timeout: functionTimeout(hostJson) });
+  const timers = new Map(
+    served.filter(one => one.kind === "timer").map(one => [one.name, createTimer(one, { invoke, log, track })]),
+  );
+  const answer = createServe({
+    functions: served.filter(one => one.kind === "http"),
+    invoke,
+    levelOf: enforceKeys ? createLevelOf(keys) : () => "admin",
+    admin: createAdmin({
+      find,
+      start: (one, input) => {
+        const reason = "This function was programmatically called via the host APIs.";
+        const timer = timers.get(one.name);
+        track(timer === undefined ? invoke(one, adminInput(one, input), reason) : timer.run(reason));
+      },
+    }),
+  });
+
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    response.setHeader("server", "Kestrel");
+    for (const [name, value] of Object.entries(customHeaders)) response.setHeader(name, value);
+    // An answer fails only when the caller went away while sending; nobody is left to be told.
+    const made = await answer(request).catch(() => undefined);
+    if (made === undefined) {
+      response.destroy();
+      return;
+    }
+    if (stopped !== undefined) response.setHeader("connection", "close");
+    await send(response, made);
+  };
+
+  const server = createServer({ maxHeaderSize: 32_768, keepAliveTimeout: 120_000 }, (request, response) =>
+    track(respond(request, response)),
+  );
+  server.on("clientError", refuseMalformed);
+
+  const appContext = { hookData: core.appHookData, appHookData: core.appHookData };
+  await core.runHooks("appStart", appContext);
+  const port = await listen(server, options.port);
+  // Nothing arrived yet: a run on start begins before the first request.
+  if (timersRun) for (const one of served) if (!one.disabled) timers.get(one.name)?.start();
+  log(
+    "information",
+    "Host.Startup",
+    `Host started on http://${address}:${port}: ${served.map(one => one.name).join(", ")}`,
+  );
+
+  const stop = async (): Promise<void> => {
+    const closed = new Promise(resolve => server.close(resolve));
+    for (const timer of timers.values()) timer.stop();
+    while (running.size > 0) await Promise.all(running);
+    server.closeAllConnections();
+    await closed;
+    await core.runHooks("appTerminate", appContext);
+    log("information", "Host.Shutdown", "Host stopped");
+  };
+
+  return {
+    url: `http://${address}:${port}`,
+    port,
+    masterKey: keys.master,
+    functions: served.map(one => one.name),
+    async run(functionName) {
+      const timer = timers.get(find(functionName)?.name ?? "");
+      if (timer === undefined) throw new Error(`No timer function is named "${functionName}".`);
+      if (stopped !== undefined) throw new Error("The host is stopped.");
+      const work = timer.run("This function was programmatically called.");
+      track(work);
+      await work;
+    },
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+function functionTimeout({ functionTimeout = "00:30:00" }: HostJson): number | undefined {
+  if (functionTimeout === "-1") return undefined;
+  const limit = parseTimeSpan(functionTimeout);
+  if (limit === undefined) throw new Error(`host.json: functionTimeout "${functionTimeout}" is no time span`);
+  return limit;
+}
+
+/** With streaming on, the library waits for a forwarded request that nobody here sends. */
+async function refuseStreaming(core: FunctionsCore): Promise<void> {
+  const capabilities = await core.programmingModel()?.getCapabilities({});
+  if (capabilities?.HttpUri === undefined) return;
+  throw new Error("The local host does not serve apps with enableHttpStream.");
+}
+
+const listen = (server: ReturnType<typeof createServer>, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      reject(
+        error.code === "EADDRINUSE" ? new Error(`Port ${port} on ${address} is in use.`, { cause: error }) : error,
+      );
+    });
+    server.listen(port, address, () => resolve((server.address() as AddressInfo).port));
+  });

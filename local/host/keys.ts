@@ -1,0 +1,44 @@
+// Development tool: access keys as Azure's host checks them.
+import type { IncomingMessage } from "node:http";
+import type { AuthLevel } from "./served-functions.ts";
+
+export interface Keys {
+  readonly master: string;
+  /** Open every function. */
+  readonly host: readonly string[];
+  /** Open one function, by its name. */
+  readonly functions: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What the request's key gives: `function` for a host key, or a key of that function; `anonymous` without a good one. */
+export type LevelOf = (request: IncomingMessage, rawQuery: string, functionName?: string) => AuthLevel;
+
+export function createLevelOf(keys: Keys): LevelOf {
+  // The real host's memory of good keys ignores letter case: wrong case is refused until the right key was used once.
+  const remembered = new Map<string, AuthLevel>();
+  return (request, rawQuery, functionName = "") => {
+    const key = sentKey(request, rawQuery);
+    if (!key) return "anonymous";
+    const memory = JSON.stringify([key.toLowerCase(), functionName]);
+    const level = remembered.get(memory) ?? levelOfKey(keys, key, functionName);
+    if (level !== "anonymous") remembered.set(memory, level);
+    return level;
+  };
+}
+
+const order: readonly AuthLevel[] = ["anonymous", "function", "admin"];
+
+export const reaches = (level: AuthLevel, needed: AuthLevel): boolean => order.indexOf(level) >= order.indexOf(needed);
+
+function levelOfKey(keys: Keys, key: string, functionName: string): AuthLevel {
+  if (key === keys.master) return "admin";
+  return keys.host.includes(key) || keys.functions[functionName]?.includes(key) ? "function" : "anonymous";
+}
+
+/** A header that is present wins, even empty; of two values the first counts. */
+function sentKey(request: IncomingMessage, rawQuery: string): string | undefined {
+  const header = request.headersDistinct["x-functions-key"];
+  if (header !== undefined) return header[0];
+  for (const [name, value] of new URLSearchParams(rawQuery)) if (name.toLowerCase() === "code") return value;
+  return undefined;
+}

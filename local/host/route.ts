@@ -1,0 +1,110 @@
+// Development tool: route templates as Azure's host reads them.
+
+type Segment =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "parameter"; readonly name: string; readonly optional: boolean; readonly accepts: Accepts }
+  | { readonly kind: "rest"; readonly name: string };
+
+type Accepts = (value: string) => boolean;
+
+export interface Route {
+  /** The parameters of a path that fits, without those that the path leaves out; `undefined` when it does not fit. */
+  match(path: string): Readonly<Record<string, string>> | undefined;
+}
+
+const constraints: Readonly<Record<string, Accepts>> = {
+  int: value => /^[+-]?\d{1,10}$/.test(value) && Math.abs(Number(value)) < 2 ** 31,
+  long: value => /^[+-]?\d{1,19}$/.test(value),
+  bool: value => /^(?:true|false)$/i.test(value),
+  alpha: value => /^[a-z]*$/i.test(value),
+  guid: value => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value),
+};
+
+/**
+ * Reads a template of literal segments, `{p}`, `{p?}`, `{p:int}` (also long, bool, alpha, guid, regex) and a last `{*rest}`.
+ *
+ * @throws Error where the template is none, or begins with a slash: in Azure such a route takes the whole app down.
+ */
+export function parseRoute(template: string): Route {
+  if (template.startsWith("/")) throw new Error(`the route "${template}" begins with a slash`);
+  const segments = template === "" ? [] : template.replace(/\/$/, "").split("/").map(parseSegment);
+  segments.forEach((segment, index) => {
+    const next = segments[index + 1];
+    if (segment.kind === "rest" && next !== undefined) throw new Error(`"${template}": the rest must come last`);
+    if (segment.kind === "parameter" && segment.optional && next !== undefined) {
+      throw new Error(`"${template}": only the last parameter may be optional`);
+    }
+  });
+  return { match: path => matchSegments(segments, pathSegments(path)) };
+}
+
+function parseSegment(text: string): Segment {
+  if (!/[{}]/.test(text)) {
+    if (text === "") throw new Error("a route has an empty segment");
+    return { kind: "literal", text: text.toLowerCase() };
+  }
+  const [, rest, name, condition, mark] = /^\{(\*{0,2})(\w+)(?::(.+?))?(\?)?\}$/.exec(text) ?? [];
+  if (name === undefined) throw new Error(`the route segment "${text}" is more than one parameter`);
+  if (rest !== "") return { kind: "rest", name };
+  return { kind: "parameter", name, optional: mark === "?", accepts: condition ? constraint(condition) : () => true };
+}
+
+function constraint(condition: string): Accepts {
+  const pattern = /^regex\((.*)\)$/.exec(condition)?.[1];
+  if (pattern !== undefined) {
+    const expression = new RegExp(pattern.replaceAll("{{", "{").replaceAll("}}", "}"), "i");
+    return value => expression.test(value);
+  }
+  const known = constraints[condition];
+  if (known === undefined) throw new Error(`the route constraint "${condition}" is not known`);
+  return known;
+}
+
+/** One slash at the end means nothing; two in a row make an empty segment, which nothing but a rest takes. */
+const pathSegments = (path: string): string[] => {
+  const trimmed = path.replace(/^\//, "").replace(/\/$/, "");
+  return trimmed === "" ? [] : trimmed.split("/");
+};
+
+function matchSegments(segments: readonly Segment[], path: readonly string[]): Record<string, string> | undefined {
+  const parameters: [string, string][] = [];
+  for (const [index, segment] of segments.entries()) {
+    if (segment.kind === "rest") {
+      const rest = path.slice(index).join("/");
+      if (rest !== "") parameters.push([segment.name, rest]);
+      return Object.fromEntries(parameters);
+    }
+    const value = path[index];
+    if (value === undefined) {
+      if (segment.kind === "parameter" && segment.optional) break;
+      return undefined;
+    }
+    if (segment.kind === "literal") {
+      if (value.toLowerCase() !== segment.text) return undefined;
+    } else {
+      if (value === "" || !segment.accepts(value)) return undefined;
+      parameters.push([segment.name, value]);
+    }
+  }
+  return path.length > segments.length ? undefined : Object.fromEntries(parameters);
+}
+
+/**
+ * A request's path as routes see it: percent-encoding undone except for the slash, then `.` and `..` taken out. What is not
+ * UTF-8 stays encoded.
+ */
+export function routedPath(rawPath: string): string {
+  const decoded = rawPath.replace(/(?:%(?!2f)[0-9a-f]{2})+/gi, run => {
+    try {
+      return decodeURIComponent(run);
+    } catch {
+      return run;
+    }
+  });
+  const kept: string[] = [];
+  for (const segment of decoded.slice(1).split("/")) {
+    if (segment === "..") kept.pop();
+    else if (segment !== ".") kept.push(segment);
+  }
+  return `/${kept.join("/")}`;
+}

@@ -1,0 +1,23 @@
+// Development tool: application settings as Azure's host reads them, names without regard to letter case.
+
+/** The value of a setting; an empty one counts as missing. */
+export type Setting = (name: string) => string | undefined;
+
+export function createSettings(env: Readonly<Record<string, string | undefined>>): Setting {
+  const values = new Map(Object.entries(env).map(([name, value]) => [name.toLowerCase(), value]));
+  return name => values.get(name.toLowerCase()) || undefined;
+}
+
+/** @throws Error naming the first `%NAME%` that has no value */
+export const resolveSettings = (text: string, setting: Setting): string =>
+  text.replace(/%([^%]+)%/g, (whole, name: string) => {
+    const value = setting(name);
+    if (value === undefined) throw new Error(`'${whole}' does not resolve to a value.`);
+    return value;
+  });
+
+/** `AzureWebJobs__name__Disabled`, the form for most settings, has no effect on the real host either. */
+export const isDisabled = (functionName: string, setting: Setting): boolean =>
+  [`AzureWebJobs.${functionName}.Disabled`, `AzureWebJobs_${functionName}_Disabled`].some(name =>
+    /^(?:true|1)$/i.test(setting(name) ?? ""),
+  );

@@ -1,0 +1,19 @@
+import { app } from "@azure/functions";
+import { expect, it } from "vitest";
+import { installFunctionsCore } from "../../../local/host/functions-core.ts";
+import { startHost } from "../../../local/host/host.ts";
+import { call } from "./raw-request.ts";
+
+it("a host without functions answers 404 (row 47)", async () => {
+  const host = await startHost(installFunctionsCore(), { port: 0, env: {} });
+  expect((await call(host, "/api/anything")).status).toBe(404);
+  expect(host.functions).toEqual([]);
+  await host.stop();
+});
+
+it("an app with streaming on is refused, because a throwing handler hangs there (rows 24, 25)", async () => {
+  const core = installFunctionsCore();
+  app.http("any", { handler: () => ({}) });
+  app.setup({ enableHttpStream: true });
+  await expect(startHost(core, { port: 0, env: {} })).rejects.toThrow("does not serve apps with enableHttpStream");
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { parseRoute, routedPath } from "../../../local/host/route.ts";
+
+const match = (template: string, path: string) => parseRoute(template).match(routedPath(path));
+
+describe("a route template", () => {
+  it("takes letter case and one slash at the end as nothing", () => {
+    for (const path of ["/v2/Status", "/V2/STATUS", "/v2/status/"]) expect(match("v2/status", path)).toEqual({});
+    for (const path of ["/v2//status", "/v2/status//", "/v2", "/v2/status/x"]) {
+      expect(match("v2/status", path)).toBeUndefined();
+    }
+  });
+
+  it("takes dot segments out of the path, encoded ones too", () => {
+    expect(match("api/hello", "/api/x/../hello")).toEqual({});
+    expect(match("api/hello", "/api/x/%2e%2E/./hello")).toEqual({});
+    expect(match("api/hello", "/../../api/hello")).toEqual({});
+  });
+
+  it("gives parameters decoded but for the slash", () => {
+    expect(match("{id}", "/a%20b%C3%A9%5C+%2F%2f")).toEqual({ id: "a bé\\+%2F%2f" });
+    expect(match("{id}", "/a%FFb%zz")).toEqual({ id: "a%FFb%zz" });
+    expect(match("{id}", "/%2525")).toEqual({ id: "%25" });
+  });
+
+  it("gives the rest as one value, and none when there is no rest", () => {
+    const template = "users/{id}/otpkeys/{*rest}";
+    expect(match(template, "/users/7/otpkeys")).toEqual({ id: "7" });
+    expect(match(template, "/users/7/otpkeys/")).toEqual({ id: "7" });
+    expect(match(template, "/users/7/otpkeys/a/b%2Fc/d")).toEqual({ id: "7", rest: "a/b%2Fc/d" });
+    expect(match("{*rest}", "/")).toEqual({});
+  });
+
+  it("leaves an optional parameter out", () => {
+    const template = "opt/{a}/{b?}";
+    expect(match(template, "/opt/1")).toEqual({ a: "1" });
+    expect(match(template, "/opt/1/")).toEqual({ a: "1" });
+    expect(match(template, "/opt/1/2")).toEqual({ a: "1", b: "2" });
+    expect(match(template, "/opt")).toBeUndefined();
+    expect(match(template, "/opt/1/2/3")).toBeUndefined();
+    expect(match("{x?}", "/")).toEqual({});
+  });
+
+  it("holds parameters to their constraint", () => {
+    expect(match("n/{n:int}", "/n/-12")).toEqual({ n: "-12" });
+    expect(match("n/{n:int}", "/n/twelve")).toBeUndefined();
+    expect(match("n/{n:int}", "/n/99999999999")).toBeUndefined();
+    expect(match("{x:regex(^(?!home).*$)?}", "/other")).toEqual({ x: "other" });
+    expect(match("{x:regex(^(?!home).*$)?}", "/")).toEqual({});
+    expect(match("{x:regex(^(?!home).*$)?}", "/homely")).toBeUndefined();
+    expect(match("{x:regex(^a{{2}}$)}", "/aa")).toEqual({ x: "aa" });
+  });
+
+  it("leaves %SETTING% as it stands", () => {
+    expect(match("%MYROUTE%/x", "/%MYROUTE%/x")).toEqual({});
+  });
+
+  it.each([
+    ["/lead", "begins with a slash"],
+    ["a//b", "empty segment"],
+    ["{*rest}/more", "must come last"],
+    ["{a?}/b", "only the last"],
+    ["{a}-{b}", "more than one parameter"],
+    ["{a", "more than one parameter"],
+    ["{a:colour}", 'constraint "colour" is not known'],
+  ])("refuses %s", (template, reason) => {
+    expect(() => parseRoute(template)).toThrow(reason);
+  });
+});
