@@ -3,7 +3,6 @@ import { Fault } from "../fault.ts";
 
 /** What may be put into the SDKs' request pipelines. */
 export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies"]>;
-type Policy = Policies[number]["policy"];
 
 /** A few tries within about a second: a caller waits meanwhile, and the time limit of the call bounds them all. */
 export const retryOptions = { maxRetries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 2_000 };
@@ -46,14 +45,22 @@ export async function attempt<T>(
   }
 }
 
-/** Ends a call at once whose service asks for a pause that the call's time limit does not allow. */
-export const shortPausesOnly = (service: string, timeoutMs: number): Policy => ({
-  name: "shortPausesOnly",
-  async sendRequest(request, next) {
-    const response = await next(request);
-    const pause = isThrottling(response.status) ? retryAfter(response.headers.get("retry-after")) : undefined;
-    if (pause !== undefined && pause * 1000 >= timeoutMs) throw unavailable(service, pause);
-    return response;
+/**
+ * For services that speak JSON. Ends a call at once that is asked for a pause which its time limit does not allow, or that
+ * something else answered in the service's place: the SDKs would take a page of HTML for an empty result.
+ */
+export const soundAnswers = (service: string, timeoutMs: number): Policies[number] => ({
+  position: "perRetry",
+  policy: {
+    name: "soundAnswers",
+    async sendRequest(request, next) {
+      const response = await next(request);
+      const { status, headers } = response;
+      const pause = status === 429 || status === 503 ? retryAfter(headers.get("retry-after")) : undefined;
+      if (pause !== undefined && pause * 1000 >= timeoutMs) throw unavailable(service, pause);
+      if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? "")) throw unreadable(service, status);
+      return response;
+    },
   },
 });
 
@@ -85,7 +92,8 @@ function faultOf(service: string, error: unknown): unknown {
   return error;
 }
 
-const isThrottling = (status: number) => status === 429 || status === 503;
-
 const unavailable = (service: string, pause = defaultPause, cause?: unknown) =>
   new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter: pause, cause });
+
+export const unreadable = (service: string, status: number): Fault =>
+  unavailable(service, undefined, new Error(`${service} answered ${status} unreadably`));

@@ -1,6 +1,6 @@
 import { TableClient, type TableServiceClientOptions } from "@azure/data-tables";
 import { type Access, isLocal } from "./credential.ts";
-import { attempt, isServiceError, type Policies, retryOptions, shortPausesOnly } from "./retry.ts";
+import { attempt, isServiceError, type Policies, retryOptions, soundAnswers } from "./retry.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./tables-entity.ts";
 import { type Filter, type Page, type PageOptions, readPage } from "./tables-query.ts";
 import { type Action, checkedEtag, conditionalRemovals, submit } from "./tables-transaction.ts";
@@ -66,11 +66,7 @@ export function openTables(options: TablesOptions): Tables {
   const { timeoutMs, policies = [] } = options;
   const clientOptions: TableServiceClientOptions = {
     retryOptions,
-    additionalPolicies: [
-      conditionalRemovals,
-      { position: "perRetry", policy: shortPausesOnly(service, timeoutMs) },
-      ...policies,
-    ],
+    additionalPolicies: [conditionalRemovals, soundAnswers(service, timeoutMs), ...policies],
   };
   const clients = new Map<string, TableClient>();
   const clientOf = (name: string) => {

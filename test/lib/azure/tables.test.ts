@@ -311,16 +311,17 @@ describe("when an answer of storage is lost", () => {
 
   test("a conditional write that was done says that the row is not as it was, never that it was written twice", async () => {
     expect(await losing("POST", () => behind.insert({ partitionKey: pk, rowKey: "r", n: 1 }))).toBeUndefined();
-    const { etag = "", n } = (await table.get(pk, "r")) ?? {};
-    expect(n).toBe(1);
+    const inserted = await table.get(pk, "r");
+    expect(inserted?.n).toBe(1);
+    const etag = inserted?.etag ?? "";
     expect(await losing("PUT", () => behind.replace({ partitionKey: pk, rowKey: "r", n: 2 }, etag))).toBeUndefined();
     const replaced = await table.get(pk, "r");
     expect(replaced?.n).toBe(2);
     const actions = [{ replace: { rowKey: "r", n: 3 }, etag: replaced?.etag ?? "" }];
     expect(await losing("POST", () => behind.transact(pk, actions))).toBeUndefined();
-    const { etag: last = "", n: transacted } = (await table.get(pk, "r")) ?? {};
-    expect(transacted).toBe(3);
-    expect(await losing("DELETE", () => behind.remove(pk, "r", last))).toBe(false);
+    const last = await table.get(pk, "r");
+    expect(last?.n).toBe(3);
+    expect(await losing("DELETE", () => behind.remove(pk, "r", last?.etag))).toBe(false);
     expect(await table.get(pk, "r")).toBeUndefined();
   });
 
@@ -393,6 +394,12 @@ describe("storage that is away or throttling (decision G6)", () => {
     const error = await limited.get(pk, "r").catch((reason: Error) => reason);
     expect(error).toMatchObject({ kind: "unavailable" });
     expect(`${error} ${(error as Error).stack} ${(error as Error).cause}`).not.toContain("314159");
+  });
+
+  test("is unavailable where something else answers for it, not empty", async () => {
+    answers.push({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" });
+    await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(all(limited.query({ partitionKey: pk }))).rejects.toMatchObject({ kind: "unavailable" });
   });
 
   test("gives a selected property that a row has not as null, which is left out", async () => {

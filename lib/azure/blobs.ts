@@ -1,0 +1,85 @@
+import { buffer } from "node:stream/consumers";
+import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
+import { type Access, isLocal } from "./credential.ts";
+import { attempt, isServiceError, retryOptions } from "./retry.ts";
+
+/**
+ * What may outgrow a row (decision C18). Every call, of `list` every page, ends within the time limit, retries included,
+ * else with a `Fault` `unavailable`; a write that ended so may have been done.
+ */
+export interface Blobs {
+  /** Present already is fine. Not for the request path (decision G12). */
+  createContainer(container: string): Promise<void>;
+  /** Writes the whole blob, whatever is there; text as UTF-8. */
+  put(container: string, name: string, content: string | Uint8Array): Promise<void>;
+  get(container: string, name: string): Promise<Uint8Array | undefined>;
+  /** Absent already is fine. */
+  remove(container: string, name: string): Promise<void>;
+  /** Names that begin so, in order. */
+  list(container: string, prefix: string): AsyncIterable<string>;
+}
+
+const service = "Storage";
+
+/** Blob storage. The SDK is loaded at the first call. */
+export function openBlobs(access: Access & { readonly timeoutMs: number }): Blobs {
+  const { timeoutMs } = access;
+  let opened: Promise<BlobServiceClient> | undefined;
+  const call = <T>(work: (client: BlobServiceClient, abortSignal: AbortSignal) => Promise<T>) =>
+    attempt(service, timeoutMs, async abortSignal => {
+      opened ??= openClient(access);
+      return work(await opened, abortSignal);
+    });
+
+  return {
+    createContainer: container =>
+      call(async (client, abortSignal) => {
+        await client.getContainerClient(container).createIfNotExists({ abortSignal });
+      }),
+    put: (container, name, content) =>
+      call(async (client, abortSignal) => {
+        const bytes = Buffer.from(content as Uint8Array);
+        const blob = client.getContainerClient(container).getBlockBlobClient(name);
+        await blob.upload(bytes, bytes.length, { abortSignal });
+      }),
+    get: (container, name) =>
+      call(async (client, abortSignal) => {
+        try {
+          const blob = client.getContainerClient(container).getBlobClient(name);
+          const { readableStreamBody } = await blob.download(0, undefined, { abortSignal });
+          return readableStreamBody && (await buffer(readableStreamBody));
+        } catch (error) {
+          if (isServiceError(error) && error.code === "BlobNotFound") return undefined;
+          throw error;
+        }
+      }),
+    remove: (container, name) =>
+      call(async (client, abortSignal) => {
+        await client.getContainerClient(container).getBlobClient(name).deleteIfExists({ abortSignal });
+      }),
+    list: async function* (container, prefix) {
+      let continuationToken: string | undefined;
+      do {
+        const page = await call(async (client, abortSignal) => {
+          const blobs = client.getContainerClient(container).listBlobsFlat({ prefix, abortSignal });
+          const pages = blobs.byPage(continuationToken === undefined ? {} : { continuationToken });
+          return (await pages.next()).value;
+        });
+        for (const { name } of page?.segment.blobItems ?? []) yield name;
+        continuationToken = page?.continuationToken || undefined;
+      } while (continuationToken !== undefined);
+    },
+  };
+}
+
+async function openClient(access: Access): Promise<BlobServiceClient> {
+  const { BlobServiceClient } = await import("@azure/storage-blob");
+  const { maxRetries, ...delays } = retryOptions;
+  const options: StoragePipelineOptions = { retryOptions: { maxTries: maxRetries + 1, ...delays } };
+  const client =
+    "connectionString" in access
+      ? BlobServiceClient.fromConnectionString(access.connectionString, options)
+      : new BlobServiceClient(access.endpoint, access.credential, options);
+  isLocal(client.url);
+  return client;
+}

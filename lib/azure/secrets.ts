@@ -1,0 +1,92 @@
+import type { TokenCredential } from "@azure/identity";
+import type { KeyVaultSecret, SecretClient, SecretClientOptions } from "@azure/keyvault-secrets";
+import { isLocal } from "./credential.ts";
+import { attempt, isServiceError, type Policies, retryOptions, soundAnswers, unreadable } from "./retry.ts";
+
+export interface Secret {
+  readonly value: string;
+  readonly version: string;
+  /** Only a date: the vault goes on giving the value afterwards. */
+  readonly expiresOn?: Date;
+}
+
+/**
+ * Key Vault. Every call ends within the time limit, retries included, else with a `Fault` `unavailable`; a `set` that
+ * ended so may have been done, perhaps as more than one version.
+ */
+export interface Secrets {
+  /** The current version. Undefined where there is none, or it was deleted. */
+  get(name: string): Promise<Secret | undefined>;
+  getVersion(name: string, version: string): Promise<Secret | undefined>;
+  /** Makes a new version, the current one from then on. */
+  set(name: string, value: string, options?: { readonly expiresOn?: Date }): Promise<Secret>;
+}
+
+export interface SecretsOptions {
+  /** The vault's address. */
+  readonly endpoint: string;
+  readonly credential: TokenCredential;
+  readonly timeoutMs: number;
+}
+
+const service = "Key Vault";
+
+/** The SDK is loaded at the first call. */
+export function openSecrets(options: SecretsOptions): Secrets {
+  const { timeoutMs } = options;
+  const local = isLocal(options.endpoint);
+  let opened: Promise<SecretClient> | undefined;
+  const call = (work: (client: SecretClient, abortSignal: AbortSignal) => Promise<KeyVaultSecret>) =>
+    attempt(service, timeoutMs, async abortSignal => {
+      opened ??= openClient(options, local);
+      return toSecret(await work(await opened, abortSignal));
+    });
+  const unlessMissing = (secret: Promise<Secret>) =>
+    secret.catch((error: unknown) => {
+      if (isServiceError(error) && error.code === "SecretNotFound") return undefined;
+      throw error;
+    });
+
+  return {
+    get: name => unlessMissing(call((client, abortSignal) => client.getSecret(name, { abortSignal }))),
+    getVersion: (name, version) =>
+      unlessMissing(call((client, abortSignal) => client.getSecret(name, { version, abortSignal }))),
+    set: (name, value, more = {}) =>
+      call((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
+  };
+}
+
+async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, local: boolean): Promise<SecretClient> {
+  const { SecretClient } = await import("@azure/keyvault-secrets");
+  const policies = [soundAnswers(service, timeoutMs)];
+  const options: SecretClientOptions = { retryOptions, additionalPolicies: policies };
+  if (!local) return new SecretClient(endpoint, credential, options);
+  return new SecretClient(endpoint.replace(/^http:/i, "https:"), credential, {
+    ...options,
+    disableChallengeResourceVerification: true,
+    additionalPolicies: [...policies, withoutTls],
+  });
+}
+
+/** The SDK (4.12) gives its token to https alone; a simulated vault on this machine has no certificate. */
+const withoutTls: Policies[number] = {
+  position: "perRetry",
+  policy: {
+    name: "withoutTls",
+    async sendRequest(request, next) {
+      const { url } = request;
+      request.url = url.replace(/^https:/, "http:");
+      request.allowInsecureConnection = true;
+      try {
+        return await next(request);
+      } finally {
+        request.url = url;
+      }
+    },
+  },
+};
+
+function toSecret({ value, properties: { version, expiresOn } }: KeyVaultSecret): Secret {
+  if (value === undefined || version === undefined) throw unreadable(service, 200);
+  return { value, version, ...(expiresOn === undefined ? {} : { expiresOn }) };
+}

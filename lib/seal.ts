@@ -1,0 +1,72 @@
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
+
+/** The key-encryption keys by their versions: 32 bytes each. */
+export interface KeyRing {
+  /** What is sealed from now on. */
+  current(): Promise<{ readonly version: string; readonly key: Uint8Array }>;
+  version(version: string): Promise<Uint8Array | undefined>;
+}
+
+/** Where a sealed value stands and what it is for: it opens nowhere else. */
+export interface Place {
+  readonly table: string;
+  /** Partition and row key. */
+  readonly row: string;
+  readonly purpose: string;
+}
+
+/** A sealed value that cannot be opened. Neither message nor cause holds any of its content. */
+export class SealError extends Error {
+  override readonly name = "SealError";
+}
+
+/** Envelope encryption of secrets at rest (decision G8). What the key ring throws is thrown on. */
+export interface Sealer {
+  /** A compact JWE whose `kid` is the key's version; authenticated with its place. */
+  seal(plaintext: string, place: Place): Promise<string>;
+  /** Throws a `SealError` where it was changed, moved, or sealed by a key that the ring has not. */
+  open(sealed: string, place: Place): Promise<string>;
+  /** Whether it is sealed under the current version. */
+  isCurrent(sealed: string): Promise<boolean>;
+}
+
+const alg = "A256GCMKW";
+const enc = "A256GCM";
+const allowed = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
+
+export function createSealer(keys: KeyRing): Sealer {
+  return {
+    async seal(plaintext, { table, row, purpose }) {
+      const { version, key } = await keys.current();
+      return new CompactEncrypt(new TextEncoder().encode(plaintext))
+        .setProtectedHeader({ alg, enc, kid: version, table, row, purpose })
+        .encrypt(key);
+    },
+    async open(sealed, place) {
+      const version = versionOf(sealed);
+      const key = await keys.version(version);
+      if (key === undefined) throw new SealError(`Sealed by version ${version} of the key, which is not there`);
+      const { plaintext, protectedHeader } = await compactDecrypt(sealed, key, allowed).catch((cause: unknown) => {
+        throw new SealError("A sealed value was changed, or is none", { cause });
+      });
+      for (const part of ["table", "row", "purpose"] as const)
+        if (protectedHeader[part] !== place[part]) throw new SealError(`Sealed for another ${part}`);
+      return new TextDecoder().decode(plaintext);
+    },
+    isCurrent: async sealed => versionOf(sealed) === (await keys.current()).version,
+  };
+}
+
+function versionOf(sealed: string): string {
+  const kid = headerOf(sealed).kid;
+  if (typeof kid !== "string") throw new SealError("A sealed value names no version of the key");
+  return kid;
+}
+
+function headerOf(sealed: string) {
+  try {
+    return decodeProtectedHeader(sealed);
+  } catch (cause) {
+    throw new SealError("A sealed value was changed, or is none", { cause });
+  }
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from "node:crypto";
+import { CompactEncrypt, decodeProtectedHeader } from "jose";
+import { describe, expect, test } from "vitest";
+import { Fault } from "../../lib/fault.ts";
+import { createSealer, type KeyRing, SealError } from "../../lib/seal.ts";
+
+const place = { table: "credentialrequests", row: "9b1f/key:s-01-001", purpose: "response-key" };
+
+/** A ring of versions in memory; the last one is current. */
+const ringOf = (...versions: readonly (readonly [version: string, key: Uint8Array])[]): KeyRing => ({
+  current: async () => {
+    const [version, key] = versions.at(-1) ?? [];
+    if (version === undefined || key === undefined) throw new Fault("unavailable", "no vault");
+    return { version, key };
+  },
+  version: async wanted => new Map(versions).get(wanted),
+});
+const first = ["v1", randomBytes(32)] as const;
+const second = ["v2", randomBytes(32)] as const;
+const sealer = createSealer(ringOf(first));
+const part = (sealed: string, index: number) => sealed.split(".")[index] ?? "";
+
+describe("a sealed value (decision G8)", () => {
+  test.each(["", "secret", "é日🔑\u0000", "x".repeat(100_000)])("opens in its place to what was sealed", async text => {
+    expect(await sealer.open(await sealer.seal(text, place), place)).toBe(text);
+  });
+
+  test("is a compact JWE by AES-256-GCM key wrap that names the key's version and its place", async () => {
+    const sealed = await sealer.seal("secret", place);
+    expect(decodeProtectedHeader(sealed)).toMatchObject({ alg: "A256GCMKW", enc: "A256GCM", kid: "v1", ...place });
+    expect(sealed.split(".")).toHaveLength(5);
+  });
+
+  test("is another each time", async () => {
+    const [a, b] = [await sealer.seal("secret", place), await sealer.seal("secret", place)];
+    for (const index of [1, 2, 3, 4]) expect(part(a, index)).not.toBe(part(b, index));
+  });
+
+  test.each(["table", "row", "purpose"] as const)("does not open with another %s", async name => {
+    const sealed = await sealer.seal("secret", place);
+    await expect(sealer.open(sealed, { ...place, [name]: "other" })).rejects.toThrow(
+      new SealError(`Sealed for another ${name}`),
+    );
+  });
+
+  test("cannot be given another place by changing its header", async () => {
+    const sealed = await sealer.seal("secret", place);
+    const header = { ...decodeProtectedHeader(sealed), row: "other" };
+    const moved = [Buffer.from(JSON.stringify(header)).toString("base64url"), ...sealed.split(".").slice(1)].join(".");
+    await expect(sealer.open(moved, { ...place, row: "other" })).rejects.toThrow(SealError);
+  });
+
+  test("does not open when any part of it was changed", async () => {
+    const sealed = await sealer.seal("secret", place);
+    for (const index of [1, 2, 3, 4]) {
+      const parts = sealed.split(".");
+      parts[index] = `${part(sealed, index).startsWith("A") ? "B" : "A"}${part(sealed, index).slice(1)}`;
+      await expect(sealer.open(parts.join("."), place)).rejects.toThrow(SealError);
+    }
+  });
+
+  test.each([
+    { alg: "dir", enc: "A256GCM" },
+    { alg: "A256KW", enc: "A256GCM" },
+    { alg: "A256GCMKW", enc: "A128GCM" },
+  ])("by other algorithms ($alg, $enc) does not open, though the key fits", async algorithms => {
+    const forged = await new CompactEncrypt(new TextEncoder().encode("secret"))
+      .setProtectedHeader({ ...algorithms, kid: "v1", ...place })
+      .encrypt(first[1]);
+    await expect(sealer.open(forged, place)).rejects.toThrow(SealError);
+  });
+
+  test.each(["", "not sealed", "a.b.c.d.e", "e30....", "eyJraWQiOjF9...."])("is not %j", async text => {
+    await expect(sealer.open(text, place)).rejects.toThrow(SealError);
+    await expect(sealer.isCurrent(text)).rejects.toThrow(SealError);
+  });
+
+  test("does not open by a key of the same version that is another", async () => {
+    const sealed = await sealer.seal("secret", place);
+    await expect(createSealer(ringOf(["v1", randomBytes(32)])).open(sealed, place)).rejects.toThrow(SealError);
+  });
+
+  test("whose version of the key is gone says which", async () => {
+    const sealed = await sealer.seal("secret", place);
+    await expect(createSealer(ringOf(second)).open(sealed, place)).rejects.toThrow(/version v1 of the key/);
+  });
+});
+
+describe("after rotation (decision G8)", () => {
+  const rotated = createSealer(ringOf(first, second));
+
+  test("an old value still opens and is not current; a new one is sealed under the new version", async () => {
+    const old = await sealer.seal("old", place);
+    const renewed = await rotated.seal("new", place);
+    expect(await rotated.open(old, place)).toBe("old");
+    expect(await rotated.open(renewed, place)).toBe("new");
+    expect(decodeProtectedHeader(renewed).kid).toBe("v2");
+    expect([await rotated.isCurrent(old), await rotated.isCurrent(renewed)]).toEqual([false, true]);
+  });
+});
+
+test("no error of sealing tells the content", async () => {
+  const sealed = await sealer.seal("the-secret", place);
+  const broken = `${sealed.slice(0, -4)}AAAA`;
+  const errors = await Promise.all([
+    sealer.open(broken, place).catch((error: Error) => error),
+    sealer.open(sealed, { ...place, row: "other" }).catch((error: Error) => error),
+    sealer.open("the-secret", place).catch((error: Error) => error),
+  ]);
+  for (const error of errors as Error[])
+    expect(`${error.stack} ${(error.cause as Error | undefined)?.stack}`).not.toContain("the-secret");
+});
+
+test("a vault that is away stays what it is: unavailable, not a broken value (decision G6)", async () => {
+  const away = createSealer(ringOf());
+  await expect(away.seal("secret", place)).rejects.toMatchObject({ kind: "unavailable" });
+});
