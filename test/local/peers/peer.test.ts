@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { openState } from "../../../local/peers/state-file.ts";
@@ -127,6 +128,16 @@ describe("a fault", () => {
     const before = performance.now();
     expect((await get("/thing")).status).toBe(200);
     expect(performance.now() - before).toBeGreaterThanOrEqual(29);
+  });
+
+  test("of kind delay comes to nothing when the peer is closed meanwhile", async () => {
+    peer.fail({ kind: "delay", ms: 20 });
+    const call = expect(get("/thing")).rejects.toThrow();
+    await peer.untilRequested("GET", /thing/);
+    await peer.close();
+    await call;
+    await pause(40);
+    expect(done).toEqual([]);
   });
 
   test.each(["before", "after"] as const)("of kind hang in phase %s ends with the release", async phase => {
