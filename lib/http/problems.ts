@@ -34,8 +34,8 @@ const formats: Readonly<Record<string, string>> = {
 
 /** What is expected, as the rest of a sentence that begins with the field. A text that a schema sets itself comes before this. */
 function reason(issue: z.core.$ZodRawIssue): string {
-  // A missing field is a matter of presence, not of type: JSON has no undefined, and null counts as absent (decision G4).
-  if ((issue.input ?? undefined) === undefined) return "is required";
+  // A missing field is a matter of presence, not of type; null counts as absent, except where it is the whole input (decision G4).
+  if (issue.input === undefined || (issue.input === null && (issue.path ?? []).length > 0)) return "is required";
   switch (issue.code) {
     case "invalid_type":
       return `must be ${nouns[issue.expected] ?? issue.expected}`;

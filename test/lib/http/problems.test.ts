@@ -25,6 +25,8 @@ describe("problems of an input", () => {
 
   it("have an empty path where the whole input is wrong", () => {
     expect(found(z.object({}), [])).toEqual([{ path: "", reason: "must be an object" }]);
+    expect(found(z.object({}), null)).toEqual([{ path: "", reason: "must be an object" }]);
+    expect(found(z.object({}), undefined)).toEqual([{ path: "", reason: "is required" }]);
   });
 
   it.each([

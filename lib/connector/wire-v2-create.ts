@@ -1,0 +1,89 @@
+import { authenticatorKeyId, shipmentKeyId } from "./key-ids.ts";
+import type { NewCredential, NewKey, NewRequest } from "./new-request.ts";
+import { present } from "./present.ts";
+import { normalRegion } from "./regions.ts";
+import type { ShipmentOrder } from "./request.ts";
+import { type BodyV2, bodyV2 } from "./wire-v2-body.ts";
+
+type Shipment = NonNullable<BodyV2["shipment"]>;
+type ShipmentItem = Shipment["shipment_items"][number];
+type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
+
+/** Version 2 create body to `NewRequest` (decision C4). */
+export const createBodyV2 = bodyV2
+  .transform(
+    ({ recipient, enrollment_contacts, shipment, authenticators }): NewRequest =>
+      present({
+        recipient: {
+          email: recipient.email,
+          firstName: recipient.first_name,
+          lastName: recipient.last_name,
+          company: recipient.company ?? "",
+          telephone: recipient.telephone,
+          externalId: recipient.external_id ?? recipient.email,
+        },
+        emailsTo: enrollment_contacts.emails_to,
+        shipment: shipment && shipmentOrder(shipment),
+        keys: [...(shipment?.shipment_items ?? []).map(shipmentKey), ...(authenticators ?? []).map(authenticatorKey)],
+      }),
+  )
+  .describe("A request for credentials on keys that are shipped, programmed on site, or both.");
+
+function shipmentOrder(shipment: Shipment): ShipmentOrder {
+  const address = shipment.mailing_address;
+  return present({
+    deliveryType: shipment.delivery_type,
+    resellerOrganizationId: shipment.reseller_organization_id,
+    customerReference: shipment.customer_reference,
+    addressValidationBypass: shipment.address_validation_bypass,
+    mailingAddress: present({
+      streetLine1: address.street_line1,
+      streetLine2: address.street_line2,
+      postalCode: address.postal_code,
+      city: address.city,
+      region: address.region && normalRegion(address.country_code, address.region),
+      countryCode: address.country_code,
+    }),
+  });
+}
+
+/** One key: version 2 has no quantities. The mail service brings its PIN, which the key maker makes up (specification section 2). */
+function shipmentKey(item: ShipmentItem, index: number): NewKey {
+  return present({
+    id: shipmentKeyId(index),
+    place: "shipment" as const,
+    name: item.name,
+    customizationId: item.customization_id,
+    productId: item.product_id,
+    inventoryProductId: item.inventory_product_id,
+    pinRequest: item.pin_request && {
+      length: item.pin_request.length,
+      entryMethod: "generated" as const,
+      deliveryMethod: "email" as const,
+    },
+    credentials: item.credentials.map(newCredential),
+  });
+}
+
+function authenticatorKey(authenticator: Authenticator, index: number): NewKey {
+  return present({
+    id: authenticatorKeyId(index),
+    place: "authenticator" as const,
+    name: authenticator.name,
+    customizationId: authenticator.customization_id,
+    preferredAuthenticatorType: authenticator.preferred_authenticator_type,
+    pinRequest: authenticator.pin_request && {
+      length: authenticator.pin_request.min_length,
+      entryMethod: authenticator.pin_request.entry_method,
+      deliveryMethod: authenticator.pin_request.delivery_method,
+    },
+    credentials: authenticator.credentials.map(newCredential),
+  });
+}
+
+const newCredential = (credential: ShipmentItem["credentials"][number]): NewCredential =>
+  present({
+    idpId: credential.idp_id,
+    relyingPartyId: credential.relying_party_id,
+    userId: credential.user_id,
+  });

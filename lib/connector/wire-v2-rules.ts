@@ -1,0 +1,52 @@
+import type * as z from "zod";
+import { requestLimits } from "./request-limits.ts";
+
+// Rules across fields. They run although single fields are wrong, so they take values of any type.
+
+type Context = z.core.$RefinementCtx;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Addresses differ when they do so in lower case: no mail service in use tells mailboxes apart by case. */
+export function differentAddresses(addresses: readonly unknown[], context: Context): void {
+  const first = new Map<string, number>();
+  for (const [index, address] of addresses.entries()) {
+    if (typeof address !== "string") continue;
+    const same = first.get(address.toLowerCase());
+    if (same === undefined) first.set(address.toLowerCase(), index);
+    else context.addIssue({ code: "custom", path: [index], message: `must differ from element ${same}` });
+  }
+}
+
+export function somethingToMake({ shipment, authenticators }: Fields, context: Context): void {
+  if (shipment !== undefined || authenticators !== undefined) return;
+  context.addIssue({ code: "custom", path: ["shipment"], message: "is required where authenticators is absent" });
+}
+
+/** Limits over the whole request (decision C5); those of a single list are the list's own. */
+export function withinLimits({ shipment, authenticators }: Fields, context: Context): void {
+  const items = listAt(shipment, "shipment_items").map((key, index) => ({
+    key,
+    path: ["shipment", "shipment_items", index],
+  }));
+  const onSite = (Array.isArray(authenticators) ? authenticators : []).map((key: unknown, index) => ({
+    key,
+    path: ["authenticators", index],
+  }));
+  if (items.length + onSite.length > requestLimits.keys) {
+    const message = `makes more than ${requestLimits.keys} keys, shipment items and authenticators together`;
+    context.addIssue({ code: "custom", path: ["authenticators"], message });
+  }
+  let credentials = 0;
+  for (const { key, path } of [...items, ...onSite]) {
+    credentials += listAt(key, "credentials").length;
+    if (credentials <= requestLimits.credentials) continue;
+    const message = `makes more than ${requestLimits.credentials} credentials in the request`;
+    context.addIssue({ code: "custom", path: [...path, "credentials"], message });
+    return;
+  }
+}
+
+function listAt(value: unknown, name: string): readonly unknown[] {
+  const list = typeof value === "object" && value !== null ? (value as Fields)[name] : undefined;
+  return Array.isArray(list) ? list : [];
+}
