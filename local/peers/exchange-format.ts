@@ -3,6 +3,7 @@ import { CompactEncrypt, CompactSign, compactDecrypt, decodeProtectedHeader, imp
 import * as z from "zod";
 
 const ALGORITHMS = ["ECDH-ES+A256KW", "ECDH-ES"];
+const ENCRYPTION = "A256GCM";
 const FORBIDDEN_HEADERS = ["jku", "jwk", "x5u", "x5c", "zip", "crit"];
 
 const base64url = z.string().regex(/^[A-Za-z0-9_-]+$/, "must be base64url without padding");
@@ -52,8 +53,9 @@ export async function openRequest<S extends z.ZodType>(
   jwe: string,
   transportKeys: readonly JWK[],
 ): Promise<z.output<S>> {
-  const { alg = "", kid, ...others } = headerOf(jwe);
+  const { alg = "", enc, kid, ...others } = headerOf(jwe);
   if (!ALGORITHMS.includes(alg)) throw new Error(`alg must be one of ${ALGORITHMS.join(", ")}`);
+  if (enc !== ENCRYPTION) throw new Error(`enc must be ${ENCRYPTION}`);
   const forbidden = FORBIDDEN_HEADERS.filter(name => name in others);
   if (forbidden.length > 0) throw new Error(`header ${forbidden.join(", ")} is not allowed`);
   const key = transportKeys.find(candidate => candidate.kid === kid);
@@ -72,7 +74,7 @@ export async function sealResponse(
     .setProtectedHeader({ alg: "ES384", ...named(signKey) })
     .sign(await importJWK(signKey, "ES384"));
   return new CompactEncrypt(Buffer.from(jws))
-    .setProtectedHeader({ alg: "ECDH-ES+A256KW", enc: "A256GCM", ...named(recipient) })
+    .setProtectedHeader({ alg: "ECDH-ES+A256KW", enc: ENCRYPTION, ...named(recipient) })
     .encrypt(await importJWK(recipient, "ECDH-ES+A256KW"));
 }
 
@@ -88,10 +90,7 @@ function headerOf(jwe: string) {
 
 async function decrypted(jwe: string, key: Awaited<ReturnType<typeof importJWK>>): Promise<unknown> {
   try {
-    const { plaintext } = await compactDecrypt(jwe, key, {
-      keyManagementAlgorithms: ALGORITHMS,
-      contentEncryptionAlgorithms: ["A256GCM"],
-    });
+    const { plaintext } = await compactDecrypt(jwe, key);
     return JSON.parse(new TextDecoder("utf8", { fatal: true }).decode(plaintext));
   } catch (cause) {
     throw new Error("cannot be decrypted", { cause });

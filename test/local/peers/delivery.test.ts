@@ -105,6 +105,22 @@ describe("a shipment", () => {
     expect(await stateOf(shipment.shipment_id)).toBe(103);
   });
 
+  test("is never shown as shipped without its keys, whenever its time comes", async () => {
+    onTestFinished(() => void vi.restoreAllMocks());
+    let now = 0;
+    vi.spyOn(Date, "now").mockImplementation(() => now++);
+    for (let shipAfterMs = 40; shipAfterMs < 46; shipAfterMs++) {
+      now = 0;
+      delivery.settings({ shipAfterMs });
+      const { shipment } = await requester.order([{}]);
+      for (let state = 0; state < 103; ) {
+        const seen = await requester.read(shipment.shipment_id);
+        state = seen.shipment_state.shipment_state_id;
+        expect(seen.shipment_items[0]?.product_data, String(shipAfterMs)).toHaveLength(state < 103 ? 0 : 1);
+      }
+    }
+  });
+
   test("has PINs of the requested length, longer where the key insists, and none where none was requested", async () => {
     const lengths = async (productId: number) => {
       await shipped([{ pinLength: 4 }, { pinLength: 63 }, {}], {}, productId);
@@ -114,12 +130,14 @@ describe("a shipment", () => {
     expect(await lengths(8)).toEqual([8, 63, undefined]);
   });
 
-  test("that cannot be programmed ends in a processing error", async () => {
+  test("of which one key cannot be programmed ends in a processing error", async () => {
     const request = await requester.credentialRequest();
     const payload = credentialPayload({ ...request.responseKey, d: undefined }, request.challenge);
     payload.public_key.pubKeyCredParams = [{ type: "public-key", alg: -257 }];
     const jwe = await requester.seal(payload);
-    const answer = await requester.call("POST", "", shipmentBody(itemOf([{ credentials: [{ ...request, jwe }] }])));
+    const good = { credentials: [await requester.credentialRequest()] };
+    const item = itemOf([good, { credentials: [{ ...request, jwe }] }]);
+    const answer = await requester.call("POST", "", shipmentBody(item));
     expect(answer.status).toBe(201);
     const { shipment_id } = (await answer.json()) as { shipment_id: string };
     expect(await requester.read(shipment_id)).toMatchObject({
@@ -224,6 +242,8 @@ describe("a shipment is refused with validation_error", () => {
       ["garbage", "no compact JWE"],
       [`${credential.jwe.slice(0, -8)}AAAAAAAA`, "cannot be decrypted"],
       [await requester.seal(good, { kid: "unknown" }), "kid names no transport key"],
+      [await requester.seal(good, { alg: "ECDH-ES+A128KW" }), "alg must be"],
+      [await requester.seal(good, { enc: "A128GCM" }), "enc must be A256GCM"],
       [await requester.seal(good, { jku: "https://evil.example" }), "header jku is not allowed"],
       [(await requester.pinRequest(6)).jwe, "type: "],
       [await requester.seal(credentialPayload(credential.responseKey, credential.challenge)), "d unknown"],
