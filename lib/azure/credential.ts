@@ -36,6 +36,9 @@ export const localCredential: TokenCredential = {
   getToken: async () => ({ token: "local", expiresOnTimestamp: 8.64e15 }),
 };
 
+/** The same for services that want a signature (base64). */
+export const localAccessKey = "bG9jYWw=";
+
 /**
  * Whether an address is a simulated service on this machine, the only kind that is spoken to without TLS.
  * Throws where it is no URL, or http to anywhere else.

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { TableClient, TransactionAction } from "@azure/data-tables";
 import type { Policies } from "./retry.ts";
+import { checkedEtag } from "./tables-conditions.ts";
 import { toEntity, type Value } from "./tables-entity.ts";
 
 /** A row to write into the transaction's partition. */
@@ -72,10 +73,4 @@ function toSdk(partitionKey: string, action: Action): TransactionAction {
   const etag = checkedEtag(action.etag);
   if ("replace" in action) return ["update", entity(action.replace), "Replace", { etag }];
   return ["update", entity(action.merge), "Merge", { etag }];
-}
-
-/** An etag that really is a condition: without one, or with `*`, the service overwrites whatever is there. */
-export function checkedEtag(etag: string): string {
-  if (!/^(W\/)?"[^"]+"$/.test(etag)) throw new TypeError("A conditional write needs the etag of the row that was read");
-  return etag;
 }

@@ -1,9 +1,10 @@
 import { TableClient, type TableServiceClientOptions } from "@azure/data-tables";
 import { type Access, isLocal } from "./credential.ts";
-import { attempt, isServiceError, type Policies, retryOptions, soundAnswers } from "./retry.ts";
+import { attempt, type Policies, retryOptions, soundAnswers } from "./retry.ts";
+import { checkedEtag, etagOf, unless } from "./tables-conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./tables-entity.ts";
 import { type Filter, type Page, type PageOptions, readPage } from "./tables-query.ts";
-import { type Action, checkedEtag, conditionalRemovals, submit } from "./tables-transaction.ts";
+import { type Action, conditionalRemovals, submit } from "./tables-transaction.ts";
 
 export type { Entity, Row } from "./tables-entity.ts";
 export type { Filter, Page } from "./tables-query.ts";
@@ -146,37 +147,4 @@ function tableOf(client: TableClient, timeoutMs: number): Table {
     },
     queryPage: (filter, options) => queryPage(filter, options),
   };
-}
-
-/** The failed conditions, by the service's error codes. A missing table is none of them: that is a fault of the deployment. */
-const conditions = {
-  missing: ["ResourceNotFound", "EntityNotFound"],
-  exists: ["EntityAlreadyExists"],
-  changed: ["UpdateConditionNotSatisfied", "ConditionNotMet"],
-};
-
-/** What `work` resolves with; undefined where it fails by one of these conditions. */
-async function unless<T>(
-  expected: readonly (keyof typeof conditions)[],
-  work: () => Promise<T>,
-): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    const code = codeOf(error);
-    if (code !== undefined && expected.some(condition => conditions[condition].includes(code))) return undefined;
-    throw error;
-  }
-}
-
-/** In a transaction's failure the SDK puts the service's code at the top, else into the details. */
-function codeOf(error: unknown): string | undefined {
-  if (!isServiceError(error)) return undefined;
-  const { details } = error as { details?: { odataError?: { code?: string } } };
-  return details?.odataError?.code ?? error.code;
-}
-
-function etagOf({ etag }: { etag?: string }): string {
-  if (etag === undefined) throw new Error("Table storage answered a write without an etag");
-  return etag;
 }

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { isLocal, managedIdentity } from "../../../lib/azure/credential.ts";
+import { type Peer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
+
+describe("the managed identity", () => {
+  const scope = "https://storage.azure.com/.default";
+  const asked: PeerCall[] = [];
+  let platform: Peer;
+
+  // The platform tells an app by these two variables where its tokens are.
+  beforeAll(async () => {
+    platform = await startPeer("identity", {
+      handle: call => {
+        asked.push(call);
+        if (call.query.get("client_id") === "wrong") return { status: 400, body: { message: "no such identity" } };
+        const expires_on = String(Math.floor(Date.now() / 1000) + 86_400);
+        return { status: 200, body: { access_token: "token", expires_on, resource: "x", token_type: "Bearer" } };
+      },
+    });
+    vi.stubEnv("IDENTITY_ENDPOINT", `${platform.url}/msi/token`);
+    vi.stubEnv("IDENTITY_HEADER", "header");
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    await platform.close();
+  });
+
+  test("gives the platform's token for the identity that is named", async () => {
+    expect((await managedIdentity("our-client").getToken(scope))?.token).toBe("token");
+    expect(asked.at(-1)?.query.get("client_id")).toBe("our-client");
+    expect(asked.at(-1)?.query.get("resource")).toBe("https://storage.azure.com");
+  });
+
+  test("that gives no token is unavailable (decision G6)", async () => {
+    await expect(managedIdentity("wrong").getToken(scope)).rejects.toMatchObject({ kind: "unavailable" });
+  });
+});
+
+describe("an address", () => {
+  test.each(["http://127.0.0.1:7071", "http://localhost/a", "HTTP://LOCALHOST:1"])("%s is on this machine", address => {
+    expect(isLocal(address)).toBe(true);
+  });
+  test.each(["https://a.vault.azure.net", "https://127.0.0.1"])("%s is spoken to with TLS", address => {
+    expect(isLocal(address)).toBe(false);
+  });
+  test.each([
+    "http://a.vault.azure.net",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "http://127.0.0.1@example.com",
+    "http://10.0.0.1",
+    "ftp://127.0.0.1",
+    "a.vault.azure.net",
+    "",
+  ])("%j is refused", address => {
+    expect(() => isLocal(address)).toThrow();
+  });
+  test("is refused without its user and password in the error", () => {
+    expect(() => isLocal("http://user:hush@example.com/a?sig=hush")).toThrow("http://example.com is refused");
+  });
+});
