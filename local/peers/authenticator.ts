@@ -4,14 +4,14 @@ import { encode } from "cborg";
 import { AAGUID, type AuthenticatorKeys, aaguidBytes } from "./authenticator-keys.ts";
 
 /** The members of PublicKeyCredentialCreationOptionsJSON that an authenticator and its client read. */
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly rp: { readonly id: string };
   readonly challenge: string;
   readonly pubKeyCredParams: readonly { readonly type: string; readonly alg: number }[];
 }
 
 /** All values base64url without padding. */
-export interface NewCredential {
+interface NewCredential {
   readonly id: string;
   readonly clientDataJSON: string;
   readonly attestationObject: string;

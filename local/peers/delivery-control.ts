@@ -25,11 +25,11 @@ const change = z.strictObject({
 const settings = z.strictObject({ shipAfterMs: z.int().nonnegative().optional(), search: z.boolean().optional() });
 const rotation = z.strictObject({ forget: z.boolean().optional() });
 
-export type DeliveryChange = z.input<typeof change>;
-export type DeliverySettings = z.input<typeof settings>;
+type DeliveryChange = z.input<typeof change>;
+type DeliverySettings = z.input<typeof settings>;
 
 /** A shipment as its maker knows it. */
-export interface DeliveredShipment {
+interface DeliveredShipment {
   readonly id: string;
   readonly customerReference: string | undefined;
   readonly state: number;

@@ -17,7 +17,7 @@ export interface DeliveryState {
   readonly shipments: Shipment[];
 }
 
-export type ShipmentView = Awaited<ReturnType<typeof shipmentView>>;
+type ShipmentView = Awaited<ReturnType<typeof shipmentView>>;
 
 export interface Shipments {
   /** Decrypts every request in `body`, and answers the new shipment. Rejects with `DeliveryError` where one cannot be read. */

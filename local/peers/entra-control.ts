@@ -3,7 +3,7 @@ import { withControlBody } from "./control-body.ts";
 import { STANDINGS, type Standing } from "./entra-users.ts";
 import type { PeerAnswer, PeerCall } from "./peer.ts";
 
-export interface EntraRegistration {
+interface EntraRegistration {
   readonly userId: string;
   readonly credentialId: string;
   readonly displayName: string;

@@ -36,7 +36,7 @@ interface ProductData {
   fido_credential_responses: string[];
 }
 
-export interface ShipmentAnswer {
+interface ShipmentAnswer {
   shipment_id: string;
   shipment_state: { shipment_state_id: number; shipment_state_message: string };
   shipment_items: { product_id: number; product_quantity: number; product_data: ProductData[] }[];
