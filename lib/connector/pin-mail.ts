@@ -1,5 +1,6 @@
 /** What the PIN mail of one key tells (decision C14). */
 export interface PinMailContent {
+  /** Blank where the key maker told none. */
   readonly serial: string;
   /** Without the serial. */
   readonly keyName: string;
@@ -16,13 +17,14 @@ export interface MailText {
 
 /** Words the PIN mail as plain text and HTML; the values are escaped, and the PIN is in the body alone. */
 export function wordPinMail(content: PinMailContent): MailText {
-  const name = `${oneLine(content.keyName)}: ${oneLine(content.serial)}`;
   const pin = oneLine(content.pin);
-  const rows = [
+  const serial = oneLine(content.serial);
+  const name = [oneLine(content.keyName), ...(serial === "" ? [] : [serial])].join(": ");
+  const rows: Rows = [
     ["Security key", name],
-    ["Serial number", oneLine(content.serial)],
+    ...(serial === "" ? [] : [["Serial number", serial] as const]),
     [content.userIds.length === 1 ? "User" : "Users", content.userIds.map(oneLine).join(", ")],
-  ] as const;
+  ];
   const full = `PIN for security key ${name}`;
   return {
     // Names and serials are anyone's to choose: one may hold the digits of the PIN.

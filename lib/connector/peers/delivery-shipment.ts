@@ -19,7 +19,8 @@ const someText = z
   .catch(undefined);
 const someDate = z
   .string()
-  .transform(text => instant(Date.parse(text)))
+  .transform(text => Date.parse(text))
+  .pipe(z.number().transform(instant))
   .optional()
   .catch(undefined);
 const list = <T extends z.ZodType>(element: T) =>

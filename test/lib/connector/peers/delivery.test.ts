@@ -1,0 +1,435 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { CreationOptions } from "../../../../lib/connector/idp/contract.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import { connectDelivery, type Delivery, type DeliveryOptions } from "../../../../lib/connector/peers/delivery.ts";
+import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
+import {
+  decodeCredentialResponse,
+  decodePinResponse,
+  encodeCredentialRequest,
+  encodePinRequest,
+  makeResponseKey,
+} from "../../../../lib/connector/peers/exchange.ts";
+import { plus } from "../../../../lib/time.ts";
+import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "./peer-tools.ts";
+
+let service: SimulatedDelivery;
+let tools: TestTools;
+let delivery: Delivery;
+
+const token = "delivery-token";
+
+beforeEach(async () => {
+  service = await startDelivery({ token, shipAfterMs: 60_000 });
+  tools = testTools();
+  delivery = connect();
+});
+
+afterEach(() => service.close());
+
+function connect(changes: Partial<DeliveryOptions> = {}): Delivery {
+  const { url: baseUrl, signJwksUrl, transportJwksUrl } = service;
+  const readToken = async () => token;
+  return connectDelivery({
+    ...tools,
+    baseUrl,
+    signJwksUrl,
+    transportJwksUrl,
+    token: readToken,
+    timeLimitMs: 20_000,
+    ...changes,
+  });
+}
+
+const options: CreationOptions = {
+  rp: { id: "login.example", name: "Example" },
+  user: { id: "dXNlcg", name: "jan@example.com", displayName: "Jan" },
+  challenge: randomBytes(32).toString("base64url"),
+  pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+};
+const challenge = { options, origin: "https://login.example", handle: {} };
+
+/** An order of one key with one credential and a PIN, and what opens its responses. */
+async function newOrder(changes: Partial<DeliveryOrder> = {}) {
+  const [credentialKey, pinKey] = await Promise.all([makeResponseKey(), makeResponseKey()]);
+  const keys = await delivery.transportKeys();
+  const order: DeliveryOrder = {
+    deliveryType: 1,
+    customerReference: "order-1",
+    recipient: { email: "jan@example.com", firstName: "Jan", lastName: "Lindberg", company: "", telephone: "+1 (555)" },
+    mailingAddress: { streetLine1: "1 Main St", city: "Dedham", region: "MA", postalCode: "02026", countryCode: "US" },
+    items: [
+      {
+        productId: 1,
+        inventoryProductId: 15,
+        keyName: "Desk key",
+        keys: [
+          {
+            pinRequest: await encodePinRequest({ length: 6, responseKey: pinKey.publicJwk }, keys, tools.random),
+            credentialRequests: [
+              await encodeCredentialRequest({ ...challenge, responseKey: credentialKey.publicJwk }, keys, tools.random),
+            ],
+          },
+        ],
+      },
+    ],
+    ...changes,
+  };
+  return { order, credentialKey: credentialKey.privateJwk, pinKey: pinKey.privateJwk };
+}
+
+const orders = () => service.count("POST", /shipments$/);
+
+describe("the delivery service (decision C10)", () => {
+  test("takes an order, ships it, and its answers open, are signed and answer this request", async () => {
+    const { order, credentialKey, pinKey } = await newOrder();
+    const { shipmentId } = await delivery.createShipment(order);
+    expect(await delivery.getShipment(shipmentId)).toMatchObject({
+      shipmentId,
+      customerReference: "order-1",
+      requestedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      state: { id: 101, message: "Received" },
+      items: [{ productId: 1, inventoryProductId: 15, quantity: 1, keys: [] }],
+    });
+
+    await service.control(shipmentId, { ship: true });
+    const { state, items } = await delivery.getShipment(shipmentId);
+    expect(state.id).toBe(103);
+    const [key] = items[0]?.keys ?? [];
+    expect(key).toMatchObject({ serial: expect.stringMatching(/^\d+$/), firmware: "5.7.4" });
+    const find = (kid: string) => delivery.signingKey(kid);
+    const attestation = await decodeCredentialResponse(key?.credentials[0] ?? "", credentialKey, find);
+    expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
+    expect(await decodePinResponse(key?.pin ?? "", pinKey, find)).toMatch(/^\d{6}$/);
+  });
+
+  test("gets every member of docs/peers/delivery.md that has a value, and no other", async () => {
+    const bodies: unknown[] = [];
+    const baseUrl = await oddServer((request, response) => {
+      let body = "";
+      request.on("data", chunk => {
+        body += chunk;
+      });
+      request.on("end", () => {
+        bodies.push([request.method, request.url, request.headers.authorization, JSON.parse(body)]);
+        response.end('{"shipment_id":"abc"}');
+      });
+    });
+    const odd = connect({ baseUrl: `${baseUrl}/` });
+    const keys = [{ pinRequest: "PIN", credentialRequests: ["A", "B"] }, { credentialRequests: ["C"] }];
+    const item = { productId: 1, inventoryProductId: 15, keys };
+    const full: DeliveryOrder = {
+      deliveryType: 2,
+      resellerOrganizationId: "reseller",
+      customerReference: "ref",
+      addressValidationBypass: false,
+      recipient: { email: "e@x.example", firstName: "F", lastName: "L", company: "C", telephone: "5" },
+      mailingAddress: {
+        streetLine1: "1",
+        streetLine2: "2",
+        city: "D",
+        region: "MA",
+        postalCode: " ",
+        countryCode: "US",
+      },
+      items: [{ ...item, customizationId: "X", keyName: "Desk" }],
+    };
+    await odd.createShipment(full);
+    const { streetLine2: _, region: __, ...address } = full.mailingAddress;
+    await odd.createShipment({
+      deliveryType: 1,
+      customerReference: "ref",
+      recipient: { ...full.recipient, company: "", firstName: " " },
+      mailingAddress: address,
+      items: [{ ...item, keyName: "" }],
+    });
+    const wire = {
+      recipient: {
+        recipient_company: "C",
+        recipient_email: "e@x.example",
+        recipient_firstname: "F",
+        recipient_lastname: "L",
+        recipient_telephone: "5",
+      },
+      address: { street_line1: "1", city: "D", postal_code: " ", country_code_2: "US" },
+      item: {
+        product_id: 1,
+        inventory_product_id: 15,
+        product_quantity: 2,
+        product_customizations: [
+          { fido_pin_request: "PIN", fido_credential_requests: ["A", "B"] },
+          { fido_credential_requests: ["C"] },
+        ],
+      },
+    };
+    const { recipient_company: ___, recipient_firstname: ____, ...recipient } = wire.recipient;
+    const call = ["POST", "/v1/fpr/shipments", "Bearer delivery-token"];
+    expect(bodies).toEqual([
+      [
+        ...call,
+        {
+          delivery_type: 2,
+          reseller_organization_id: "reseller",
+          customer_reference: "ref",
+          address_validation_bypass: false,
+          recipient: wire.recipient,
+          mailing_address: { ...wire.address, street_line2: "2", region: "MA" },
+          shipment_items: [{ ...wire.item, customization_id: "X", fc_additional_data: { key_name: "Desk" } }],
+        },
+      ],
+      [
+        ...call,
+        {
+          delivery_type: 1,
+          customer_reference: "ref",
+          recipient,
+          mailing_address: wire.address,
+          shipment_items: [wire.item],
+        },
+      ],
+    ]);
+  });
+
+  test("says no in its own words", async () => {
+    const { order } = await newOrder();
+    const tooLong = { ...order, recipient: { ...order.recipient, lastName: "x".repeat(21) } };
+    expect(await failureOf(delivery.createShipment(tooLong))).toMatchObject({
+      kind: "refused",
+      status: 400,
+      code: "validation_error",
+      detail: expect.stringContaining("recipient_lastname"),
+    });
+    expect(await failureOf(delivery.getShipment("unknown"))).toMatchObject({ kind: "missing", code: "not_found" });
+    const wrong = connect({ token: async () => "wrong" });
+    expect(await failureOf(wrong.getShipment("x"))).toMatchObject({ kind: "unauthorized", code: "unauthorized" });
+  });
+
+  test("a 404 that is not its own has no code", async () => {
+    const baseUrl = await oddServer((_, response) => {
+      response.writeHead(404);
+      response.end('{"error":"no such page"}');
+    });
+    expect(await failureOf(connect({ baseUrl }).getShipment("x"))).toMatchObject({ kind: "missing", code: undefined });
+  });
+});
+
+describe("an order (decision C6)", () => {
+  test.each([
+    [{ kind: "drop", phase: "after" }, "unanswered"],
+    [{ kind: "refuse", phase: "after", status: 502 }, "unanswered"],
+    [{ kind: "nonsense", phase: "after" }, "unanswered"],
+    [{ kind: "throttle" }, "throttled"],
+  ] as const)("is sent once, whatever becomes of it: %o is %s", async (fault, kind) => {
+    const { order } = await newOrder();
+    service.fail(fault);
+    expect(await kindOf(delivery.createShipment(order))).toBe(kind);
+    expect(orders()).toBe(1);
+    expect(await service.shipments()).toHaveLength(kind === "throttled" ? 0 : 1);
+  });
+
+  test.each(["", "../other", "a/b", ".", "x".repeat(129), 7, null])(
+    "answered with an id that cannot be one is unanswered: %j",
+    async shipment_id => {
+      const { order } = await newOrder();
+      service.fail({ kind: "nonsense", phase: "after", body: { shipment_id } });
+      expect(await kindOf(delivery.createShipment(order))).toBe("unanswered");
+    },
+  );
+
+  test("was not sent where nobody listens, where there is no token and where its caller had left", async () => {
+    const { order } = await newOrder();
+    expect(await kindOf(connect({ baseUrl: await deadAddress() }).createShipment(order))).toBe("unreachable");
+    const noToken = connect({ token: () => Promise.reject(new Error("the vault is away")) });
+    expect(await kindOf(noToken.createShipment(order))).toBe("unreachable");
+    const stuck = connect({ token: () => new Promise(() => {}), timeLimitMs: 20 });
+    expect(await kindOf(stuck.createShipment(order))).toBe("unreachable");
+    expect(await kindOf(delivery.createShipment(order, { signal: AbortSignal.abort() }))).toBe("unreachable");
+    expect(orders()).toBe(0);
+  });
+
+  test("is not sent after the time of its mark, also where the token took that long", async () => {
+    const { order } = await newOrder();
+    const notAfter = plus(tools.now(), 10_000);
+    const slowToken = async () => {
+      tools.advance(10_001);
+      return token;
+    };
+    expect(await kindOf(connect({ token: slowToken }).createShipment(order, { notAfter }))).toBe("unreachable");
+    expect(orders()).toBe(0);
+    const inTime = { notAfter: tools.now() };
+    expect(await delivery.createShipment(order, inTime)).toEqual({ shipmentId: expect.any(String) });
+  });
+
+  test("has one time limit with everything in it", async () => {
+    const { order } = await newOrder();
+    service.fail({ kind: "hang" });
+    expect(await kindOf(connect({ timeLimitMs: 50 }).createShipment(order))).toBe("unanswered");
+  });
+});
+
+describe("a shipment", () => {
+  test("is read again after a passing failure", async () => {
+    const { order } = await newOrder();
+    const { shipmentId } = await delivery.createShipment(order);
+    service.fail({ kind: "refuse", status: 502 });
+    service.fail({ kind: "drop" });
+    expect((await delivery.getShipment(shipmentId)).shipmentId).toBe(shipmentId);
+  });
+
+  test("can be told in other ways than documented, as long as id and state are there", async () => {
+    const told = { shipment_id: "abc", shipment_state: { shipment_state_id: "103" } };
+    const states: unknown[] = [
+      told,
+      { ...told, recipient: null, mailing_address: "?", customer_reference: null, shipment_request_date: "yesterday" },
+      {
+        ...told,
+        shipment_state: { shipment_state_id: 7, shipment_state_message: "Bad\naddress" },
+        shipment_items: [
+          { product_data: null },
+          {
+            product_id: "1",
+            product_data: [
+              { serial_number: 30000001, fido_credential_responses: ["A", null, "C"], fido_pin_response: "" },
+              { serial_number: "2", firmware_version: null, fido_pin_response: "P" },
+            ],
+          },
+        ],
+      },
+    ];
+    const baseUrl = await oddServer((_, response) => response.end(JSON.stringify(states.shift())));
+    const odd = connect({ baseUrl });
+    expect(await odd.getShipment("abc")).toMatchObject({ shipmentId: "abc", state: { id: 103 }, items: [] });
+    expect(await odd.getShipment("abc")).toMatchObject({ customerReference: undefined, requestedAt: undefined });
+    const { state, items } = await odd.getShipment("abc");
+    expect(state).toEqual({ id: 7, message: "Bad address" });
+    expect(items).toEqual([
+      { productId: undefined, inventoryProductId: undefined, quantity: 0, keys: [] },
+      {
+        productId: 1,
+        inventoryProductId: undefined,
+        quantity: 2,
+        keys: [
+          { serial: "30000001", credentials: ["A", "", "C"] },
+          { serial: "2", pin: "P", credentials: [] },
+        ],
+      },
+    ]);
+  });
+
+  test("without a readable state is no answer", async () => {
+    const baseUrl = await oddServer((_, response) => response.end('{"shipment_id":"abc","shipment_state":{}}'));
+    expect(await kindOf(connect({ baseUrl }).getShipment("abc"))).toBe("unanswered");
+  });
+
+  test("is deleted while it is open, else refused, and missing once it is gone", async () => {
+    const { order } = await newOrder();
+    const { shipmentId } = await delivery.createShipment(order);
+    expect(await failureOf(delivery.deleteShipment(shipmentId))).toMatchObject({ kind: "refused", status: 409 });
+    await service.control(shipmentId, { state: 7 });
+    await delivery.deleteShipment(shipmentId);
+    expect(await service.shipments()).toEqual([]);
+    expect(await kindOf(delivery.deleteShipment(shipmentId))).toBe("missing");
+  });
+
+  test("is not deleted twice for one call", async () => {
+    service.fail({ kind: "refuse", status: 500 });
+    expect(await kindOf(delivery.deleteShipment("x"))).toBe("unanswered");
+    expect(service.count("DELETE", /./)).toBe(1);
+  });
+
+  test("is asked for by its id alone, whatever the id is", async () => {
+    await failureOf(delivery.getShipment("a/../b?c#d"));
+    expect(service.requests().at(-1)?.path).toBe("/v1/fpr/shipments/a/../b?c#d");
+  });
+});
+
+describe("looking up by reference (decision C6)", () => {
+  test("finds exactly what carries the reference, newest first, with recipient and address", async () => {
+    const { order } = await newOrder();
+    const ids: string[] = [];
+    for (const customerReference of ["a & b", "other", "a & b"]) {
+      ids.unshift((await delivery.createShipment({ ...order, customerReference })).shipmentId);
+    }
+    const found = await delivery.findByReference("a & b");
+    expect(found).toMatchObject([
+      {
+        shipmentId: ids[0],
+        recipient: { email: "jan@example.com", firstName: "Jan", lastName: "Lindberg", telephone: "+1 (555)" },
+        mailingAddress: {
+          streetLine1: "1 Main St",
+          city: "Dedham",
+          region: "MA",
+          postalCode: "02026",
+          countryCode: "US",
+        },
+      },
+      { shipmentId: ids[2] },
+    ]);
+    expect(await delivery.findByReference("none")).toEqual([]);
+  });
+
+  test.each([404, 405, 501])("cannot tell where the service answers %d", async status => {
+    service.fail({ kind: "refuse", status, times: 9 });
+    expect(await delivery.findByReference("a")).toBe("cannot_tell");
+  });
+
+  test("cannot tell where the service has no search", async () => {
+    service.settings({ search: false });
+    expect(await delivery.findByReference("a")).toBe("cannot_tell");
+  });
+
+  test("fails on any other failure, which may pass", async () => {
+    service.fail({ kind: "refuse", status: 500, times: 9 });
+    expect(await kindOf(delivery.findByReference("a"))).toBe("unanswered");
+  });
+
+  const listing = (total: number, perPage: number, seen: string[] = []) =>
+    oddServer((request, response) => {
+      const { searchParams } = new URL(request.url ?? "", "http://any");
+      seen.push(searchParams.get("offset") ?? "");
+      const from = Number(searchParams.get("offset"));
+      const shipments = Array.from({ length: Math.max(0, Math.min(perPage, total - from)) }, (_, n) => ({
+        shipment_id: `s${from + n}`,
+        customer_reference: (from + n) % 2 === 0 ? "ours" : "theirs",
+        shipment_state: { shipment_state_id: 101 },
+      }));
+      response.end(JSON.stringify({ count: shipments.length, total_count: total, shipments }));
+    });
+
+  test("reads all pages, and only what carries the reference counts", async () => {
+    const seen: string[] = [];
+    const found = await connect({ baseUrl: await listing(250, 100, seen) }).findByReference("ours");
+    expect(found).toHaveLength(125);
+    expect(seen).toEqual(["0", "100", "200"]);
+  });
+
+  test("cannot tell where there are too many pages to look through", async () => {
+    expect(await connect({ baseUrl: await listing(5000, 100) }).findByReference("ours")).toBe("cannot_tell");
+  });
+});
+
+describe("the service's keys", () => {
+  test("are read without a token", async () => {
+    const noToken = connect({ token: () => Promise.reject(new Error("the vault is away")) });
+    expect(await noToken.transportKeys()).toHaveLength(2);
+  });
+
+  test("that sign after a rotation are found by their id (decision C10)", async () => {
+    const { order, pinKey } = await newOrder();
+    await delivery.signingKey("any");
+    await service.rotateKeys();
+    const { shipmentId } = await delivery.createShipment(order);
+    await service.control(shipmentId, { ship: true });
+    const { items } = await delivery.getShipment(shipmentId);
+    tools.advance(60_000);
+    const pin = await decodePinResponse(items[0]?.keys[0]?.pin ?? "", pinKey, kid => delivery.signingKey(kid));
+    expect(pin).toMatch(/^\d{6}$/);
+  });
+
+  test("of the two uses are not mixed up", async () => {
+    const [transport] = await delivery.transportKeys();
+    expect(await delivery.signingKey(transport?.kid ?? "")).toBeUndefined();
+  });
+});
