@@ -109,3 +109,33 @@ export function readAll<T extends readonly (() => unknown)[]>(
   if (problems.length > 0) throw new BadSettings(problems);
   return values as { [K in keyof T]: T[K] extends () => infer R ? R : never };
 }
+
+/** What an administrator is told of one setting. */
+export interface SettingText {
+  readonly name: string;
+  readonly description: string;
+  /** The words that stand for an unset one; undefined where it has no default. */
+  readonly defaultText: string | undefined;
+  readonly required: boolean;
+}
+
+/** Every setting of a schema, in its order. */
+export function settingTexts(schema: z.ZodObject): readonly SettingText[] {
+  return Object.entries(schema.shape).map(([name, field]) => {
+    const outer = field as z.ZodType;
+    const inner = outer instanceof z.ZodPrefault || outer instanceof z.ZodOptional ? (outer.def.innerType as z.ZodType) : outer;
+    return {
+      name,
+      description: inner.meta()?.description ?? outer.meta()?.description ?? "",
+      defaultText: outer instanceof z.ZodPrefault ? String(outer.def.defaultValue) : undefined,
+      required: !outer.safeParse(undefined).success,
+    };
+  });
+}
+
+/** The words of every setting as they are in force: given, else the default, else empty. */
+export function wordsInForce(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    settingTexts(schema).map(({ name, defaultText = "" }) => [name, environment[name]?.trim() || defaultText]),
+  );
+}

@@ -1,6 +1,6 @@
 import type { NewRequest } from "./new-request.ts";
 
-export interface DeliveryLimitViolation {
+interface DeliveryLimitViolation {
   readonly code: "validation_error";
   readonly message: string;
 }

@@ -107,5 +107,5 @@ export interface ConnectorDeps {
   readonly log: Log;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
-  readonly sleep: (ms: number) => Promise<void>;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }

@@ -5,10 +5,10 @@ import { shippedItems } from "./order.ts";
 import { decodePinResponse } from "./peers/exchange.ts";
 import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
-import { pinMail } from "./pin-mail.ts";
+import { wordPinMail } from "./pin-mail.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
-import { type Key, type PinMail, registeredName } from "./request.ts";
+import { type Key, type PinMail, shownName } from "./request.ts";
 import { backOff } from "./timing.ts";
 import type { MailBrake } from "./work-key.ts";
 import { keyOf } from "./write.ts";
@@ -54,7 +54,8 @@ async function deliver(hold: KeyHold, pin: string, operation: string, brake: Mai
   const { emailsTo } = hold.loaded.request.value;
   const userIds = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled").map(({ userId }) => userId);
   try {
-    await deps.mailer.send({ to: emailsTo, ...pinMail({ pin, keyName: registeredName(key), serial: key.serial, userIds }), operationId: operation });
+    const words = wordPinMail({ pin, keyName: shownName(key), serial: key.serial ?? "", userIds });
+    await deps.mailer.send({ to: emailsTo, ...words, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return notAccepted(hold, error, brake, deps);

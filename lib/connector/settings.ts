@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { setting } from "../settings.ts";
+import { version } from "../version.ts";
 
 const hourly = "0 0 * * * *";
 
 /** The connector's settings by the names of its status answer, and every interval of the decisions (decisions G9, C17). */
 export const connectorSettings = z
   .object({
-    FIDO_CONNECTOR_VERSION: setting.text("Version that status reports. By default the package's.").optional(),
+    FIDO_CONNECTOR_VERSION: setting.text("Version that status reports. By default the package's.").prefault(version),
     CLOUD_TABLES_SHIPMENTS_TABLE_NAME: setting
       .text("Table of shipments.")
       .regex(/^[A-Za-z][A-Za-z0-9]{2,62}$/, { error: "must be a table name: 3 to 63 letters and digits, a letter first" })

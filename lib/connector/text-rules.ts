@@ -6,7 +6,7 @@ import { isCountryCode } from "./regions.ts";
  * Upper bound, in UTF-16 code units, of text that the specification does not bound. It lies above every limit of the delivery
  * service, so that what only that service minds is answered in its name (decision C5).
  */
-export const textLimit = 255;
+const textLimit = 255;
 
 /** Text without control characters or line breaks (decision C5). */
 const text = () =>

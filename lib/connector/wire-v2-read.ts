@@ -4,49 +4,52 @@ import { type Credential, type CredentialRequest, type Key, type MailingAddress,
 import { credentialStates, keyStates, requestStates } from "./states.ts";
 
 const credentialV2 = z.object({
-  idp_id: z.string(),
-  relying_party_id: z.string().optional(),
-  user_id: z.string(),
-  state: z.enum(credentialStates),
+  idp_id: z.string().describe("The IdP that the credential is for."),
+  relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
+  user_id: z.string().describe("The user at the relying party."),
+  state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
   retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
   error_message: z.string().optional().describe("What went wrong last, with the activation or the PIN mail."),
 });
 
 const keyV2 = z.object({
-  id: z.string(),
-  name: z.string(),
-  state: z.enum(keyStates),
-  credentials: z.array(credentialV2),
+  id: z.string().describe("Names the key within its request."),
+  name: z.string().describe("Custom name, or `Pre-Reg Key`."),
+  state: z
+    .enum(keyStates)
+    .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
+  credentials: z.array(credentialV2).describe("In the order of the create."),
 });
 
 const mailingAddressV2 = z.object({
-  street_line1: z.string(),
-  street_line2: z.string().optional(),
-  postal_code: z.string(),
-  city: z.string(),
-  region: z.string().optional(),
-  country_code: z.string(),
+  street_line1: z.string().describe("Street and number."),
+  street_line2: z.string().optional().describe("Further line of the street address."),
+  postal_code: z.string().describe("Postal code, or a space."),
+  city: z.string().describe("City."),
+  region: z.string().optional().describe("Two-letter postal code of the region."),
+  country_code: z.string().describe("ISO 3166-1 alpha-2."),
 });
 
 /** Version 2 read model of a credential request (specification section 2). */
 export const credentialRequestV2 = z.object({
-  credential_request_id: z.string(),
-  state: z.enum(requestStates),
+  credential_request_id: z.string().describe("Names the request."),
+  state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
   error_message: z.string().optional().describe("Why the request stands where it does."),
   authenticators: z.array(keyV2).optional().describe("Keys or passkeys that are programmed on site."),
   shipment: z
     .object({
       shipment_id: z.string().optional().describe("The delivery service's id. Absent until it has taken the order."),
-      shipment_items: z.array(keyV2),
-      mailing_address: mailingAddressV2,
+      shipment_items: z.array(keyV2).describe("Keys that are programmed and shipped."),
+      mailing_address: mailingAddressV2.describe("Where the keys go."),
     })
-    .optional(),
+    .optional()
+    .describe("Present where keys are shipped."),
 });
 
 /** Version 2 answer to a create (specification section 4). */
 export const createdV2 = z.object({
   data: z.object({
-    credential_request_id: z.string(),
+    credential_request_id: z.string().describe("Names the request."),
     shipment_id: z.string().optional().describe("The delivery service's id, where a shipment was asked for."),
   }),
 });

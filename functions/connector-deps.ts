@@ -1,0 +1,61 @@
+import { responseBlobs } from "../lib/azure/connector-blobs.ts";
+import { connectorStore } from "../lib/azure/connector-tables.ts";
+import { openMailer } from "../lib/azure/mail.ts";
+import { connectIdp, type IdpSettings } from "../lib/connector/idp/kinds.ts";
+import { connectDelivery } from "../lib/connector/peers/delivery.ts";
+import { connectorSettings, type ConnectorSettings } from "../lib/connector/settings.ts";
+import { timingOf } from "../lib/connector/timing.ts";
+import { deploymentSettings } from "../lib/deployment-settings.ts";
+import { type Environment, wordsInForce } from "../lib/settings.ts";
+import type { ConnectorContext } from "./connector/context.ts";
+import type { Deployment } from "./deployment.ts";
+
+/** Connects the connector to storage, vault and peers. Nothing is called yet. */
+export function openConnector(
+  deployment: Deployment,
+  settings: ConnectorSettings,
+  idpSettings: Readonly<Record<string, IdpSettings>>,
+  environment: Environment,
+): ConnectorContext {
+  const { log, now, random, sleep, fetch } = deployment;
+  const tools = { fetch, now, random, sleep };
+  const timing = timingOf(settings);
+  const idps = new Map(
+    Object.entries(idpSettings).map(([id, ofIdp]) => {
+      const secret = deployment.secretText(`idp-${id}-client-secret`);
+      return [id, connectIdp(id, ofIdp, { ...tools, timeLimitMs: timing.idpCall, secret })];
+    }),
+  );
+  return {
+    requests: connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
+    responses: responseBlobs(deployment.blobs),
+    sealer: deployment.sealer,
+    mailer: openMailer({
+      ...(settings.EMAIL_CONNECTION_STRING === undefined
+        ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: deployment.identity }
+        : { connectionString: settings.EMAIL_CONNECTION_STRING }),
+      sender: settings.EMAIL_SENDER_ADDRESS,
+      timeoutMs: timing.mailCall,
+      now,
+    }),
+    delivery: connectDelivery({
+      ...tools,
+      baseUrl: settings.DELIVERY_API_BASE_URL,
+      signJwksUrl: settings.DELIVERY_JWKS_SIGN_ENDPOINT,
+      transportJwksUrl: settings.DELIVERY_JWKS_TRANSPORT_ENDPOINT,
+      token: deployment.secretText("delivery-api-token"),
+      timeLimitMs: timing.deliveryCall,
+    }),
+    idps: { defaultId: settings.IDP_DEFAULT, get: id => idps.get(id) },
+    pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
+    timing,
+    concurrency: settings.JOB_CONCURRENCY,
+    log,
+    now,
+    random,
+    sleep,
+    settingWords: { ...wordsInForce(deploymentSettings, environment), ...wordsInForce(connectorSettings, environment) },
+    idpSettings,
+    cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
+  };
+}

@@ -1,0 +1,23 @@
+import { cleanUp } from "../../lib/connector/clean-up.ts";
+import { startRun } from "../../lib/connector/due-work.ts";
+import { processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
+import { processShipments } from "../../lib/connector/process-shipments.ts";
+import type { ConnectorSettings } from "../../lib/connector/settings.ts";
+import type { Job } from "../../lib/http/job.ts";
+import type { ConnectorContext } from "./context.ts";
+
+/** The timers by function name, each with the setting that is its schedule (specification section 2, decision C17). */
+export const connectorJobs = (settings: ConnectorSettings): Readonly<Record<string, Job<ConnectorContext>>> => ({
+  processShipments: {
+    schedule: settings.CRON_PROCESS_SHIPMENT_SCHEDULE,
+    run: async context => ({ ...(await processShipments("timer", context)) }),
+  },
+  processCredentialRequests: {
+    schedule: settings.CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE,
+    run: async context => ({ ...(await processCredentialRequests("timer", context)) }),
+  },
+  dataCleanup: {
+    schedule: settings.CRON_DATA_CLEANUP_SCHEDULE,
+    run: async context => ({ ...(await cleanUp(startRun("timer", context), context.cleanUpCompletedDays, context)) }),
+  },
+});

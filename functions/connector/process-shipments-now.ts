@@ -1,0 +1,17 @@
+import { processShipments } from "../../lib/connector/process-shipments.ts";
+import { noContent } from "../../lib/http/call.ts";
+import { endpoint } from "../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "./context.ts";
+
+/** Identical in both versions (specification section 9). */
+export const processShipmentsNow = endpoint({
+  routes: ["GET /v2/operations/process-shipments"],
+  access: "caller",
+  summary: "Retrieve and process shipment responses now",
+  answers: { 204: { description: "Done." } },
+  handle: async (_, context: ConnectorContext) => {
+    const report = await processShipments("on_demand", context);
+    context.log.info("process_shipments", { ...report, trigger: "call" });
+    return noContent;
+  },
+});

@@ -1,0 +1,23 @@
+import type { Surface } from "../../lib/http/surface.ts";
+import type { ConnectorContext } from "./context.ts";
+import { refuse } from "./errors.ts";
+import { processShipmentsNow } from "./process-shipments-now.ts";
+import { createCredentialRequest } from "./v2/create-credential-request.ts";
+import { getCredentialRequest } from "./v2/get-credential-request.ts";
+import { getStatus } from "./v2/get-status.ts";
+import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
+
+/** The connector's API on one page (specification section 4). The names become the functions' names. */
+export const connector: Surface<ConnectorContext> = {
+  name: "connector",
+  title: "FIDO credential and shipment connector",
+  input: "json",
+  refuse,
+  endpoints: {
+    v2CreateCredentialRequest: createCredentialRequest,
+    v2GetCredentialRequest: getCredentialRequest,
+    v2GetStatus: getStatus,
+    v2ProcessShipments: processShipmentsNow,
+    v2ProcessCredentialRequests: processCredentialRequestsNow,
+  },
+};

@@ -1,0 +1,18 @@
+import { createRequest } from "../../../lib/connector/create-request.ts";
+import { createBodyV2 } from "../../../lib/connector/wire-v2-create.ts";
+import { createdV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+/** Specification section 4; decisions C5, C6. */
+export const createCredentialRequest = endpoint({
+  routes: ["POST /v2/credential-requests"],
+  access: "caller",
+  summary: "Request credentials on keys that are shipped or programmed on site",
+  body: createBodyV2,
+  answers: { 201: { description: "The request is taken.", schema: createdV2 } },
+  handle: async ({ body }, context: ConnectorContext) => {
+    const { requestId, shipmentId } = await createRequest(body, { origin: "v2" }, context);
+    return { status: 201, body: { data: { credential_request_id: requestId, ...(shipmentId && { shipment_id: shipmentId }) } } };
+  },
+});

@@ -1,0 +1,20 @@
+import { credentialRequestV2, readV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+import { requestIdPath } from "../request-id.ts";
+
+/** Specification section 2, read model of version 2. */
+export const getCredentialRequest = endpoint({
+  routes: ["GET /v2/credential-requests/{credential_request_id}"],
+  access: "caller",
+  summary: "Read a credential request with the state of every key and credential",
+  params: requestIdPath,
+  answers: { 200: { description: "The request as it stands.", schema: credentialRequestV2 } },
+  handle: async ({ params }, { requests }: ConnectorContext) => {
+    const loaded = await requests.load(params.credential_request_id);
+    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+    return ok(readV2(loaded.request.value, loaded.keys.map(({ value }) => value)));
+  },
+});

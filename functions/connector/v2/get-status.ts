@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { statusKeysV2, statusV2 } from "../../../lib/connector/status.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+const statusAnswer = z.object({
+  ...Object.fromEntries(statusKeysV2.map(name => [name, z.string()])),
+  IDP_CONFIGURATIONS: z
+    .record(z.string(), z.record(z.string(), z.union([z.string(), z.number()])))
+    .meta({ description: "Settings of every configured identity provider by its id, without secrets." }),
+});
+
+/** Specification section 2, deployment status; decision C17. */
+export const getStatus = endpoint({
+  routes: ["GET /v2/status"],
+  access: "caller",
+  summary: "Read the settings of this deployment",
+  answers: { 200: { description: "The settings in force.", schema: statusAnswer } },
+  handle: (_, { settingWords, idpSettings }: ConnectorContext) => ok(statusV2(settingWords, idpSettings)),
+});

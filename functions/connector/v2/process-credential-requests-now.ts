@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { processCredentialRequests } from "../../../lib/connector/process-credential-requests.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+const count = (description: string) => z.int().meta({ description });
+
+const processedV2 = z.object({
+  data: z.object({
+    processed: count("Credentials looked at."),
+    activated: count("Of those, now active."),
+    failed: count("Of those, failed for good."),
+    pending: count("Of those, still due."),
+  }),
+});
+
+/** Specification section 4; decisions C2, C15. */
+export const processCredentialRequestsNow = endpoint({
+  routes: ["POST /v2/operations/process-credential-requests"],
+  access: "caller",
+  summary: "Activate credentials and send PIN mails now",
+  answers: { 200: { description: "What was done.", schema: processedV2 } },
+  handle: async (_, context: ConnectorContext) => {
+    const { left, ...counts } = await processCredentialRequests("on_demand", context);
+    context.log.info("process_credential_requests", { ...counts, left, trigger: "call" });
+    return ok({ data: counts });
+  },
+});

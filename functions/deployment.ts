@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { openBlobs, type Blobs } from "../lib/azure/blobs.ts";
+import { isLocal, localCredential, managedIdentity } from "../lib/azure/credential.ts";
+import { writeToHost } from "../lib/azure/functions.ts";
+import { openSecrets, type Secrets } from "../lib/azure/secrets.ts";
+import { type CacheOptions, cachedSecret } from "../lib/azure/secrets-cache.ts";
+import { keyRing } from "../lib/azure/secrets-key-ring.ts";
+import { openTables, type Tables } from "../lib/azure/tables.ts";
+import type { DeploymentSettings } from "../lib/deployment-settings.ts";
+import { bearerCheck, type TenantTokens, tokenHash } from "../lib/http/bearer.ts";
+import type { Caller } from "../lib/http/endpoint.ts";
+import { createHealth } from "../lib/http/health.ts";
+import { createLog, type Log } from "../lib/log.ts";
+import { createSealer, type Sealer } from "../lib/seal.ts";
+import { instant, type Now, seconds } from "../lib/time.ts";
+import * as z from "zod";
+
+/** The outside world of a deployment, each client made once and connected at its first call. */
+export interface Deployment {
+  readonly settings: DeploymentSettings;
+  readonly log: Log;
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly fetch: typeof fetch;
+  readonly tables: Tables;
+  readonly blobs: Blobs;
+  readonly secrets: Secrets;
+  readonly sealer: Sealer;
+  readonly healthy: () => Promise<boolean>;
+  /** A secret's value, read again by decision G3. Throws where there is none. */
+  secretText(name: string): () => Promise<string>;
+  /** The app's own identity. */
+  readonly identity: ReturnType<typeof managedIdentity>;
+}
+
+/** Opens the clients that every surface shares. Nothing is called yet. */
+export function openDeployment(settings: DeploymentSettings): Deployment {
+  const log = createLog(writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
+  const now: Now = () => instant(Date.now());
+  const identity = managedIdentity(settings.AZURE_CLIENT_ID);
+  const timeoutMs = settings.STORAGE_TIMEOUT_SECONDS;
+  const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
+  const access = (endpoint = "") => (connectionString === undefined ? { endpoint, credential: identity } : { connectionString });
+  const vault = settings.CLOUD_KEY_VAULT_ENDPOINT;
+  const tables = openTables({ ...access(settings.CLOUD_TABLES_ENDPOINT), timeoutMs });
+  const secrets = openSecrets({ endpoint: vault, credential: isLocal(vault) ? localCredential : identity, timeoutMs });
+  const caching: CacheOptions = {
+    maxAgeMs: settings.SECRETS_MAX_AGE_SECONDS,
+    refreshAfterMs: settings.SECRETS_REFRESH_SECONDS,
+    now,
+    log,
+  };
+  return {
+    settings,
+    log,
+    now,
+    random: size => randomBytes(size),
+    sleep: (ms, signal) => wait(ms, undefined, signal && { signal }),
+    fetch: globalThis.fetch,
+    tables,
+    blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
+    secrets,
+    sealer: createSealer(keyRing(secrets, dataKey, caching)),
+    healthy: createHealth(
+      {
+        storage: async () => void (await tables.table("due").get("health", "health")),
+        vault: async () => void (await secrets.get(dataKey)),
+      },
+      { now, log, maxAgeMs: settings.HEALTH_MAX_AGE_SECONDS, timeLimitMs: seconds(5) },
+    ),
+    secretText(name) {
+      const cached = cachedSecret(name, () => secrets.get(name), caching);
+      return async () => {
+        const secret = await cached.get();
+        if (secret === undefined) throw new Error(`the secret ${name} is missing in the vault`);
+        return secret.value;
+      };
+    },
+    identity,
+  };
+}
+
+const dataKey = "data-encryption-key";
+const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
+
+/** Who may call a surface that takes bearer tokens (decision G3). */
+export function callerCheck(
+  deployment: Deployment,
+  { surface, role }: { surface: "core" | "connector"; role: string },
+): (headers: Headers) => Promise<Caller> {
+  const { settings, secrets, fetch, now, log } = deployment;
+  const tenant = tenantTokens(settings);
+  const name = `${surface}-api-tokens`;
+  const cached = cachedSecret(name, () => secrets.get(name), {
+    maxAgeMs: settings.SECRETS_MAX_AGE_SECONDS,
+    refreshAfterMs: settings.SECRETS_REFRESH_SECONDS,
+    now,
+    log,
+  });
+  const tokenHashes = async (refresh: boolean) => {
+    const secret = await (refresh ? cached.refresh() : cached.get());
+    return secret === undefined ? [] : z.array(tokenHash).parse(JSON.parse(secret.value));
+  };
+  return bearerCheck({
+    surface,
+    role,
+    ...(tenant && { tenant }),
+    ...(settings.CALLER_STATIC_TOKENS && { tokenHashes }),
+    fetch,
+    now,
+  });
+}
+
+/** Issuers and keys of the customer's tenant; both forms of an Entra tenant's issuer count (decision G3). */
+function tenantTokens(settings: DeploymentSettings): TenantTokens | undefined {
+  const { CLOUD_TENANT_ID: tenant, CALLER_AUDIENCES: audiences, CALLER_ISSUERS, CALLER_JWKS_ENDPOINT } = settings;
+  if (audiences.length === 0) return undefined;
+  const ofTenant = [`https://login.microsoftonline.com/${tenant}/v2.0`, `https://sts.windows.net/${tenant}/`];
+  const issuers = CALLER_ISSUERS.length > 0 || tenant === undefined ? CALLER_ISSUERS : ofTenant;
+  const jwksUrl = CALLER_JWKS_ENDPOINT ?? `https://login.microsoftonline.com/${tenant}/discovery/v2.0/keys`;
+  return { issuers, audiences, jwksUrl };
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { type Delivery, startDelivery } from "./delivery.ts";
+import { type Entra, startEntra } from "./entra.ts";
+import { type MailService, startMail } from "./mail.ts";
+import { startTokenIssuer, type TokenIssuer } from "./token-issuer.ts";
+import { startVault, type Vault } from "./vault.ts";
+
+/** Every simulated peer of one system. */
+export interface Peers {
+  readonly vault: Vault;
+  readonly issuer: TokenIssuer;
+  readonly delivery: Delivery;
+  readonly entra: Entra;
+  readonly mail: MailService;
+}
+
+const audience = "api://local";
+const clientId = "5f0c7c56-6f1e-4c3c-9f51-2f8f2f3f9a10";
+
+/** @param directory where the peers keep their state; none: in memory */
+export async function startPeers(directory?: string): Promise<Peers> {
+  const state = (name: string) => (directory === undefined ? {} : { statePath: join(directory, `${name}.json`) });
+  const vault = await startVault({ ...state("vault") });
+  const secret = (name: string): string => {
+    if (vault.get(name) === undefined) vault.set(name, randomBytes(32).toString("base64url"));
+    return vault.get(name) ?? "";
+  };
+  secret("data-encryption-key");
+  const issuer = await startTokenIssuer({ ...state("issuer") });
+  const delivery = await startDelivery({ ...state("delivery"), token: secret("delivery-api-token") });
+  const entra = await startEntra({
+    ...state("entra"),
+    tenantId: issuer.tenantId,
+    clientId,
+    clientSecret: secret("idp-entra-client-secret"),
+    attestationRoot: delivery.attestationRoot,
+  });
+  const mail = await startMail({ ...state("mail"), accessKey: randomBytes(32).toString("base64") });
+  return { vault, issuer, delivery, entra, mail };
+}
+
+export async function closePeers(peers: Peers): Promise<void> {
+  await Promise.all(Object.values(peers).map(peer => peer.close()));
+}
+
+/** The settings that make a host talk to these peers. */
+export function peerSettings({ vault, issuer, delivery, entra, mail }: Peers): Record<string, string> {
+  return {
+    CLOUD_TENANT_ID: issuer.tenantId,
+    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
+    CALLER_AUDIENCES: audience,
+    CALLER_ISSUERS: issuer.issuer,
+    CALLER_JWKS_ENDPOINT: issuer.jwksUri,
+    CALLER_STATIC_TOKENS: "true",
+    EMAIL_API_SEND_ENDPOINT: mail.url,
+    EMAIL_CONNECTION_STRING: mail.connectionString,
+    EMAIL_SENDER_ADDRESS: "keys@example.com",
+    DELIVERY_API_BASE_URL: delivery.url,
+    DELIVERY_JWKS_SIGN_ENDPOINT: delivery.signJwksUrl,
+    DELIVERY_JWKS_TRANSPORT_ENDPOINT: delivery.transportJwksUrl,
+    IDP_DEFAULT: "entra",
+    IDPA_FIDO_API_CLIENT_ID: clientId,
+    IDPA_GRAPH_ENDPOINT: entra.url,
+    IDPA_ONLINE_ENDPOINT: entra.url,
+  };
+}
+
+/** A week's token for each protected surface. */
+export async function mintTokens({ issuer }: Peers): Promise<{ readonly core: string; readonly connector: string }> {
+  const mint = (role: string) => issuer.mint({ audience, roles: [role], azp: `local-${role}`, expiresInSeconds: 7 * 86_400 });
+  return { core: await mint("Core.Admin"), connector: await mint("Connector.Call") };
+}

@@ -1,0 +1,85 @@
+import { join } from "node:path";
+import { openBlobs } from "../lib/azure/blobs.ts";
+import { responsesContainer } from "../lib/azure/connector-blobs.ts";
+import { connectorTables } from "../lib/azure/connector-tables.ts";
+import { openTables } from "../lib/azure/tables.ts";
+import { connectorSettings } from "../lib/connector/settings.ts";
+import { seconds } from "../lib/time.ts";
+import { closePeers, mintTokens, type Peers, peerSettings, startPeers } from "./peers/all.ts";
+import { startStorage } from "./peers/storage.ts";
+import * as z from "zod";
+
+/** Storage and peers of one system, with what a host needs to work with them. */
+export interface System {
+  readonly peers?: Peers;
+  readonly connectionString: string;
+  /** Settings for a host of this system. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly tokens: { readonly core: string; readonly connector: string };
+  readonly peerUrls: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+const described = z.object({
+  settings: z.record(z.string(), z.string()),
+  tokens: z.object({ core: z.string(), connector: z.string() }),
+  peerUrls: z.record(z.string(), z.string()),
+});
+
+const container = "local-system";
+const blob = "system.json";
+const timeoutMs = seconds(15);
+
+/** Starts storage and every peer. @param directory where all data is kept; none: in memory */
+export async function startSystem(directory?: string): Promise<System> {
+  const storage = await startStorage({ directory: directory && join(directory, "azurite") });
+  const { connectionString } = storage;
+  const peers = await startPeers(directory && join(directory, "peers"));
+  const tokens = await mintTokens(peers);
+  const settings = {
+    SERVICE_APIS: "core,client,connector",
+    ...peerSettings(peers),
+    CLOUD_TABLES_ENDPOINT: storage.tableUrl,
+    CLOUD_STORAGE_BLOB_ENDPOINT: storage.blobUrl,
+  };
+  const peerUrls = Object.fromEntries(Object.entries(peers).map(([name, { url }]) => [name, url]));
+  await createStores(connectionString);
+  const blobs = openBlobs({ connectionString, timeoutMs });
+  await blobs.put(container, blob, JSON.stringify({ settings, tokens, peerUrls }));
+  return {
+    peers,
+    connectionString,
+    settings: { ...settings, CLOUD_STORAGE_CONNECTION_STRING: connectionString },
+    tokens,
+    peerUrls,
+    close: async () => {
+      await closePeers(peers);
+      await storage.close();
+    },
+  };
+}
+
+/** Finds a running system by its storage, which holds a description of its peers. */
+export async function joinSystem(connectionString: string): Promise<System> {
+  const bytes = await openBlobs({ connectionString, timeoutMs }).get(container, blob);
+  if (bytes === undefined) throw new Error("There is no running local system on this storage.");
+  const told = described.parse(JSON.parse(Buffer.from(bytes).toString()));
+  return {
+    ...told,
+    connectionString,
+    settings: { ...told.settings, CLOUD_STORAGE_CONNECTION_STRING: connectionString },
+    close: async () => {},
+  };
+}
+
+/** Makes the tables and containers that Bicep makes in Azure (decision G12). */
+export async function createStores(connectionString: string, shipmentsTable = shipmentsDefault): Promise<void> {
+  const tables = openTables({ connectionString, timeoutMs });
+  const blobs = openBlobs({ connectionString, timeoutMs });
+  await Promise.all([
+    ...connectorTables(shipmentsTable).map(name => tables.createTable(name)),
+    ...[responsesContainer, container].map(name => blobs.createContainer(name)),
+  ]);
+}
+
+const shipmentsDefault = connectorSettings.shape.CLOUD_TABLES_SHIPMENTS_TABLE_NAME.parse(undefined);
