@@ -1,5 +1,6 @@
 // Development tool: requests as Azure's host hands them to a function (streaming off).
 import type { IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
 import type { RpcHttpRequest } from "./core-contract.ts";
 
 /** Bytes; one more and the real host answers 500. */
@@ -15,36 +16,26 @@ export interface Target {
   readonly rawQuery: string;
 }
 
-/** `undefined` for what the real host answers 400: no plain path, other than ASCII, an encoded NUL, no usable `Host`. */
+/** `undefined` for what the real host answers 400: no plain path, other than ASCII, an encoded NUL in it, no usable `Host`. */
 export function readTarget(request: IncomingMessage): Target | undefined {
   const target = request.url ?? "";
   const { host } = request.headers;
   const url = `http://${host}${target}`;
-  if (host === undefined || !/^\/[\x21-\x7e]*$/.test(target) || /%00/.test(target) || !URL.canParse(url))
+  if (host === undefined || !/^\/[\x21-\x7e]*$/.test(target) || /^[^?]*%00/.test(target) || !URL.canParse(url))
     return undefined;
   const [rawPath = "", ...query] = target.split("?");
   return { url, rawPath, rawQuery: query.join("?") };
 }
 
-/** The body's bytes, or `undefined` as soon as it passes the limit. Rejects when the caller goes away. */
+/** The body's bytes, or `undefined` where more are announced than the limit. Rejects when the caller goes away. */
 export async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > bodyLimit) return undefined;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > bodyLimit) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return buffer(request);
 }
 
-/** Reads the body as a function gets it: one sent chunked does not reach it. */
-export async function readFunctionBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
-  if (request.headers["transfer-encoding"] === undefined) return readBody(request);
-  request.resume();
-  return new Uint8Array();
-}
+/** The body as a function gets it: one sent chunked does not reach it. */
+export const readFunctionBody = (request: IncomingMessage): Promise<Uint8Array | undefined> =>
+  request.headers["transfer-encoding"] === undefined ? readBody(request) : Promise.resolve(new Uint8Array());
 
 export function toRpcRequest(
   request: IncomingMessage,

@@ -132,6 +132,10 @@ describe("a request", () => {
     expect(url).toContain("?a=1&a=2&A=3&b=&c&d=x%20y+z");
   });
 
+  it("may have an encoded NUL in its query", async () => {
+    expect((await see("/api/seen?a=%00")).query).toEqual([["a", "\0"]]);
+  });
+
   it("has its route's parameters, absent ones left out (row 14)", async () => {
     expect((await see("/api/seen/a/b%2Fc/d")).params).toEqual({ rest: "a/b%2Fc/d" });
     expect((await see("/api/seen/")).params).toEqual({});
@@ -197,6 +201,8 @@ describe("a request", () => {
 
   it.each([
     ["no Host", "GET /api/seen HTTP/1.1\r\n\r\n"],
+    ["no Host of old", "GET /api/seen HTTP/1.0\r\n\r\n"],
+    ["an encoded NUL in its path", "GET /api/seen/%00 HTTP/1.1\r\nHost: h\r\n\r\n"],
     ["a Host that is none", "GET /api/seen HTTP/1.1\r\nHost: a b\r\n\r\n"],
     ["a bad header name", "GET /api/seen HTTP/1.1\r\nHost: h\r\nb d: 1\r\n\r\n"],
     ["two lengths", "POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],

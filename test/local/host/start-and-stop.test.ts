@@ -108,16 +108,39 @@ describe("a stop (rows 102, 103)", () => {
     expect(events).toEqual(["start", "request ended", "terminate of the app"]);
   });
 
-  it("awaits a timer that runs, also one that the admin endpoint started", async () => {
+  it("awaits a timer that the admin endpoint started", async () => {
     const { port, masterKey, stop } = await start();
     const headers = { "x-functions-key": masterKey, "content-type": "application/json" };
     const answer = await call({ port }, "/admin/functions/job", { method: "POST", headers, body: "{}" });
     expect(answer.status).toBe(202);
     await gate.reached;
     const stopped = stop();
+    expect(await refused(port)).toBe(true);
+    expect(events).toEqual(["start"]);
     gate.open();
     await stopped;
     expect(events).toEqual(["start", "timer ended", "terminate of the app"]);
+  });
+
+  it("awaits a timer that was run by hand", async () => {
+    const { port, run, stop } = await start();
+    const ran = run("job");
+    await gate.reached;
+    const stopped = stop();
+    expect(await refused(port)).toBe(true);
+    expect(events).toEqual(["start"]);
+    gate.open();
+    await Promise.all([stopped, ran]);
+    expect(events).toEqual(["start", "timer ended", "terminate of the app"]);
+  });
+
+  it("leaves no clock running, neither of a timer nor of an invocation", async () => {
+    const clocks = () => process.getActiveResourcesInfo().filter(name => name === "Timeout").length;
+    const before = clocks();
+    const { port, stop } = await start();
+    for (let count = 0; count < 20; count++) await call({ port }, "/api/hello");
+    await stop();
+    expect(clocks()).toBeLessThanOrEqual(before);
   });
 
   it("does not wait for connections that only stay open, and is one stop however often it is called", async () => {

@@ -68,6 +68,13 @@ describe("a timer's runs (row 88)", () => {
     expect([times(), tracked.length]).toEqual([["13:15:10.000Z"], 1]);
   });
 
+  it("begin not at all after a stop before the first", async () => {
+    begin("*/10 * * * * *");
+    stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(times()).toEqual([]);
+  });
+
   it("wait for a time further away than one wait can be", async () => {
     begin("0 0 0 1 3 *");
     await vi.advanceTimersByTimeAsync(90 * 86_400_000);
