@@ -1,0 +1,344 @@
+import { generateKeyPairSync } from "node:crypto";
+import { exportJWK } from "jose";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
+import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/authenticator.ts";
+import { type AuthenticatorKeys, createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
+import { type Entra, startEntra } from "../../../../local/peers/entra.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../peers/peer-tools.ts";
+
+const tenantId = "tenant.example";
+const clientId = "3f2b";
+const user = "jan@example.com";
+const { signal } = new AbortController();
+
+let maker: AuthenticatorKeys;
+let authenticator: Authenticator;
+let clientPem: string;
+let entra: Entra;
+let tools: TestTools;
+let idp: Idp;
+
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
+beforeAll(async () => {
+  maker = await createAuthenticatorKeys();
+  authenticator = createAuthenticator(maker);
+  clientPem = `${rsa.privateKey.export({ type: "pkcs8", format: "pem" })}${maker.rootCertificate}`;
+});
+
+beforeEach(async () => {
+  const clientKey = await exportJWK(rsa.publicKey);
+  const attestationRoot = maker.rootCertificate;
+  entra = await startEntra({ tenantId, clientId, clientSecret: "secret", clientKey, attestationRoot });
+  tools = testTools();
+  idp = connect();
+});
+
+afterEach(() => entra.close());
+
+function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
+  const settings = idpSettings.parse({
+    type: "entra",
+    "tenant-id": tenantId,
+    "client-id": clientId,
+    "graph-endpoint": entra.url,
+    "online-endpoint": entra.url,
+    ...told,
+  });
+  return connectIdp("main", settings, { ...tools, timeLimitMs: 20_000, secret: async () => "secret", ...changes });
+}
+
+const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
+  of.creationOptions({ userId, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
+
+function answerTo({ options, origin }: Challenge): Attestation {
+  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
+  return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
+}
+
+const graphCalls = () => entra.requests().filter(({ path }) => /fido2Methods/.test(path));
+const grants = () => entra.count("POST", /oauth2/);
+const posts = () => entra.count("POST", /fido2Methods$/);
+
+describe("an IdP of kind B (decision C13)", () => {
+  test("is asked for a challenge, gets the key registered and shows it on reading back", async () => {
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(false);
+    await idp.activate(challenge.handle, attestation, "Desk key: 30000001", signal);
+    expect(entra.registrations()).toEqual([
+      { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
+    ]);
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.handle, answerTo(challenge).credentialId, signal)).toBe(false);
+
+    const again = await ask();
+    expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
+    expect(grants()).toBe(1);
+  });
+
+  test("gives the options as WebAuthn has them, its origin, its end and a small handle", async () => {
+    const challenge = await ask(connect({ "challenge-timeout-minutes": 60 }));
+    const { options, expiresAt } = challenge;
+    expect(options).toMatchObject({
+      user: { name: user },
+      pubKeyCredParams: [
+        { type: "public-key", alg: -7 },
+        { type: "public-key", alg: -257 },
+      ],
+      authenticatorSelection: { userVerification: "required" },
+      attestation: "direct",
+    });
+    expect(options.challenge).toMatch(/^[\w-]{1000,}$/);
+    expect(challenge.origin).toBe(`https://${options.rp.id}`);
+    expect(Math.abs((expiresAt?.getTime() ?? 0) - Date.now() - 3_600_000)).toBeLessThan(60_000);
+    expect(challenge.handle).toEqual({ userId: user });
+  });
+
+  test("names its relying party by its options alone, and refuses another one", async () => {
+    expect(idp.defaultRelyingPartyId).toBeUndefined();
+    const { options } = await ask();
+    expect((await ask(idp, user, options.rp.id)).options.rp).toEqual(options.rp);
+    expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
+      kind: "refused",
+      code: "relying_party",
+      detail: `The relying party of this IdP is ${options.rp.id}, not the one asked for.`,
+    });
+  });
+
+  test("keeps nothing that would have to be undone", async () => {
+    await idp.undo((await ask()).handle, signal);
+    expect(graphCalls()).toHaveLength(1);
+  });
+
+  test("is called in the form that its version has", async () => {
+    await ask();
+    await ask(connect({ "api-version": "v1.0" }));
+    expect(graphCalls().map(({ path, status }) => [path, status])).toEqual([
+      [`/beta/users/${user}/authentication/fido2Methods/creationOptions(challengeTimeoutInMinutes=20160)`, 200],
+      [`/v1.0/users/${user}/authentication/fido2Methods/creationOptions`, 200],
+    ]);
+  });
+
+  test.each([
+    ["6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11", "/6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11"],
+    ["guest_x.example#EXT#@example.com", "/guest_x.example%23EXT%23%40example.com"],
+    ["a/../b?c@example.com", "/a%2F..%2Fb%3Fc%40example.com"],
+    ["o'neil@example.com", "/o'neil%40example.com"],
+    ["$dollar@example.com", "('%24dollar%40example.com')"],
+    ["$o'neil@example.com", "('%24o''neil%40example.com')"],
+    ["..", "('..')"],
+    [".", "('.')"],
+  ])("is told the user %s as Graph wants it", async (userId, segment) => {
+    const urls: string[] = [];
+    const graph = await oddServer((request, response) => {
+      urls.push(request.url ?? "");
+      response.end('{"value":[]}');
+    });
+    await connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" }).isRegistered(
+      { userId },
+      "aWQ",
+      signal,
+    );
+    expect(urls).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
+  });
+
+  test("shows no more than 30 characters of a name", async () => {
+    const challenge = await ask();
+    await idp.activate(challenge.handle, answerTo(challenge), `${"x".repeat(18)}: 1234567890123`, signal);
+    expect(entra.registrations()[0]?.displayName).toBe(`${"x".repeat(18)}: 1234567890`);
+  });
+});
+
+describe("a failure of an IdP of kind B (decision C8)", () => {
+  test.each([
+    ["unknown-user", "missing", 404, "Request_ResourceNotFound"],
+    ["blocked-user", "refused", 400, expect.any(String)],
+    ["forbidden-user", "unauthorized", 403, "accessDenied"],
+  ])("is %s: %s", async (userId, kind, status, code) => {
+    entra.setUser("forbidden-user", "forbidden");
+    expect(await failureOf(ask(idp, userId))).toMatchObject({ peer: "IdP main", kind, status, code });
+  });
+
+  test("that cannot heal is a refusal with Graph's code and text: an expired challenge, the same key twice", async () => {
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    entra.expireChallenges();
+    const expired = await failureOf(idp.activate(challenge.handle, attestation, "k", signal));
+    expect(expired).toMatchObject({ kind: "refused", status: 400, detail: "The challenge has expired." });
+    const second = await ask();
+    const registered = answerTo(second);
+    await idp.activate(second.handle, registered, "k", signal);
+    const twice = await failureOf(idp.activate(second.handle, registered, "k", signal));
+    expect(twice).toMatchObject({ kind: "refused", status: 409 });
+  });
+
+  test.each([
+    [{ kind: "drop", phase: "after" }, "unanswered", 1],
+    [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", 1],
+    [{ kind: "nonsense", phase: "after" }, "unanswered", 1],
+    [{ kind: "throttle", retryAfter: 17 }, "throttled", 0],
+  ] as const)("of an activation is told as it is and the call is not repeated: %o", async (fault, kind, registered) => {
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    entra.fail({ ...fault, path: "fido2Methods$" });
+    const failure = await failureOf(idp.activate(challenge.handle, attestation, "k", signal));
+    expect(failure.kind).toBe(kind);
+    if (kind === "throttled") expect(failure.retryAfter).toBe(17);
+    expect(posts()).toBe(1);
+    expect(entra.registrations()).toHaveLength(registered);
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(registered === 1);
+  });
+
+  test("of a read passes when it is tried again", async () => {
+    entra.fail({ kind: "refuse", status: 503, path: "creationOptions" });
+    entra.fail({ kind: "throttle", retryAfter: 1, path: "creationOptions" });
+    expect(await ask()).toBeDefined();
+  });
+
+  test("ends an activation at the end of its time, token included", async () => {
+    const challenge = await ask();
+    entra.fail({ kind: "hang", path: "fido2Methods$" });
+    const slow = connect({}, { timeLimitMs: 200 });
+    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", signal))).toBe("unanswered");
+    entra.fail({ kind: "hang", path: "oauth2", times: 9 });
+    const noToken = connect({}, { timeLimitMs: 50 });
+    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", signal))).toBe("unreachable");
+  });
+
+  test("ends with the caller's signal", async () => {
+    entra.fail({ kind: "hang", path: "creationOptions" });
+    const leaving = new AbortController();
+    const left = kindOf(idp.creationOptions({ userId: user }, leaving.signal));
+    await entra.untilHanging();
+    leaving.abort();
+    expect(await left).toBe("unanswered");
+  });
+
+  test("is one also where the stored handle names nobody", async () => {
+    expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", signal))).toMatchObject({ kind: "refused" });
+    expect(await failureOf(idp.isRegistered({ userId: 7 }, "aWQ", signal))).toMatchObject({ kind: "refused" });
+    expect(posts()).toBe(0);
+  });
+
+  test("a user who is gone has no keys; an address that is not Graph's tells nothing", async () => {
+    expect(await idp.isRegistered({ userId: "unknown-user" }, "aWQ", signal)).toBe(false);
+    const graph = await oddServer((_, response) => {
+      response.writeHead(404);
+      response.end("<html>");
+    });
+    const lost = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    expect(await kindOf(lost.isRegistered({ userId: user }, "aWQ", signal))).toBe("missing");
+  });
+});
+
+describe("the client's own credentials (decision C13)", () => {
+  test("are a secret, or private key and certificate in the secret's place", async () => {
+    expect(await ask(connect({}, { secret: async () => clientPem }))).toBeDefined();
+    expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
+      kind: "unauthorized",
+      code: "invalid_client",
+    });
+  });
+
+  test("are the managed identity where there is one: no secret is read", async () => {
+    const seen: unknown[] = [];
+    const graph = await oddServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.end('{"value":[]}');
+    });
+    const secret = () => Promise.reject(new Error("there is none"));
+    const managedIdentityToken = async (scope: string) => `token for ${scope}`;
+    const byIdentity = connect({ "graph-endpoint": graph }, { secret, managedIdentityToken });
+    await byIdentity.isRegistered({ userId: user }, "aWQ", signal);
+    expect(seen).toEqual([`Bearer token for ${graph}/.default`]);
+    expect(grants()).toBe(0);
+    const away = connect({}, { managedIdentityToken: () => Promise.reject(new Error("away")) });
+    expect(await kindOf(ask(away))).toBe("unreachable");
+  });
+
+  test("a token that Graph refuses is renewed once", async () => {
+    await ask();
+    entra.revokeTokens();
+    tools.advance(10_000);
+    const challenge = await ask();
+    expect(grants()).toBe(2);
+    entra.revokeTokens();
+    tools.advance(10_000);
+    await idp.activate(challenge.handle, answerTo(challenge), "k", signal);
+    expect(entra.registrations()).toHaveLength(1);
+    expect(grants()).toBe(3);
+  });
+
+  test("without a token nothing is asked of Graph", async () => {
+    const attestation = answerTo(await ask());
+    entra.resetRequests();
+    const cut = connect({ "online-endpoint": await deadAddress() });
+    expect(await kindOf(cut.activate({ userId: user }, attestation, "k", signal))).toBe("unreachable");
+    entra.fail({ kind: "refuse", status: 500, path: "oauth2", times: 9 });
+    expect(await kindOf(connect().activate({ userId: user }, attestation, "k", signal))).toBe("unreachable");
+    expect(graphCalls()).toEqual([]);
+  });
+});
+
+describe("answers of Graph that only some tenants get", () => {
+  const publicKey = {
+    rp: { id: "login.microsoft.com" },
+    user: { id: "a+/=", name: "jan" },
+    challenge: "c+h/ == ".trim().replaceAll(" ", ""),
+    pubKeyCredParams: [{ type: "public-key", alg: "-7" }],
+    excludeCredentials: [{ id: "AAAAAA2", type: "public-key", transports: [] }, { id: "AAAAAA==" }, { id: "AAAAAA" }],
+  };
+  const answering = async (...bodies: unknown[]) => {
+    const graph = await oddServer((_, response) => response.end(JSON.stringify(bodies.shift())));
+    return connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+  };
+
+  test("are read at the top and wrapped in value, in every spelling of binary values", async () => {
+    const odd = await answering({ publicKey }, { value: { publicKey } });
+    const asked = tools.now();
+    for (const challenge of [await ask(odd), await ask(odd)]) {
+      expect(challenge.options).toEqual({
+        rp: { id: "login.microsoft.com", name: "login.microsoft.com" },
+        user: { id: "a-_", name: "jan", displayName: "jan" },
+        challenge: "c-h_",
+        pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+        excludeCredentials: [1, 2, 3].map(() => ({ type: "public-key", id: "AAAAAA" })),
+      });
+      expect(challenge.origin).toBe("https://login.microsoft.com");
+      // Where no end is told, the one asked for holds.
+      expect(challenge.expiresAt?.getTime()).toBe(Date.parse(asked) + 20_160 * 60_000);
+    }
+  });
+
+  test("are no answer where the options are not there", async () => {
+    expect(await kindOf(ask(await answering(...Array(3).fill({ publicKey: { ...publicKey, challenge: "" } }))))).toBe(
+      "unanswered",
+    );
+  });
+
+  test("a long list of keys is read to its end, at Graph alone", async () => {
+    const asked: string[] = [];
+    let base = "";
+    let elsewhere = false;
+    const graph = await oddServer((request, response) => {
+      asked.push(request.url ?? "");
+      const page = Number(new URL(request.url ?? "", base).searchParams.get("page"));
+      const next = elsewhere ? "https://elsewhere.example/beta/more" : `${base}/beta/more?page=${page + 1}`;
+      const value = page === 2 ? [{ id: "aWQ=" }] : [{ id: "b3RoZXI" }];
+      response.end(JSON.stringify({ value, ...(page === 3 ? {} : { "@odata.nextLink": next }) }));
+    });
+    base = graph;
+    const paged = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    expect(await paged.isRegistered({ userId: user }, "aWQ", signal)).toBe(true);
+    expect(asked).toHaveLength(3);
+    expect(await paged.isRegistered({ userId: user }, "bm9uZQ", signal)).toBe(false);
+    elsewhere = true;
+    expect(await kindOf(paged.isRegistered({ userId: user }, "bm9uZQ", signal))).toBe("unanswered");
+  });
+});
