@@ -92,6 +92,11 @@ const refused = async (port: number, address = "127.0.0.1") => {
   return error === "ECONNREFUSED";
 };
 
+/** Time enough for a stop that awaits nothing to come to its end. */
+const turns = async () => {
+  for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
+};
+
 describe("a stop (rows 102, 103)", () => {
   it("closes the port at once, lets requests in flight finish, then runs the terminate hooks", async () => {
     const { port, stop } = await start();
@@ -99,6 +104,7 @@ describe("a stop (rows 102, 103)", () => {
     await gate.reached;
     const stopped = stop();
     expect(await refused(port)).toBe(true);
+    await turns();
     expect(events).toEqual(["start"]);
     gate.open();
     const [response] = await once(sent, "response");
@@ -116,6 +122,7 @@ describe("a stop (rows 102, 103)", () => {
     await gate.reached;
     const stopped = stop();
     expect(await refused(port)).toBe(true);
+    await turns();
     expect(events).toEqual(["start"]);
     gate.open();
     await stopped;
@@ -128,6 +135,7 @@ describe("a stop (rows 102, 103)", () => {
     await gate.reached;
     const stopped = stop();
     expect(await refused(port)).toBe(true);
+    await turns();
     expect(events).toEqual(["start"]);
     gate.open();
     await Promise.all([stopped, ran]);
