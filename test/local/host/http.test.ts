@@ -101,7 +101,7 @@ const see = async (path: string, options?: Parameters<typeof call>[2]) =>
   JSON.parse((await call(host, path, options)).text);
 
 describe("a request", () => {
-  it("keeps its address as sent, whatever forwarding headers say (rows 3, 4)", async () => {
+  it("keeps its address as sent, whatever forwarding headers say", async () => {
     const headers = { host: "Example.test:81", "x-forwarded-host": "evil.test", "x-forwarded-proto": "https" };
     const { url, user, headers: got } = await see("/api/SEEN/a%2Fb%20c/?q=1&q=%C3%A9", { headers });
     expect(url).toBe("http://example.test:81/api/SEEN/a%2Fb%20c/?q=1&q=%C3%A9");
@@ -110,7 +110,7 @@ describe("a request", () => {
     expect(user).toBeNull();
   });
 
-  it("shows every header, repeats joined without a blank (row 5)", async () => {
+  it("shows every header, repeats joined without a blank", async () => {
     const answer = await exchange(
       host,
       "POST /api/seen HTTP/1.1\r\nHost: h\r\nX-Twice: a\r\nX-Twice: b\r\nAuthorization: Bearer t\r\nCookie: c=1\r\n" +
@@ -121,7 +121,7 @@ describe("a request", () => {
       expect(answer).toContain(`"${name}":`);
   });
 
-  it("has one query value a name, repeats joined by a comma, while the address keeps them (row 6)", async () => {
+  it("has one query value a name, repeats joined by a comma, while the address keeps them", async () => {
     const { query, url } = await see("/api/seen?a=1&a=2&A=3&b=&c&d=x%20y+z");
     expect(query).toEqual([
       ["a", "1,2,3"],
@@ -136,17 +136,17 @@ describe("a request", () => {
     expect((await see("/api/seen?a=%00")).query).toEqual([["a", "\0"]]);
   });
 
-  it("has its route's parameters, absent ones left out (row 14)", async () => {
+  it("has its route's parameters, absent ones left out", async () => {
     expect((await see("/api/seen/a/b%2Fc/d")).params).toEqual({ rest: "a/b%2Fc/d" });
     expect((await see("/api/seen/")).params).toEqual({});
   });
 
-  it("carries no trace and no retry context (row 51)", async () => {
+  it("carries no trace and no retry context", async () => {
     const { traceParent, retryContext } = await see("/api/seen", { headers: { traceparent: "00-1-2-01" } });
     expect([traceParent, retryContext]).toEqual(["", null]);
   });
 
-  it("brings its body unchanged, as text, JSON, form and multipart (row 34)", async () => {
+  it("brings its body unchanged, as text, JSON, form and multipart", async () => {
     const bytes = Buffer.from([0, 255, 13, 10, 128]);
     expect((await see("/api/seen", { method: "PUT", body: bytes })).body).toBe(bytes.toString("base64"));
     expect((await call(host, "/api/body-as/text", { method: "POST", body: "größe {" })).text).toBe("größe {");
@@ -167,7 +167,7 @@ describe("a request", () => {
     expect(JSON.parse(answer.text)).toEqual([["a", "größe"]]);
   });
 
-  it("loses its body with GET, not with DELETE (row 35)", async () => {
+  it("loses its body with GET, not with DELETE", async () => {
     const got = await see("/api/seen", { body: "lost" });
     expect([got.body, got.headers["content-length"]]).toEqual(["", "4"]);
     expect((await see("/api/seen", { method: "DELETE", body: "kept" })).body).toBe(
@@ -175,12 +175,12 @@ describe("a request", () => {
     );
   });
 
-  it("loses its body when that is sent chunked, and says so by its header (row 36)", async () => {
+  it("loses its body when that is sent chunked, and says so by its header", async () => {
     const got = await see("/api/seen", { method: "POST", body: "x".repeat(1_000_000), chunked: true });
     expect([got.body, got.headers["transfer-encoding"]]).toEqual(["", "chunked"]);
   });
 
-  it("is 500 when it announces more than 100 MiB (row 37)", async () => {
+  it("is 500 when it announces more than 100 MiB", async () => {
     const answer = await exchange(
       host,
       `POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: ${bodyLimit + 1}\r\n\r\n`,
@@ -190,7 +190,7 @@ describe("a request", () => {
     expect(answer).toMatch(/\r\nContent-Length: 0\r\n\r\n$/);
   });
 
-  it("is 414 with a request line over 8 KiB and 431 with headers over 32 KiB (row 38)", async () => {
+  it("is 414 with a request line over 8 KiB and 431 with headers over 32 KiB", async () => {
     expect((await call(host, `/api/seen?${"x".repeat(8192)}`)).status).toBe(414);
     expect((await see(`/api/seen?${"x".repeat(8000)}`)).method).toBe("GET");
     expect(await exchange(host, `GET /api/seen HTTP/1.1\r\nHost: h\r\nX: ${"x".repeat(33_000)}\r\n\r\n`)).toMatch(
@@ -208,7 +208,7 @@ describe("a request", () => {
     ["two lengths", "POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
     ["raw non-ASCII in the target", "GET /api/seen?\xe9 HTTP/1.1\r\nHost: h\r\n\r\n"],
     ["another host's address as target", "GET http://other/api/seen HTTP/1.1\r\nHost: h\r\n\r\n"],
-  ])("is 400 with %s (row 39)", async (_, text) => {
+  ])("is 400 with %s", async (_, text) => {
     const answer = await exchange(host, text);
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
     expect(answer).toMatch(/connection: close/i);
@@ -216,7 +216,7 @@ describe("a request", () => {
 });
 
 describe("a path and a method", () => {
-  it("that no function has are 404 with an empty body, never 405 (rows 7, 11; decision G5)", async () => {
+  it("that no function has are 404 with an empty body, never 405 (decision G5)", async () => {
     for (const path of ["/api", "/api/", "/favicon.ico", "/seen", "/api/none", "/api//seen", "/adm"]) {
       const { status, bytes, headers } = await call(host, path);
       expect([path, status, bytes.length, headers["content-length"]]).toEqual([path, 404, 0, ["0"]]);
@@ -230,20 +230,20 @@ describe("a path and a method", () => {
     );
   });
 
-  it("are GET and POST where the function names none (row 8)", async () => {
+  it("are GET and POST where the function names none", async () => {
     expect((await call(host, "/api/default-methods")).status).toBe(200);
     expect((await call(host, "/api/default-methods", { method: "POST" })).status).toBe(200);
     expect((await call(host, "/api/default-methods", { method: "PUT" })).status).toBe(404);
   });
 
-  it("HEAD and OPTIONS reach a function that lists them, without headers of the host's making (rows 9, 10)", async () => {
+  it("HEAD and OPTIONS reach a function that lists them, without headers of the host's making", async () => {
     const head = await call(host, "/api/head", { method: "HEAD" });
     expect([head.status, head.headers["content-length"], head.bytes.length]).toEqual([200, undefined, 0]);
     const options = await call(host, "/api/head", { method: "OPTIONS", headers: { origin: "http://o.test" } });
     expect([options.status, options.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
   });
 
-  it("of the root give a page of the host when no function has it (row 12)", async () => {
+  it("of the root give a page of the host when no function has it", async () => {
     expect(await call(host, "/")).toMatchObject({ status: 200, text: expect.stringContaining("up and running") });
     expect((await call(host, "/", { method: "POST" })).status).toBe(404);
   });
@@ -252,7 +252,7 @@ describe("a path and a method", () => {
 describe("an answer", () => {
   const answer = (name: string) => call(host, `/api/answer/${name}`);
 
-  it("is chunked when it has a body, with the library's content type (rows 1, 2)", async () => {
+  it("is chunked when it has a body, with the library's content type", async () => {
     for (const [name, type, text] of [
       ["json", ["application/json"], '{"hello":"world"}'],
       ["text", ["text/plain;charset=UTF-8"], "größe"],
@@ -266,7 +266,7 @@ describe("an answer", () => {
     }
   });
 
-  it("is 500 without a word when the handler throws or returns no object (row 24)", async () => {
+  it("is 500 without a word when the handler throws or returns no object", async () => {
     for (const name of ["throws", "string"]) {
       const got = await answer(name);
       expect([got.status, got.bytes.length, got.headers["content-length"]]).toEqual([500, 0, ["0"]]);
@@ -276,13 +276,13 @@ describe("an answer", () => {
     );
   });
 
-  it("is 204 for nothing and an empty 200 for an empty object (rows 25, 26)", async () => {
+  it("is 204 for nothing and an empty 200 for an empty object", async () => {
     expect(await answer("nothing")).toMatchObject({ status: 204, text: "" });
     const empty = await answer("empty");
     expect([empty.status, empty.headers["content-length"]]).toEqual([200, ["0"]]);
   });
 
-  it("has the function's status, without a body where HTTP has none (row 27)", async () => {
+  it("has the function's status, without a body where HTTP has none", async () => {
     for (const status of [200, 302, 404, 418, 500, 503]) {
       expect(await call(host, `/api/status/${status}`)).toMatchObject({ status, text: "b" });
     }
@@ -290,12 +290,12 @@ describe("an answer", () => {
       expect(await call(host, `/api/status/${status}`)).toMatchObject({ status, text: "" });
   });
 
-  it("is 500 for a status that is none (row 28)", async () => {
+  it("is 500 for a status that is none", async () => {
     for (const status of [100, 999])
       expect(await call(host, `/api/status/${status}`)).toMatchObject({ status: 500, text: "" });
   });
 
-  it("writes cookies as the host does: path added, lower case, value encoded (row 29)", async () => {
+  it("writes cookies as the host does: path added, lower case, value encoded", async () => {
     expect((await answer("cookies")).headers["set-cookie"]).toEqual([
       "a=1%20%3D%3B%C3%A9; max-age=60; path=/; secure; samesite=lax; httponly",
       "b=two; path=/",
@@ -306,7 +306,7 @@ describe("an answer", () => {
     ]);
   });
 
-  it("keeps only the last Set-Cookie header, beside those of the cookies array (rows 30, 31)", async () => {
+  it("keeps only the last Set-Cookie header, beside those of the cookies array", async () => {
     expect((await answer("header-cookies")).headers["set-cookie"]).toEqual(["two=2"]);
     expect((await answer("both-cookies")).headers["set-cookie"]).toEqual(["one=1", "two=2; path=/"]);
   });
@@ -316,7 +316,7 @@ describe("an answer", () => {
     expect([got.status, got.text, got.headers["x-mine"]]).toEqual([500, "", undefined]);
   });
 
-  it("has the function's headers before the host's, and host.json's on every answer (rows 32, 33)", async () => {
+  it("has the function's headers before the host's, and host.json's on every answer", async () => {
     const { headers } = await answer("headers");
     expect(headers).toMatchObject({ server: ["mine"], "cache-control": ["no-store"], "www-authenticate": ["Bearer"] });
     expect(headers["x-frame-options"]).toEqual(["DENY"]);

@@ -53,14 +53,14 @@ const status = async (path: string, headers: Record<string, string | string[]> =
 const withKey = (key: string) => ({ "x-functions-key": key });
 
 describe("a function with a key", () => {
-  it("is 401 without a good one, and says no more (row 60)", async () => {
+  it("is 401 without a good one, and says no more", async () => {
     for (const headers of [{}, withKey("bad"), withKey("")]) {
       const answer = await call(host, "/api/with-key", { headers });
       expect([answer.status, answer.bytes.length, answer.headers["www-authenticate"]]).toEqual([401, 0, undefined]);
     }
   });
 
-  it("opens by host, function or master key, in the header or the query, and sees it (row 61)", async () => {
+  it("opens by host, function or master key, in the header or the query, and sees it", async () => {
     for (const key of ["Host-key", "Function-key", "Master-key"]) {
       expect((await call(host, "/api/with-key", { headers: withKey(key) })).text).toBe(JSON.stringify([key, null]));
       expect((await call(host, `/api/with-key?CODE=${key}`)).status).toBe(200);
@@ -69,30 +69,30 @@ describe("a function with a key", () => {
     expect(await status("/api/other-key", withKey("Function-key"))).toBe(401);
   });
 
-  it("goes by the header alone when there is one (row 62)", async () => {
+  it("goes by the header alone when there is one", async () => {
     for (const key of ["bad", ""]) expect(await status("/api/with-key?code=Host-key", withKey(key))).toBe(401);
   });
 
-  it("goes by the first of two (row 63)", async () => {
+  it("goes by the first of two", async () => {
     expect(await status("/api/with-key?code=bad&code=Host-key")).toBe(401);
     expect(await status("/api/with-key?code=Host-key&code=bad")).toBe(200);
     expect(await status("/api/with-key", { "x-functions-key": ["bad", "Host-key"] })).toBe(401);
     expect(await status("/api/with-key", { "x-functions-key": ["Host-key", "bad"] })).toBe(200);
   });
 
-  it("takes wrong letter case once the right one was used (row 64)", async () => {
+  it("takes wrong letter case once the right one was used", async () => {
     expect(await status("/api/with-key", withKey("HOST-KEY"))).toBe(401);
     expect(await status("/api/with-key", withKey("Host-key"))).toBe(200);
     expect(await status("/api/with-key", withKey("HOST-KEY"))).toBe(200);
     expect(await status("/api/other-key", withKey("HOST-KEY"))).toBe(401);
   });
 
-  it("of the admin level opens by the master key alone (row 65)", async () => {
+  it("of the admin level opens by the master key alone", async () => {
     for (const key of ["Host-key", "Function-key"]) expect(await status("/api/for-admin", withKey(key))).toBe(401);
     expect(await status("/api/for-admin", withKey("Master-key"))).toBe(200);
   });
 
-  it("is open when keys are not enforced, as one without a level always is (row 66)", async () => {
+  it("is open when keys are not enforced, as one without a level always is", async () => {
     expect(await status("/api/open")).toBe(200);
     await host.stop();
     await start({ enforceKeys: false });
@@ -111,7 +111,7 @@ describe("starting a function through the admin endpoint", () => {
       fired = resolve;
     });
 
-  it("is 202 and empty at once, the name in any letter case; a disabled one starts too (row 69)", async () => {
+  it("is 202 and empty at once, the name in any letter case; a disabled one starts too", async () => {
     await host.stop();
     await start({ env: { "AzureWebJobs.Tick.Disabled": "true" } });
     const before = ticks;
@@ -122,7 +122,7 @@ describe("starting a function through the admin endpoint", () => {
     expect(ticks).toBe(before + 1);
   });
 
-  it("hands the input to an HTTP function as its body (row 69)", async () => {
+  it("hands the input to an HTTP function as its body", async () => {
     for (const [body, expected] of [
       ['{"input":"text"}', "text"],
       ['{"input":{"a":1}}', '{"a":1}'],
@@ -135,7 +135,7 @@ describe("starting a function through the admin endpoint", () => {
     }
   });
 
-  it("is refused by the first thing that is wrong (row 70)", async () => {
+  it("is refused by the first thing that is wrong", async () => {
     const before = ticks;
     const none = await invoke("Tick", { key: "" });
     expect([none.status, none.headers["www-authenticate"]]).toEqual([401, ["Bearer"]]);
@@ -150,7 +150,7 @@ describe("starting a function through the admin endpoint", () => {
 });
 
 describe("the host's own endpoints", () => {
-  it("tell the status to the master key (row 71)", async () => {
+  it("tell the status to the master key", async () => {
     for (const answer of [
       await call(host, "/admin/host/status", { headers: withKey("Master-key") }),
       await call(host, "/admin/host/status?code=Master-key"),
@@ -164,14 +164,14 @@ describe("the host's own endpoints", () => {
     expect(await status("/admin/host/status")).toBe(401);
   });
 
-  it("answer a ping to anyone (row 72)", async () => {
+  it("answer a ping to anyone", async () => {
     for (const method of ["GET", "POST"]) {
       const answer = await call(host, "/admin/host/ping", { method });
       expect([answer.status, answer.headers["cache-control"]]).toEqual([200, ["no-store,no-cache"]]);
     }
   });
 
-  it("are 404 where there is none (row 73)", async () => {
+  it("are 404 where there is none", async () => {
     expect(await status("/admin/nothing", withKey("Master-key"))).toBe(404);
   });
 });

@@ -48,7 +48,7 @@ afterEach(async () => {
 });
 
 describe("functions whose routes overlap", () => {
-  it("are tried in the order of their names, letter case ignored, not by how well they fit (row 17)", async () => {
+  it("are tried in the order of their names, letter case ignored, not by how well they fit", async () => {
     await start();
     expect(await who("/api/users/delete")).toBe("ovA_param");
     expect(await who("/api/items/delete")).toBe("owA_literal");
@@ -57,7 +57,7 @@ describe("functions whose routes overlap", () => {
     expect(await who("/api/mark/1")).toBe("aZ");
   });
 
-  it("with one template are told apart by method (row 18)", async () => {
+  it("with one template are told apart by method", async () => {
     await start();
     expect([await who("/api/item"), await who("/api/item", "PUT"), await who("/api/item", "POST")]).toEqual([
       "item_get",
@@ -66,7 +66,7 @@ describe("functions whose routes overlap", () => {
     ]);
   });
 
-  it("with one template and a method in common: the later name is dropped and named in the log (row 19)", async () => {
+  it("with one template and a method in common: the later name is dropped and named in the log", async () => {
     const { functions } = await start();
     expect(await who("/api/dup")).toBe("dupA");
     expect(await who("/api/dup", "POST")).toBe(404);
@@ -78,7 +78,7 @@ describe("functions whose routes overlap", () => {
 });
 
 describe("a function that the host does not serve", () => {
-  it("is one below the host's own routes, also behind a prefix (row 20)", async () => {
+  it("is one below the host's own routes, also behind a prefix", async () => {
     await start();
     expect(await who("/api/administration/x")).toBe(404);
     expect(await who("/api/runtime/x")).toBe(404);
@@ -94,7 +94,7 @@ describe("a function that the host does not serve", () => {
 });
 
 describe("an empty route prefix (decision G2)", () => {
-  it("puts routes at the root, which may be a function (row 23)", async () => {
+  it("puts routes at the root, which may be a function", async () => {
     await start({ hostJson: unprefixed });
     expect(await who("/.well-known/openid-configuration")).toBe("discovery");
     expect(await who("/")).toBe("top");
@@ -102,14 +102,14 @@ describe("an empty route prefix (decision G2)", () => {
     expect(await who("/api/item")).toBe(404);
   });
 
-  it("leaves settings in routes alone (row 22)", async () => {
+  it("leaves settings in routes alone", async () => {
     await start({ hostJson: unprefixed, env: { MYROUTE: "resolved" } });
     expect(await who("/%MYROUTE%/x")).toBe("setting");
     expect(await who("/resolved/x")).toBe(404);
   });
 });
 
-describe("a disabled function (row 92)", () => {
+describe("a disabled function", () => {
   it.each(["AzureWebJobs.item_get.Disabled", "AzureWebJobs_item_get_Disabled", "azurewebjobs.ITEM_GET.disabled"])(
     "is 404 by %s",
     async name => {
@@ -132,7 +132,7 @@ describe("a disabled function (row 92)", () => {
 });
 
 describe("a route that is none", () => {
-  it("keeps the whole host from starting (row 21)", async () => {
+  it("keeps the whole host from starting", async () => {
     const lead = core.functions.size;
     app.http("lead", { route: "/lead/slash", handler: () => ({}) });
     expect(core.functions.size).toBe(lead + 1);

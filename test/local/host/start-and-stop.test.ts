@@ -97,7 +97,7 @@ const turns = async () => {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 };
 
-describe("a stop (rows 102, 103)", () => {
+describe("a stop", () => {
   it("closes the port at once, lets requests in flight finish, then runs the terminate hooks", async () => {
     const { port, stop } = await start();
     const sent = request({ port, host: "127.0.0.1", path: "/api/waits", headers: { connection: "keep-alive" } }).end();
@@ -162,7 +162,7 @@ describe("a stop (rows 102, 103)", () => {
     expect(events).toEqual(["start", "terminate of the app"]);
   });
 
-  it("lets a function run to its end whose caller has gone (row 43)", async () => {
+  it("lets a function run to its end whose caller has gone", async () => {
     const { port, stop } = await start();
     const sent = request({ port, host: "127.0.0.1", path: "/api/waits" }).end();
     sent.on("error", () => {});
@@ -218,7 +218,7 @@ describe("a start", () => {
 });
 
 describe("an invocation", () => {
-  it("is 500 when it passes the function timeout (row 45)", async () => {
+  it("is 500 when it passes the function timeout", async () => {
     const { port } = await start({ hostJson: { functionTimeout: "00:00:01" } });
     expect(await call({ port }, "/api/waits")).toMatchObject({ status: 500, text: "" });
     expect(lines.map(line => line[2]).join("\n")).toContain(
@@ -255,7 +255,7 @@ describe("an invocation", () => {
     expect((await call({ port }, "/api/hello")).text).toBe("healed");
   });
 
-  it("logs under the function's name at the level asked for (row 52)", async () => {
+  it("logs under the function's name at the level asked for", async () => {
     const { port } = await start();
     await call({ port }, "/api/logs");
     expect(lines.filter(([, category]) => category === "Function.logs.User")).toEqual(

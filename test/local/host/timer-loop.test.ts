@@ -43,7 +43,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a timer's runs (row 88)", () => {
+describe("a timer's runs", () => {
   it("never overlap; occurrences that fell into one are made up for by one, at its end", async () => {
     begin("*/10 * * * * *");
     await vi.advanceTimersByTimeAsync(35_000);
@@ -83,7 +83,7 @@ describe("a timer's runs (row 88)", () => {
     expect(runs.map(({ at }) => at)).toEqual(["2027-03-01T00:00:00.000Z"]);
   });
 
-  it("are told when the last one was and when this one was due (row 83)", async () => {
+  it("are told when the last one was and when this one was due", async () => {
     begin("0 * * * * *");
     await vi.advanceTimersByTimeAsync(60_000);
     runs[0]?.end();

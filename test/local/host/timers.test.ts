@@ -63,14 +63,14 @@ afterEach(async () => {
 });
 
 describe("a timer's schedule", () => {
-  it("comes from a setting, and the log lists the next occurrences in UTC (row 80)", async () => {
+  it("comes from a setting, and the log lists the next occurrences in UTC", async () => {
     await start({ env: { TICK_SCHEDULE: "0 30 4 1 1 *" } });
     expect(lines.find(line => line.includes("'by-setting'"))).toMatch(/\(UTC\): (\d{4}-01-01T04:30:00\.000Z(, |$)){5}/);
     await host.run("by-setting");
     expect(of("by-setting")[0]?.timer.scheduleStatus.next).toMatch(/-01-01T04:30:00\.000Z$/);
   });
 
-  it("takes down its own function only when it is none (row 81)", async () => {
+  it("takes down its own function only when it is none", async () => {
     await start();
     expect(host.functions).toEqual(["every-second", "hourly", "on-start", "other", "retried", "unmonitored"]);
     expect(lines).toContain(
@@ -82,7 +82,7 @@ describe("a timer's schedule", () => {
     expect((await call(host, "/api/other")).status).toBe(200);
   });
 
-  it("does not run when timers are off or the function is disabled, by hand it does (row 92)", async () => {
+  it("does not run when timers are off or the function is disabled, by hand it does", async () => {
     await start({ timers: false });
     await call(host, "/api/other");
     expect(of("on-start")).toEqual([]);
@@ -98,7 +98,7 @@ describe("a timer's schedule", () => {
 });
 
 describe("a timer's argument", () => {
-  it("has the schedule's status, the least time as last run at first (row 83)", async () => {
+  it("has the schedule's status, the least time as last run at first", async () => {
     await start();
     const begun = Date.now();
     await host.run("hourly");
@@ -111,7 +111,7 @@ describe("a timer's argument", () => {
     expect(timer?.scheduleStatus.next).toBe(new Date(Math.ceil(begun / 3_600_000) * 3_600_000).toISOString());
   });
 
-  it("has no status when the timer runs more than once a minute or asks for none (row 83)", async () => {
+  it("has no status when the timer runs more than once a minute or asks for none", async () => {
     await start();
     await host.run("every-second");
     await host.run("unmonitored");
@@ -120,14 +120,14 @@ describe("a timer's argument", () => {
 });
 
 describe("a run", () => {
-  it("on start begins before the first request (row 84)", async () => {
+  it("on start begins before the first request", async () => {
     await start();
     await call(host, "/api/other");
     expect(of("on-start")).toHaveLength(1);
     expect(lines.join("\n")).toContain("UnscheduledInvocationReason: RunOnStartup");
   });
 
-  it("with fixed-delay retries is repeated under one invocation id (row 89)", async () => {
+  it("with fixed-delay retries is repeated under one invocation id", async () => {
     behaviour.retried = () => {
       throw new Error("not yet");
     };
@@ -144,7 +144,7 @@ describe("a run", () => {
     expect(of("retried")).toHaveLength(5);
   });
 
-  it("that throws is logged as failed, and the schedule goes on (row 90)", async () => {
+  it("that throws is logged as failed, and the schedule goes on", async () => {
     behaviour["every-second"] = run => {
       if (run === 1) throw new Error("first run fails");
     };
