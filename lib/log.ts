@@ -29,7 +29,7 @@ export function createLog(write: WriteLine, threshold: Level = "info"): Log {
     (level: Level) =>
     (event: string, fields: Fields = {}) => {
       if (order.indexOf(level) < order.indexOf(threshold)) return;
-      const all = { event, ...callFields.getStore(), ...fields };
+      const all = Object.assign({ event }, callFields.getStore(), fields, { event });
       write(level, JSON.stringify(all, (_, value) => (value instanceof Error ? described(value) : value)));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

@@ -80,7 +80,7 @@ function end(
   deps: ConnectorDeps,
 ): Promise<Loaded | undefined> {
   const idp = keyOf(hold.loaded, hold.keyId).credentials[index]?.idpId;
-  deps.log.info("credential_ended", { keyId: hold.keyId, index, event, idp });
+  deps.log.info("credential_ended", { keyId: hold.keyId, index, outcome: event, idp });
   const ended = withCredential(index, credential => afterEvent(credential, event, reason));
   return conclude(hold, key => withRollUp(ended(key), deps.now()), deps);
 }

@@ -1,6 +1,6 @@
 import { createRequest } from "../../../lib/connector/create-request.ts";
 import { createBodyV2 } from "../../../lib/connector/wire-v2-create.ts";
-import { createdV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { created, createdV2 } from "../../../lib/connector/wire-v2-read.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 
@@ -12,7 +12,7 @@ export const createCredentialRequest = endpoint({
   body: createBodyV2,
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
   handle: async ({ body }, context: ConnectorContext) => {
-    const { requestId, shipmentId } = await createRequest(body, { origin: "v2" }, context);
-    return { status: 201, body: { data: { credential_request_id: requestId, ...(shipmentId && { shipment_id: shipmentId }) } } };
+    const done = await createRequest(body, { origin: "v2" }, context);
+    return { status: 201, body: created(done) };
   },
 });

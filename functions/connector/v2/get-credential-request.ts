@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { credentialRequestV2, readV2 } from "../../../lib/connector/wire-v2-read.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
@@ -11,10 +12,11 @@ export const getCredentialRequest = endpoint({
   access: "caller",
   summary: "Read a credential request with the state of every key and credential",
   params: requestIdPath,
-  answers: { 200: { description: "The request as it stands.", schema: credentialRequestV2 } },
+  answers: { 200: { description: "The request as it stands.", schema: z.object({ data: credentialRequestV2 }) } },
   handle: async ({ params }, { requests }: ConnectorContext) => {
     const loaded = await requests.load(params.credential_request_id);
     if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
-    return ok(readV2(loaded.request.value, loaded.keys.map(({ value }) => value)));
+    const keys = loaded.keys.map(({ value }) => value);
+    return ok({ data: readV2(loaded.request.value, keys) });
   },
 });
