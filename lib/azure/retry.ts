@@ -14,16 +14,16 @@ const defaultPause = 5;
  * Runs `work` with a signal that ends it after `timeoutMs` or when `signal` does; rejects then, even where `work` does
  * not heed it (a token that is fetched by foreign code).
  */
-export function within<T>(
+export async function within<T>(
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
+  signal?.throwIfAborted();
   const limit = AbortSignal.timeout(timeoutMs);
   const both = signal === undefined ? limit : AbortSignal.any([limit, signal]);
   const { promise: over, reject } = Promise.withResolvers<never>();
   both.addEventListener("abort", () => reject(both.reason), { once: true });
-  if (both.aborted) reject(both.reason);
   return Promise.race([work(both), over]);
 }
 
@@ -85,8 +85,7 @@ function faultOf(service: string, error: unknown): unknown {
   const { statusCode, response } = error;
   if (statusCode === undefined) return unavailable(service, undefined, error);
   // The SDK's own message quotes the whole body, which may be a secret or a recipient's data (decision G10).
-  if (statusCode < 300)
-    return unavailable(service, undefined, new Error(`${service} answered ${statusCode} unreadably`));
+  if (statusCode < 300) return unreadable(service, statusCode);
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
     return unavailable(service, retryAfter(response?.headers.get("retry-after")), error);
   return error;

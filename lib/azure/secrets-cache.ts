@@ -38,7 +38,6 @@ export function cachedSecret<T>(
     try {
       const secret = await read();
       held = { secret, at };
-      failedAt = undefined;
       return secret;
     } catch (error) {
       if (held === undefined) throw error;

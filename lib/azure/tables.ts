@@ -16,7 +16,8 @@ export type { Action } from "./tables-transaction.ts";
  *
  * A try whose answer is lost is repeated. So a condition that fails may be failed by the call's own first try: a result
  * of `undefined` or `false` says that the row is not as it was, and the caller reads again. The other way round, a
- * result that says "done" is always true.
+ * result that says "done" is always true. Only a row that another removes or makes anew within that second is met as it
+ * is then: by an `insert` it may come back, by a `remove` without an etag it goes again.
  */
 export interface Table {
   get(partitionKey: string, rowKey: string): Promise<Row | undefined>;

@@ -77,6 +77,11 @@ describe("the vault", () => {
     await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
   });
 
+  test("that gives a secret without a value is unavailable", async () => {
+    vault.fail({ kind: "refuse", status: 200, body: { id: `https://127.0.0.1/secrets/${name}/1` }, path: name });
+    await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
+  });
+
   test("that breaks off is unavailable, and what it said gets nowhere (decision G10)", async () => {
     const headers = { "content-type": "application/json" };
     const broken = await startPeer("broken", { handle: () => ({ status: 200, headers, body: '{"value":"hush' }) });
@@ -215,6 +220,8 @@ describe("the key ring (decision G8)", () => {
     const sealed = await Promise.all(["a", "b", "c"].map(text => sealer.seal(text, place)));
     expect(await Promise.all(sealed.map(value => sealer.open(value, place)))).toEqual(["a", "b", "c"]);
     expect(reads()).toBe(1);
+    expect(await createSealer(ring()).open(sealed[0] ?? "", place)).toBe("a");
+    expect(reads()).toBe(2);
   });
 
   test("after rotation seals under the new version and opens what is old, by one more read for ever", async () => {
@@ -253,7 +260,7 @@ describe("the key ring (decision G8)", () => {
     expect(lines.join()).toContain("secret.stale");
   });
 
-  test("asks for a version again when reading it failed or it was not there yet", async () => {
+  test("asks again for a version whose reading failed or that was not there", async () => {
     newKey();
     const old = (await secrets.get(name))?.version ?? "";
     newKey();
@@ -262,5 +269,10 @@ describe("the key ring (decision G8)", () => {
     vault.fail({ kind: "throttle", retryAfter: 60, path: old });
     await expect(keys.version(old)).rejects.toMatchObject({ kind: "unavailable" });
     expect(await keys.version(old)).toHaveLength(32);
+    const missing = "0".repeat(32);
+    const before = reads();
+    expect(await keys.version(missing)).toBeUndefined();
+    expect(await keys.version(missing)).toBeUndefined();
+    expect(reads()).toBe(before + 2);
   });
 });

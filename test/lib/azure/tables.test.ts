@@ -1,5 +1,7 @@
+import type { TableClient } from "@azure/data-tables";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Entity, openTables, type Row, type Table, type Tables } from "../../../lib/azure/tables.ts";
+import { conditionalRemovals, submit } from "../../../lib/azure/tables-transaction.ts";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { type PausingProxy, startPausingProxy } from "../../support/pausing-proxy.ts";
 import { freshStorage } from "../../support/storage.ts";
@@ -7,6 +9,7 @@ import { freshStorage } from "../../support/storage.ts";
 const storage = freshStorage();
 const timeoutMs = 20_000;
 let requests: string[] = [];
+let bodies = "";
 let tables: Tables;
 let table: Table;
 let partition = 0;
@@ -23,6 +26,7 @@ beforeAll(async () => {
           name: "count",
           sendRequest: (request, next) => {
             requests.push(request.method);
+            bodies += String(request.body);
             return next(request);
           },
         },
@@ -35,6 +39,7 @@ beforeAll(async () => {
 
 beforeEach(() => {
   requests = [];
+  bodies = "";
   pk = `p${partition++}`;
 });
 
@@ -62,6 +67,19 @@ describe("a row", () => {
     async number => {
       await table.insert({ partitionKey: pk, rowKey: "r", number });
       expect((await table.get(pk, "r"))?.number).toBe(number);
+    },
+  );
+
+  test.each([
+    [1, undefined],
+    [2 ** 31, "Edm.Int64"],
+    [Date.UTC(2026, 10, 21), "Edm.Int64"],
+    [0.5, "Edm.Double"],
+  ])(
+    "sends the number %d as %s: the service guesses 32 bits for whole numbers, its emulator does not",
+    async (n, type) => {
+      await table.insert({ partitionKey: pk, rowKey: "r", n });
+      expect(JSON.parse(bodies)["n@odata.type"]).toBe(type);
     },
   );
 
@@ -142,6 +160,7 @@ describe("a conditional write", () => {
     const row = await table.get(pk, "r");
     const etag = await table.replace({ ...(row as unknown as Entity), n: 2 }, row?.etag ?? "");
     expect(await table.get(pk, "r")).toEqual({ partitionKey: pk, rowKey: "r", etag, n: 2 });
+    expect(bodies).not.toContain("etag");
   });
 
   test("removes what was read, and says when it is not that any more", async () => {
@@ -225,6 +244,30 @@ describe("a transaction", () => {
   });
 });
 
+describe("a transaction whose protocol is not as known", () => {
+  const change = [{ remove: { rowKey: "r" }, etag: stale }];
+  const submitBy = (submitTransaction: () => Promise<unknown>) =>
+    submit({ submitTransaction } as unknown as TableClient, "p", change, AbortSignal.timeout(timeoutMs));
+
+  test("is not sent where a removal's condition finds no place in it", async () => {
+    let sent = false;
+    const send = async () => {
+      sent = true;
+    };
+    const request = { body: "DELETE /things(RowKey='r',PartitionKey='p') HTTP/1.1\r\nIf-Match: *\r\n" };
+    const policy = conditionalRemovals.policy.sendRequest as (request: object, next: object) => Promise<unknown>;
+    await expect(submitBy(async () => policy(request, send))).rejects.toThrow(/condition has no place/);
+    expect(sent).toBe(false);
+  });
+
+  test.each([
+    ["fewer answers than actions", []],
+    ["an answer that is no success", [{ status: 412 }]],
+  ])("is never taken for done: %s", async (_, subResponses) => {
+    await expect(submitBy(async () => ({ subResponses }))).rejects.toThrow(/answered/);
+  });
+});
+
 describe("a query", () => {
   test("finds a range or a prefix in key order, within one partition", async () => {
     await fill(["b'1", "a", "b", "b2", "c"]);
@@ -267,6 +310,27 @@ describe("a query", () => {
   test("ends by its caller's signal with the caller's reason", async () => {
     const signal = AbortSignal.abort(new Error("time budget spent"));
     await expect(all(table.query({ partitionKey: pk }, { signal }))).rejects.toThrow("time budget spent");
+    expect(requests).toEqual([]);
+    await fill(["a", "b"]);
+    const ending = new AbortController();
+    const rows = table.query({ partitionKey: pk }, { limit: 5, signal: ending.signal });
+    ending.abort();
+    await expect(all(rows)).rejects.toMatchObject({ name: "AbortError" });
+  });
+
+  test("that is ended while it waits for storage is not unavailable", async () => {
+    const proxy = await startPausingProxy(storage.tableUrl);
+    const connectionString = proxy.through(storage.connectionString);
+    const hold = proxy.hold({ phase: "request" });
+    const ending = new AbortController();
+    const waiting = openTables({ connectionString, timeoutMs })
+      .table("things")
+      .query({ partitionKey: pk }, { signal: ending.signal });
+    const read = all(waiting);
+    await hold.untilHeld();
+    ending.abort();
+    await expect(read).rejects.toMatchObject({ name: "AbortError" });
+    await proxy.close();
   });
 });
 
