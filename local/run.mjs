@@ -52,7 +52,8 @@ function install() {
   const marker = join("node_modules", ".installed");
   if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return;
   console.error("Installing packages.");
-  npm(newEnough ? process.execPath : ownNode(), ["ci", "--no-audit", "--no-fund"]);
+  // Not `npm ci`: it fails where a registry lacks packages of platforms other than this one.
+  npm(newEnough ? process.execPath : ownNode(), ["install", "--no-save", "--no-audit", "--no-fund"]);
   writeFileSync(marker, wanted);
 }
 
