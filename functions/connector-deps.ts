@@ -3,7 +3,7 @@ import { connectorStore } from "../lib/azure/connector-tables.ts";
 import { openMailer } from "../lib/azure/mail.ts";
 import { connectIdp, type IdpSettings } from "../lib/connector/idp/kinds.ts";
 import { connectDelivery } from "../lib/connector/peers/delivery.ts";
-import { connectorSettings, type ConnectorSettings } from "../lib/connector/settings.ts";
+import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
 import { timingOf } from "../lib/connector/timing.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { type Environment, wordsInForce } from "../lib/settings.ts";

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { openBlobs, type Blobs } from "../lib/azure/blobs.ts";
+import * as z from "zod";
+import { type Blobs, openBlobs } from "../lib/azure/blobs.ts";
 import { isLocal, localCredential, managedIdentity } from "../lib/azure/credential.ts";
 import { writeToHost } from "../lib/azure/functions.ts";
 import { openSecrets, type Secrets } from "../lib/azure/secrets.ts";
@@ -14,7 +15,6 @@ import { createHealth } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { createSealer, type Sealer } from "../lib/seal.ts";
 import { instant, type Now, seconds } from "../lib/time.ts";
-import * as z from "zod";
 
 /** The outside world of a deployment, each client made once and connected at its first call. */
 export interface Deployment {
@@ -42,7 +42,8 @@ export function openDeployment(settings: DeploymentSettings): Deployment {
   const identity = managedIdentity(settings.AZURE_CLIENT_ID);
   const timeoutMs = settings.STORAGE_TIMEOUT_SECONDS;
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
-  const access = (endpoint = "") => (connectionString === undefined ? { endpoint, credential: identity } : { connectionString });
+  const access = (endpoint = "") =>
+    connectionString === undefined ? { endpoint, credential: identity } : { connectionString };
   const vault = settings.CLOUD_KEY_VAULT_ENDPOINT;
   const tables = openTables({ ...access(settings.CLOUD_TABLES_ENDPOINT), timeoutMs });
   const secrets = openSecrets({ endpoint: vault, credential: isLocal(vault) ? localCredential : identity, timeoutMs });

@@ -1,4 +1,4 @@
-import { idpSettings, type IdpSettings } from "../lib/connector/idp/kinds.ts";
+import { type IdpSettings, idpSettings } from "../lib/connector/idp/kinds.ts";
 import type { ConnectorSettings } from "../lib/connector/settings.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
 import { BadSettings } from "../lib/settings.ts";
@@ -14,7 +14,10 @@ const kindB = {
 } as const;
 
 /** The configured IdPs of single-IdP mode (decision C13). Throws BadSettings that names the variables. */
-export function singleIdp(connector: ConnectorSettings, deployment: DeploymentSettings): Readonly<Record<string, IdpSettings>> {
+export function singleIdp(
+  connector: ConnectorSettings,
+  deployment: DeploymentSettings,
+): Readonly<Record<string, IdpSettings>> {
   const told = Object.entries(kindB).map(([name, variable]) => [name, connector[variable]] as const);
   const given = Object.fromEntries(told.filter(([, value]) => value !== undefined));
   const result = idpSettings.safeParse({ type: "entra", "tenant-id": deployment.CLOUD_TENANT_ID, ...given });

@@ -1,6 +1,6 @@
 import { writeToHost } from "../lib/azure/functions.ts";
-import { createLog } from "../lib/log.ts";
 import { inAzure } from "../lib/deployment-settings.ts";
+import { createLog } from "../lib/log.ts";
 import { BadSettings, type Environment } from "../lib/settings.ts";
 import { connectorJobs } from "./connector/jobs.ts";
 import { connector } from "./connector/routes.ts";

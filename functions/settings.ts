@@ -1,5 +1,5 @@
 import type { IdpSettings } from "../lib/connector/idp/kinds.ts";
-import { connectorSettings, type ConnectorSettings } from "../lib/connector/settings.ts";
+import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
 import { type DeploymentSettings, deploymentSettings } from "../lib/deployment-settings.ts";
 import { type Environment, readAll, readSettings } from "../lib/settings.ts";
 import { singleIdp } from "./idp-settings.ts";

@@ -30,7 +30,10 @@ export function createLog(write: WriteLine, threshold: Level = "info"): Log {
     (event: string, fields: Fields = {}) => {
       if (order.indexOf(level) < order.indexOf(threshold)) return;
       const all = Object.assign({ event }, callFields.getStore(), fields, { event });
-      write(level, JSON.stringify(all, (_, value) => (value instanceof Error ? described(value) : value)));
+      write(
+        level,
+        JSON.stringify(all, (_, value) => (value instanceof Error ? described(value) : value)),
+      );
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

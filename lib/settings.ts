@@ -41,7 +41,9 @@ export const setting = {
   schedule: (description: string) =>
     z
       .string()
-      .regex(/^\s*[\d*,/-]+(\s+[\d*,/A-Za-z-]+){5}\s*$/, { error: "must be a cron expression of six fields, seconds first" })
+      .regex(/^\s*[\d*,/-]+(\s+[\d*,/A-Za-z-]+){5}\s*$/, {
+        error: "must be a cron expression of six fields, seconds first",
+      })
       .transform(text => text.trim().split(/\s+/).join(" "))
       .meta({ description }),
 };
@@ -81,7 +83,9 @@ export class BadSettings extends Error {
 
 /** Parses the environment by a schema whose keys are names of variables. Throws BadSettings; values are never in it. */
 export function readSettings<T extends z.ZodType>(schema: T, environment: Environment): z.output<T> {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ""));
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ""),
+  );
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   throw new BadSettings(
@@ -123,7 +127,8 @@ export interface SettingText {
 export function settingTexts(schema: z.ZodObject): readonly SettingText[] {
   return Object.entries(schema.shape).map(([name, field]) => {
     const outer = field as z.ZodType;
-    const inner = outer instanceof z.ZodPrefault || outer instanceof z.ZodOptional ? (outer.def.innerType as z.ZodType) : outer;
+    const inner =
+      outer instanceof z.ZodPrefault || outer instanceof z.ZodOptional ? (outer.def.innerType as z.ZodType) : outer;
     return {
       name,
       description: inner.meta()?.description ?? outer.meta()?.description ?? "",

@@ -13,7 +13,10 @@ export const plus = (time: Instant, ms: number): Instant => instant(Date.parse(t
 export const between = (from: Instant, to: Instant): number => Date.parse(to) - Date.parse(from);
 
 export const earliest = (...times: readonly (Instant | undefined)[]): Instant | undefined =>
-  times.reduce((least, time) => (least === undefined || (time !== undefined && time < least) ? time : least), undefined);
+  times.reduce(
+    (least, time) => (least === undefined || (time !== undefined && time < least) ? time : least),
+    undefined,
+  );
 
 export const seconds = (count: number): number => count * 1000;
 export const minutes = (count: number): number => count * 60_000;

@@ -5,7 +5,10 @@ import type { Reply } from "../../lib/http/call.ts";
 type ErrorType = "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
 
 /** Status and body of every refusal (specification section 7, decision C1). */
-const table: Record<FaultKind, { status: number; code: "api_error" | "delivery_error" | "idp_error"; type?: ErrorType }> = {
+const table: Record<
+  FaultKind,
+  { status: number; code: "api_error" | "delivery_error" | "idp_error"; type?: ErrorType }
+> = {
   invalid: { status: 400, code: "api_error", type: "validation" },
   unauthenticated: { status: 401, code: "api_error", type: "authentication" },
   forbidden: { status: 403, code: "api_error", type: "authentication" },

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { KeyResponses, ResponseStore } from "../connector/ports.ts";
+import type { KeyResponses } from "../connector/key-responses.ts";
+import type { ResponseStore } from "../connector/ports.ts";
 import type { Blobs } from "./blobs.ts";
 
 /** The container of key responses as received (decision C18). */
@@ -24,7 +25,12 @@ export function responseBlobs(blobs: Blobs): ResponseStore {
       const bytes = await blobs.get(responsesContainer, name);
       if (bytes === undefined) return undefined;
       const { serial, firmware, pin, credentials } = keyResponses.parse(JSON.parse(Buffer.from(bytes).toString()));
-      const told: KeyResponses = { credentials, ...(serial && { serial }), ...(firmware && { firmware }), ...(pin && { pin }) };
+      const told: KeyResponses = {
+        credentials,
+        ...(serial && { serial }),
+        ...(firmware && { firmware }),
+        ...(pin && { pin }),
+      };
       return told;
     },
     remove: name => blobs.remove(responsesContainer, name),

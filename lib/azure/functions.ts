@@ -5,7 +5,11 @@ import type { Level, WriteLine } from "../log.ts";
 /** Registers one HTTP function. @param template without a leading slash, which would take the whole app down */
 export function registerHttp(
   name: string,
-  { template, methods, answer }: { template: string; methods: readonly string[]; answer: (call: Call) => Promise<Reply> },
+  {
+    template,
+    methods,
+    answer,
+  }: { template: string; methods: readonly string[]; answer: (call: Call) => Promise<Reply> },
 ): void {
   app.http(name, {
     route: template,

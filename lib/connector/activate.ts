@@ -1,12 +1,13 @@
 import { plus } from "../time.ts";
 import type { Attestation, Idp } from "./idp/contract.ts";
+import { conclude, type KeyHold, renew } from "./key-hold.ts";
+import type { KeyResponses } from "./key-responses.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
-import type { ConnectorDeps, KeyResponses, Loaded } from "./ports.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { openAttestation } from "./read-responses.ts";
 import { type Credential, type Key, registeredName } from "./request.ts";
 import { afterEvent, withRollUp } from "./roll-up.ts";
 import { backOff } from "./timing.ts";
-import { conclude, type KeyHold, renew } from "./key-hold.ts";
 import { keyOf } from "./write.ts";
 
 /**
@@ -18,15 +19,19 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   const key = keyOf(hold.loaded, hold.keyId);
   const credential = key.credentials[index];
   const idp = credential && deps.idps.get(credential.idpId);
-  if (credential?.handle === undefined || credential.credentialId === undefined) throw new Error("a credential without a response");
-  if (idp === undefined) return later(hold, index, "Its identity provider is not configured any more.", undefined, deps);
+  if (credential?.handle === undefined || credential.credentialId === undefined)
+    throw new Error("a credential without a response");
+  if (idp === undefined)
+    return later(hold, index, "Its identity provider is not configured any more.", undefined, deps);
 
   const tried = credential.triedAt !== undefined;
   if (tried) {
     const registered = await readBack(idp, credential, deps);
-    if (registered === "failed") return later(hold, index, `${idp.id} could not be asked for the credential.`, undefined, deps);
+    if (registered === "failed")
+      return later(hold, index, `${idp.id} could not be asked for the credential.`, undefined, deps);
     if (registered === true) return end(hold, index, "activated", undefined, deps);
-    if (registered === false && credential.refusal !== undefined) return end(hold, index, "refused", credential.refusal.reason, deps);
+    if (registered === false && credential.refusal !== undefined)
+      return end(hold, index, "refused", credential.refusal.reason, deps);
   }
   if ((credential.retryableUntil ?? deps.now()) <= deps.now()) {
     return end(hold, index, "expired", `Not activated in time. ${credential.errorMessage ?? ""}`.trim(), deps);
@@ -35,7 +40,12 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   if (typeof attestation === "string") return end(hold, index, "response_rejected", attestation, deps);
 
   const triedAt = deps.now();
-  const renewed = await renew(hold, withCredential(index, each => ({ ...each, triedAt })), deps.timing.idpCall, deps);
+  const renewed = await renew(
+    hold,
+    withCredential(index, each => ({ ...each, triedAt })),
+    deps.timing.idpCall,
+    deps,
+  );
   if (renewed === undefined) return undefined;
   try {
     await idp.activate(credential.handle, attestation, registeredName(key), AbortSignal.timeout(deps.timing.idpCall));
@@ -53,9 +63,17 @@ const withCredential =
     credentials: key.credentials.map((credential, position) => (position === index ? change(credential) : credential)),
   });
 
-async function readBack(idp: Idp, credential: Credential, deps: ConnectorDeps): Promise<boolean | undefined | "failed"> {
+async function readBack(
+  idp: Idp,
+  credential: Credential,
+  deps: ConnectorDeps,
+): Promise<boolean | undefined | "failed"> {
   try {
-    return await idp.isRegistered(credential.handle ?? {}, credential.credentialId ?? "", AbortSignal.timeout(deps.timing.idpCall));
+    return await idp.isRegistered(
+      credential.handle ?? {},
+      credential.credentialId ?? "",
+      AbortSignal.timeout(deps.timing.idpCall),
+    );
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });
@@ -64,8 +82,14 @@ async function readBack(idp: Idp, credential: Credential, deps: ConnectorDeps): 
 }
 
 /** The attestation from the responses as received, or why there is none. */
-async function attestationOf({ loaded }: KeyHold, key: Key, index: number, deps: ConnectorDeps): Promise<Attestation | string> {
-  const responses: KeyResponses | undefined = key.responses === undefined ? undefined : await deps.responses.get(key.responses);
+async function attestationOf(
+  { loaded }: KeyHold,
+  key: Key,
+  index: number,
+  deps: ConnectorDeps,
+): Promise<Attestation | string> {
+  const responses: KeyResponses | undefined =
+    key.responses === undefined ? undefined : await deps.responses.get(key.responses);
   const response = responses?.credentials[index];
   if (response === undefined) return "The key maker's response is lost.";
   const opened = await openAttestation(loaded.request.value.id, key, index, response, deps);
@@ -86,7 +110,14 @@ function end(
 }
 
 /** A failed activation: again later where that may help, else the end; an earlier unanswered try is looked at once more first. */
-function failed(hold: KeyHold, index: number, failure: PeerFailure, tried: boolean, idp: Idp, deps: ConnectorDeps): Promise<Loaded | undefined> {
+function failed(
+  hold: KeyHold,
+  index: number,
+  failure: PeerFailure,
+  tried: boolean,
+  idp: Idp,
+  deps: ConnectorDeps,
+): Promise<Loaded | undefined> {
   deps.log.warn("activation_failed", { keyId: hold.keyId, index, idp: idp.id, error: failure });
   const reason = failure.detail ?? failure.message;
   if (failure.passing || failure.kind === "unauthorized") {
@@ -94,8 +125,17 @@ function failed(hold: KeyHold, index: number, failure: PeerFailure, tried: boole
   }
   if (!tried) return end(hold, index, "refused", reason, deps);
   const at = deps.now();
-  const refused = { refusal: { at, reason }, errorMessage: reason, nextAt: plus(at, deps.timing.readBackAfter), held: true };
-  return conclude(hold, withCredential(index, credential => ({ ...credential, ...refused })), deps);
+  const refused = {
+    refusal: { at, reason },
+    errorMessage: reason,
+    nextAt: plus(at, deps.timing.readBackAfter),
+    held: true,
+  };
+  return conclude(
+    hold,
+    withCredential(index, credential => ({ ...credential, ...refused })),
+    deps,
+  );
 }
 
 /** @param unanswered whether a try may have reached the IdP without our knowing its answer */

@@ -20,7 +20,10 @@ export function idpProblems(draft: NewRequest, idps: Idps): readonly Problem[] {
       const path = `${list}[${positions[key.place]}].credentials[${index}]`;
       const idp = idps.get(idpId ?? idps.defaultId);
       if (idp === undefined) return [{ path: `${path}.idp_id`, reason: "is not a configured identity provider" }];
-      const fits = relyingPartyId === undefined || idp.defaultRelyingPartyId === undefined || relyingPartyId === idp.defaultRelyingPartyId;
+      const fits =
+        relyingPartyId === undefined ||
+        idp.defaultRelyingPartyId === undefined ||
+        relyingPartyId === idp.defaultRelyingPartyId;
       return fits ? [] : [{ path: `${path}.relying_party_id`, reason: "is not the identity provider's relying party" }];
     });
   });
@@ -46,7 +49,10 @@ export async function askIdps(
     const { userId, relyingPartyId } = credential;
     const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timing.idpCall)]);
     try {
-      challenges.set(credential, await idp.creationOptions({ userId, ...(relyingPartyId && { relyingPartyId }) }, signal));
+      challenges.set(
+        credential,
+        await idp.creationOptions({ userId, ...(relyingPartyId && { relyingPartyId }) }, signal),
+      );
     } catch (error) {
       failure ??= { idp, error };
       stop.abort(error);
@@ -61,12 +67,17 @@ export function idpFault({ idp, error }: { idp: Idp; error: unknown }): Fault {
   if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
   if (error.kind === "refused" || error.kind === "missing") {
-    return new Fault("idp_refused", `The identity provider ${idp.id} refused the credential${detail}`, { cause: error });
+    return new Fault("idp_refused", `The identity provider ${idp.id} refused the credential${detail}`, {
+      cause: error,
+    });
   }
   if (error.kind === "unauthorized") {
     return new Fault("internal", `The identity provider ${idp.id} does not accept the connector.`, { cause: error });
   }
-  return new Fault("unavailable", `The identity provider ${idp.id} does not answer now.`, { retryAfter: error.retryAfter ?? 30, cause: error });
+  return new Fault("unavailable", `The identity provider ${idp.id} does not answer now.`, {
+    retryAfter: error.retryAfter ?? 30,
+    cause: error,
+  });
 }
 
 /** Takes back at the IdPs what was begun there. Throws the first failure; repeating is safe. */

@@ -1,6 +1,6 @@
 import { days, plus } from "../time.ts";
-import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { forEachDue, type Run } from "./due-work.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
 
 export interface CleanUpReport {
   readonly deleted: number;
@@ -16,11 +16,17 @@ export async function cleanUp(run: Run, completedDays: number, deps: ConnectorDe
   if (completedDays === 0) return { deleted: 0, left: 0 };
   const until = plus(deps.now(), -days(completedDays));
   let deleted = 0;
-  const left = await forEachDue("clean", run, deps, async loaded => {
-    if (loaded.keys.some(({ value }) => value.mail.state === "due")) return;
-    await erase(loaded, deps);
-    deleted++;
-  }, until);
+  const left = await forEachDue(
+    "clean",
+    run,
+    deps,
+    async loaded => {
+      if (loaded.keys.some(({ value }) => value.mail.state === "due")) return;
+      await erase(loaded, deps);
+      deleted++;
+    },
+    until,
+  );
   return { deleted, left };
 }
 

@@ -23,11 +23,21 @@ export interface Created {
  * be taken back. Every step leaves a row from which the job can tell what may have happened.
  * Throws Fault: `invalid`, `delivery_refused`, `idp_refused`, `unavailable`, `internal`.
  */
-export async function createRequest(draft: NewRequest, { origin }: { origin: Origin }, deps: ConnectorDeps): Promise<Created> {
+export async function createRequest(
+  draft: NewRequest,
+  { origin }: { origin: Origin },
+  deps: ConnectorDeps,
+): Promise<Created> {
   refuseBeforeStoring(draft, deps);
   const { now, timing, requests, idps } = deps;
   const id = newRequestId(deps.random);
-  const rows = received(draft, { id, origin, now: now(), receivedMaxAge: timing.receivedMaxAge, defaultIdp: idps.defaultId });
+  const rows = received(draft, {
+    id,
+    origin,
+    now: now(),
+    receivedMaxAge: timing.receivedMaxAge,
+    defaultIdp: idps.defaultId,
+  });
   if (rows.request.due !== undefined) await requests.schedule(rows.request.due, id);
   const stored = await requests.insert(rows.request, rows.keys);
   return order(await mark(stored, deps), deps);
@@ -39,12 +49,15 @@ function refuseBeforeStoring(draft: NewRequest, deps: ConnectorDeps): void {
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   const violation = deliveryLimitViolation(draft);
   if (violation !== undefined) {
-    throw new Fault("delivery_refused", violation.message, { data: { code: violation.code, message: violation.message } });
+    throw new Fault("delivery_refused", violation.message, {
+      data: { code: violation.code, message: violation.message },
+    });
   }
 }
 
 /** A create that has used up its time stops at its next write and leaves the rest to the job (decision C6). */
-const tooLate = (): Fault => new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
+const tooLate = (): Fault =>
+  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
 
 /** A request that is marked, with what goes to the delivery service. */
 interface Marked {
@@ -86,7 +99,8 @@ async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps):
   try {
     ({ shipmentId } = await deps.delivery.createShipment(orderOf(loaded, orders), { notAfter }));
   } catch (error) {
-    if (error instanceof PeerFailure && error.kind === "unanswered") throw await leaveUnsettled(loaded, markedAt, error, deps);
+    if (error instanceof PeerFailure && error.kind === "unanswered")
+      throw await leaveUnsettled(loaded, markedAt, error, deps);
     throw await giveUp(loaded, begunOf(loaded), deliveryFault(error), deps);
   }
   try {
@@ -120,7 +134,12 @@ const begunOf = (loaded: Loaded) => loaded.keys.flatMap(({ value }) => value.cre
  * Undoes what was begun and ends the request. Where the undo fails, the request is left without its mark and with the reason, for
  * the job to undo (decision C6). Returns what the caller is told.
  */
-async function giveUp(loaded: Loaded, begun: Parameters<typeof undoAtIdps>[0], fault: Fault, deps: ConnectorDeps): Promise<Fault> {
+async function giveUp(
+  loaded: Loaded,
+  begun: Parameters<typeof undoAtIdps>[0],
+  fault: Fault,
+  deps: ConnectorDeps,
+): Promise<Fault> {
   const { id } = loaded.request.value;
   try {
     const undone = await outcome(undoAtIdps(begun, deps));
@@ -137,13 +156,19 @@ async function giveUp(loaded: Loaded, begun: Parameters<typeof undoAtIdps>[0], f
 }
 
 /** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
-async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: PeerFailure, deps: ConnectorDeps): Promise<Fault> {
+async function leaveUnsettled(
+  loaded: Loaded,
+  markedAt: Instant,
+  cause: PeerFailure,
+  deps: ConnectorDeps,
+): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
   const due = { queue: "settle", at: plus(markedAt, deps.timing.settleAfter) } as const;
   const errorMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
   const written = await outcome(write(loaded, { request: { ...value, due, errorMessage } }, deps));
-  if ("error" in written) deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
+  if ("error" in written)
+    deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
   return unsettled(loaded, cause);
 }
 

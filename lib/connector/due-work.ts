@@ -16,7 +16,10 @@ export interface Run {
   readonly endsAt: Instant;
 }
 
-export function startRun(mode: Run["mode"], { now, random, timing }: Pick<ConnectorDeps, "now" | "random" | "timing">): Run {
+export function startRun(
+  mode: Run["mode"],
+  { now, random, timing }: Pick<ConnectorDeps, "now" | "random" | "timing">,
+): Run {
   const startedAt = now();
   return {
     mode,
@@ -26,7 +29,10 @@ export function startRun(mode: Run["mode"], { now, random, timing }: Pick<Connec
   };
 }
 
-export const leaseOf = ({ owner }: Run, now: Instant, { lease }: ConnectorDeps["timing"]): Lease => ({ owner, until: plus(now, lease) });
+export const leaseOf = ({ owner }: Run, now: Instant, { lease }: ConnectorDeps["timing"]): Lease => ({
+  owner,
+  until: plus(now, lease),
+});
 
 export const heldByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
   lease !== undefined && lease.owner !== owner && lease.until > now;

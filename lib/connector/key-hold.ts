@@ -1,4 +1,4 @@
-import { plus } from "../time.ts";
+import { type Instant, plus } from "../time.ts";
 import { leaseOf, type Run } from "./due-work.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Key } from "./request.ts";
@@ -13,12 +13,22 @@ export interface KeyHold {
   readonly finish: (key: Key) => Key;
 }
 
+/** Whether mailing has been stopped for this run by the mail service's throttling (decision C14). */
+export interface MailBrake {
+  stoppedUntil: Instant | undefined;
+}
+
 /**
  * Takes or renews the hold together with a change, right before an external call that changes something (decision C15).
  * Undefined when the key was changed by another meanwhile or the hold would not outlast the call: the call must not start then.
  * @param callLimit milliseconds that the call may take, retries included
  */
-export async function renew(hold: KeyHold, change: (key: Key) => Key, callLimit: number, deps: ConnectorDeps): Promise<KeyHold | undefined> {
+export async function renew(
+  hold: KeyHold,
+  change: (key: Key) => Key,
+  callLimit: number,
+  deps: ConnectorDeps,
+): Promise<KeyHold | undefined> {
   const lease = leaseOf(hold.run, deps.now(), deps.timing);
   const key = change(keyOf(hold.loaded, hold.keyId));
   const loaded = await write(hold.loaded, { keys: [{ ...key, lease }] }, deps);

@@ -1,5 +1,5 @@
-import type { CredentialRequest, Key, Origin, Recipient, ShipmentOrder } from "./request.ts";
 import { type Instant, plus } from "../time.ts";
+import type { CredentialRequest, Key, Origin, Recipient, ShipmentOrder } from "./request.ts";
 
 /** A credential as the caller asked for it. */
 export interface NewCredential {
@@ -11,7 +11,14 @@ export interface NewCredential {
 /** A key as the caller asked for it. */
 export type NewKey = Pick<
   Key,
-  "id" | "place" | "name" | "customizationId" | "productId" | "inventoryProductId" | "preferredAuthenticatorType" | "pinRequest"
+  | "id"
+  | "place"
+  | "name"
+  | "customizationId"
+  | "productId"
+  | "inventoryProductId"
+  | "preferredAuthenticatorType"
+  | "pinRequest"
 > & { readonly credentials: readonly NewCredential[] };
 
 /** A parsed create body, whatever version it came in (decision C4). */
@@ -33,7 +40,13 @@ export function newRequestId(random: (bytes: number) => Uint8Array): string {
 /** The rows of a request that was just received; due to be undone where its creator dies before the delivery mark (decision C6). */
 export function received(
   draft: NewRequest,
-  { id, origin, now, receivedMaxAge, defaultIdp }: { id: string; origin: Origin; now: Instant; receivedMaxAge: number; defaultIdp: string },
+  {
+    id,
+    origin,
+    now,
+    receivedMaxAge,
+    defaultIdp,
+  }: { id: string; origin: Origin; now: Instant; receivedMaxAge: number; defaultIdp: string },
 ): { request: CredentialRequest; keys: readonly Key[] } {
   const { keys, ...rest } = draft;
   return {
@@ -49,11 +62,17 @@ export function received(
     keys: keys.map(key => ({
       ...key,
       state: "processing",
-      credentials: key.credentials.map(({ idpId = defaultIdp, ...credential }) => ({ ...credential, idpId, state: "processing", attempts: 0 })),
+      credentials: key.credentials.map(({ idpId = defaultIdp, ...credential }) => ({
+        ...credential,
+        idpId,
+        state: "processing",
+        attempts: 0,
+      })),
       mail: { state: mailed(key) ? "waiting" : "none", number: 0, attempts: 0 },
     })),
   };
 }
 
 /** Whether a PIN exists that is to be mailed (decision C14). */
-const mailed = ({ pinRequest }: NewKey): boolean => pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";
+const mailed = ({ pinRequest }: NewKey): boolean =>
+  pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";

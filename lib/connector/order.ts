@@ -8,7 +8,12 @@ const itemOf = (key: Key): string => key.id.slice(0, key.id.lastIndexOf("-"));
 
 /** The shipped keys by item, both in the request's order. */
 export function shippedItems(keys: readonly Key[]): readonly (readonly Key[])[] {
-  return [...Map.groupBy(keys.filter(key => key.place === "shipment"), itemOf).values()];
+  return [
+    ...Map.groupBy(
+      keys.filter(key => key.place === "shipment"),
+      itemOf,
+    ).values(),
+  ];
 }
 
 /** What the shipment is known by at the delivery service: the caller's reference, else the request's id (decision C6). */
@@ -45,7 +50,11 @@ export function isOurOrder({ request: { value: request }, keys }: Loaded, shipme
     items.length === shipment.items.length &&
     items.every((of, index) => {
       const told = shipment.items[index];
-      return told?.productId === of[0]?.productId && told?.inventoryProductId === of[0]?.inventoryProductId && told?.quantity === of.length;
+      return (
+        told?.productId === of[0]?.productId &&
+        told?.inventoryProductId === of[0]?.inventoryProductId &&
+        told?.quantity === of.length
+      );
     })
   );
 }
@@ -53,4 +62,7 @@ export function isOurOrder({ request: { value: request }, keys }: Loaded, shipme
 const equalFields = <T extends object>(ours: T, told: Partial<Record<keyof T, string | undefined>>): boolean =>
   (Object.keys({ ...ours, ...told }) as (keyof T)[]).every(name => plain(ours[name]) === plain(told[name]));
 
-const plain = (text: unknown): string => String(text ?? "").trim().toLowerCase();
+const plain = (text: unknown): string =>
+  String(text ?? "")
+    .trim()
+    .toLowerCase();

@@ -1,11 +1,12 @@
 import { earliest, plus } from "../time.ts";
 import { heldByAnother, leaseOf, type Run } from "./due-work.ts";
+import type { KeyResponses } from "./key-responses.ts";
 import { shippedItems } from "./order.ts";
 import type { DeliveryShipment } from "./peers/delivery-wire.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
-import type { ConnectorDeps, KeyResponses, Loaded } from "./ports.ts";
-import type { CredentialRequest, Key } from "./request.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { readResponses } from "./read-responses.ts";
+import type { CredentialRequest, Key } from "./request.ts";
 import { afterEvent, endedKeys, rolledUp, withRollUp } from "./roll-up.ts";
 import { backOff } from "./timing.ts";
 import { write } from "./write.ts";
@@ -38,7 +39,12 @@ export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps
     log.warn("poll_failed", { shipmentId, error });
     if (error.kind === "unauthorized") return (await release(claimed, deps), "refused_us");
     if (error.kind === "missing" && error.code !== undefined) return (await release(claimed, deps), "missing");
-    await pollLater(claimed, { errorMessage: `The delivery service did not answer: ${error.message}` }, deps, error.retryAfter);
+    await pollLater(
+      claimed,
+      { errorMessage: `The delivery service did not answer: ${error.message}` },
+      deps,
+      error.retryAfter,
+    );
     return "failed";
   }
 }
@@ -50,7 +56,11 @@ async function release(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
 }
 
 /** The request as it is to be polled next. */
-function polledAgain(request: CredentialRequest, { now, timing }: ConnectorDeps, retryAfter?: number): CredentialRequest {
+function polledAgain(
+  request: CredentialRequest,
+  { now, timing }: ConnectorDeps,
+  retryAfter?: number,
+): CredentialRequest {
   const { lease, ...rest } = request;
   const wait = Math.max(backOff(request.attempts, timing.pollAfter, timing.pollMax), (retryAfter ?? 0) * 1000);
   const due = { queue: "poll", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
@@ -88,7 +98,8 @@ async function takeOver(claimed: Loaded, shipment: DeliveryShipment, deps: Conne
       unopened += result.unopened;
     }
   }
-  if (request.delivery?.adopted === true && opened === 0 && unopened > 0) return disown(claimed, shipment.shipmentId, deps);
+  if (request.delivery?.adopted === true && opened === 0 && unopened > 0)
+    return disown(claimed, shipment.shipmentId, deps);
   await save(claimed, opened > 0 ? confirmed(seen) : seen, keys, deps);
 }
 
@@ -112,21 +123,39 @@ interface ReadKey {
 }
 
 /** One key with the responses that came for it; its open credentials whose challenge has ended are given up (decision C8). */
-async function readKey(request: CredentialRequest, key: Key, responses: KeyResponses | undefined, deps: ConnectorDeps): Promise<ReadKey> {
+async function readKey(
+  request: CredentialRequest,
+  key: Key,
+  responses: KeyResponses | undefined,
+  deps: ConnectorDeps,
+): Promise<ReadKey> {
   const { id: requestId, createdAt } = request;
   const now = deps.now();
   const waiting = key.credentials.some(({ state }) => state === "processing");
   if (!waiting) return { key, opened: 0, unopened: 0 };
   const read = responses === undefined ? undefined : await readResponses(requestId, key, responses, deps);
-  const blob = read !== undefined && read.opened > 0 && responses ? await deps.responses.put(requestId, key.id, responses) : undefined;
+  const blob =
+    read !== undefined && read.opened > 0 && responses
+      ? await deps.responses.put(requestId, key.id, responses)
+      : undefined;
   const credentials = key.credentials.map((credential, index) => {
     const answer = read?.credentials[index];
     if (credential.state !== "processing") return credential;
     const expiresAt = credential.challengeExpiresAt ?? plus(createdAt, deps.timing.credentialMax);
-    if (expiresAt <= now) return afterEvent(credential, "expired", "The identity provider's challenge expired before the key was programmed.");
+    if (expiresAt <= now)
+      return afterEvent(
+        credential,
+        "expired",
+        "The identity provider's challenge expired before the key was programmed.",
+      );
     if (answer?.credentialId !== undefined) {
       const retryableUntil = earliest(plus(now, deps.timing.retryFor), expiresAt) ?? now;
-      return { ...afterEvent(credential, "response_decoded"), credentialId: answer.credentialId, retryableUntil, nextAt: now };
+      return {
+        ...afterEvent(credential, "response_decoded"),
+        credentialId: answer.credentialId,
+        retryableUntil,
+        nextAt: now,
+      };
     }
     return answer?.problem === undefined ? credential : { ...credential, errorMessage: answer.problem };
   });
@@ -142,7 +171,12 @@ async function readKey(request: CredentialRequest, key: Key, responses: KeyRespo
 }
 
 /** Writes what a poll changed. Polling ends when no shipped credential waits any more. */
-async function save(claimed: Loaded, request: CredentialRequest, shipped: readonly Key[], deps: ConnectorDeps): Promise<void> {
+async function save(
+  claimed: Loaded,
+  request: CredentialRequest,
+  shipped: readonly Key[],
+  deps: ConnectorDeps,
+): Promise<void> {
   const before = claimed.keys.map(({ value }) => value);
   const changed = shipped.filter(key => !before.includes(key));
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
@@ -161,7 +195,11 @@ async function disown(claimed: Loaded, shipmentId: string, deps: ConnectorDeps):
   const { lease, ...rest } = request;
   const strangers = [...(delivery.strangers ?? []), shipmentId];
   const due = { queue: "settle", at: deps.now() } as const;
-  const saved = await write(claimed, { request: { ...rest, state: "received", delivery: { ...delivery, strangers }, due } }, deps);
+  const saved = await write(
+    claimed,
+    { request: { ...rest, state: "received", delivery: { ...delivery, strangers }, due } },
+    deps,
+  );
   if (saved !== undefined) await deps.requests.releaseShipment(shipmentId, request.id);
 }
 
@@ -172,10 +210,17 @@ async function disown(claimed: Loaded, shipmentId: string, deps: ConnectorDeps):
 export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
   const { now, timing, log } = deps;
   const request = loaded.request.value;
-  const missing = { count: (request.delivery?.missing?.count ?? 0) + 1, since: request.delivery?.missing?.since ?? now() };
+  const missing = {
+    count: (request.delivery?.missing?.count ?? 0) + 1,
+    since: request.delivery?.missing?.since ?? now(),
+  };
   const counted = { ...request, delivery: { ...request.delivery, missing } };
   if (missing.count < 3 || plus(missing.since, timing.shipmentMissing) > now()) {
-    await pollLater(loaded, { delivery: counted.delivery, errorMessage: "The delivery service does not know the shipment." }, deps);
+    await pollLater(
+      loaded,
+      { delivery: counted.delivery, errorMessage: "The delivery service does not know the shipment." },
+      deps,
+    );
     return;
   }
   log.warn("shipment_cancelled", { shipmentId: request.delivery?.shipmentId });
@@ -188,7 +233,8 @@ export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise
 /** Cancels what waits for a key; what was answered goes on. */
 const endedProcessing = (keys: readonly Key[], reason: string, now: string): readonly Key[] =>
   keys.map(key => {
-    if (key.credentials.every(({ state }) => state === "processing")) return endedKeys([key], "cancelled", reason, now)[0] ?? key;
+    if (key.credentials.every(({ state }) => state === "processing"))
+      return endedKeys([key], "cancelled", reason, now)[0] ?? key;
     const credentials = key.credentials.map(credential =>
       credential.state === "processing" ? afterEvent(credential, "cancelled", reason) : credential,
     );

@@ -2,6 +2,7 @@ import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
 import type { Idp } from "./idp/contract.ts";
+import type { KeyResponses } from "./key-responses.ts";
 import type { Delivery } from "./peers/delivery.ts";
 import type { CredentialRequest, Due, Key, Queue } from "./request.ts";
 import type { Timing } from "./timing.ts";
@@ -53,14 +54,6 @@ export interface RequestStore {
   claimShipment(shipmentId: string, requestId: string): Promise<boolean>;
   releaseShipment(shipmentId: string, requestId: string): Promise<void>;
   requestOfShipment(shipmentId: string): Promise<string | undefined>;
-}
-
-/** A key's responses as received from its peer, still encrypted (decision C14). */
-export interface KeyResponses {
-  readonly serial?: string;
-  readonly firmware?: string;
-  readonly credentials: readonly string[];
-  readonly pin?: string;
 }
 
 export interface ResponseStore {

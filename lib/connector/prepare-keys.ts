@@ -1,9 +1,9 @@
+import type { Challenges } from "./ask-idps.ts";
 import type { Challenge } from "./idp/contract.ts";
 import { bindingOf } from "./peers/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "./peers/exchange.ts";
 import type { PublicKey } from "./peers/jwks.ts";
 import type { ConnectorDeps } from "./ports.ts";
-import type { Challenges } from "./ask-idps.ts";
 import type { Credential, Key } from "./request.ts";
 
 /** The encrypted requests of one key, as they go to the delivery service. */
@@ -43,7 +43,9 @@ export async function prepareKey(
     const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);
     credentials.push({ ...credential, ...kept(challenge), responseKey });
     const { options, origin } = challenge;
-    credentialRequests.push(await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random));
+    credentialRequests.push(
+      await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random),
+    );
   }
   const pin = await preparePin(requestId, key, transportKeys, deps);
   return {

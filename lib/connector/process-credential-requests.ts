@@ -1,7 +1,8 @@
 import { forEachDue, type Run, startRun } from "./due-work.ts";
+import type { MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps } from "./ports.ts";
 import { settle } from "./settle.ts";
-import { type KeyCounts, type MailBrake, workKey } from "./work-key.ts";
+import { type KeyCounts, workKey } from "./work-key.ts";
 
 export interface CredentialsReport extends KeyCounts {
   /** Requests not begun when the time budget ended. */

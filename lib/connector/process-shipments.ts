@@ -23,7 +23,8 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     if (result === "missing") missing.push(loaded.request.value.id);
   });
   if (counts.refused_us > 0) deps.log.error("delivery_token_refused", {});
-  else if (missing.length > 0 && counts.answered === 0) deps.log.error("all_shipments_missing", { count: missing.length });
+  else if (missing.length > 0 && counts.answered === 0)
+    deps.log.error("all_shipments_missing", { count: missing.length });
   else await countAll(missing, deps);
   return { answered: counts.answered, missing: counts.missing, failed: counts.failed, left };
 }

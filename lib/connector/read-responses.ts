@@ -1,8 +1,9 @@
+import type { Attestation } from "./idp/contract.ts";
+import type { KeyResponses } from "./key-responses.ts";
 import { bindResponse } from "./peers/bind-response.ts";
 import { decodeCredentialResponse } from "./peers/exchange.ts";
 import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
-import type { Attestation } from "./idp/contract.ts";
-import type { ConnectorDeps, KeyResponses } from "./ports.ts";
+import type { ConnectorDeps } from "./ports.ts";
 import { credentialKeyPurpose, sealPlace } from "./prepare-keys.ts";
 import type { Key } from "./request.ts";
 
@@ -43,7 +44,9 @@ export async function readResponses(
     if (result === "undecryptable") unopened++;
     else opened++;
     credentials.push(
-      typeof result === "string" ? { problem: `The key maker's response can not be used: ${result}.` } : { credentialId: result.credentialId },
+      typeof result === "string"
+        ? { problem: `The key maker's response can not be used: ${result}.` }
+        : { credentialId: result.credentialId },
     );
   }
   return { credentials, opened, unopened };

@@ -1,6 +1,6 @@
 import type { Instant } from "../time.ts";
 import type { Credential, CredentialRequest, Key } from "./request.ts";
-import { isTerminal, rollUpKey, rollUpRequest, transition, type CredentialEvent } from "./states.ts";
+import { type CredentialEvent, isTerminal, rollUpKey, rollUpRequest, transition } from "./states.ts";
 
 /** A credential after an event; what only an open credential needs is dropped when it ends. */
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
@@ -24,7 +24,10 @@ export function withRollUp(key: Key, now: Instant): Key {
  * The request with its roll-up over all keys. Where it ends, it is due for clean-up and nothing else (decisions C7, C16).
  */
 export function rolledUp(request: CredentialRequest, keys: readonly Key[], now: Instant): CredentialRequest {
-  const state = rollUpRequest(request.state, keys.map(key => key.state));
+  const state = rollUpRequest(
+    request.state,
+    keys.map(key => key.state),
+  );
   if (!isTerminal(state) || isTerminal(request.state)) return { ...request, state };
   const { lease, errorMessage, ...rest } = request;
   const reason = state === "complete" || errorMessage === undefined ? {} : { errorMessage };
@@ -32,7 +35,12 @@ export function rolledUp(request: CredentialRequest, keys: readonly Key[], now: 
 }
 
 /** All keys and credentials that are still open, ended by one event. */
-export function endedKeys(keys: readonly Key[], event: CredentialEvent, errorMessage: string, now: Instant): readonly Key[] {
+export function endedKeys(
+  keys: readonly Key[],
+  event: CredentialEvent,
+  errorMessage: string,
+  now: Instant,
+): readonly Key[] {
   return keys.map(({ lease, due, ...key }) =>
     withRollUp(
       {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { between, plus } from "../time.ts";
-import { conclude, type KeyHold, renew } from "./key-hold.ts";
+import { conclude, type KeyHold, type MailBrake, renew } from "./key-hold.ts";
 import { shippedItems } from "./order.ts";
 import { decodePinResponse } from "./peers/exchange.ts";
 import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
@@ -10,7 +10,6 @@ import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
 import { type Key, type PinMail, shownName } from "./request.ts";
 import { backOff } from "./timing.ts";
-import type { MailBrake } from "./work-key.ts";
 import { keyOf } from "./write.ts";
 
 /** How often an accepted mail is looked up before the rest is left to the next run, and how long the first wait is. */
@@ -49,10 +48,18 @@ export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: Connect
   }
 }
 
-async function deliver(hold: KeyHold, pin: string, operation: string, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
+async function deliver(
+  hold: KeyHold,
+  pin: string,
+  operation: string,
+  brake: MailBrake,
+  deps: ConnectorDeps,
+): Promise<Loaded | undefined> {
   const key = keyOf(hold.loaded, hold.keyId);
   const { emailsTo } = hold.loaded.request.value;
-  const userIds = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled").map(({ userId }) => userId);
+  const userIds = key.credentials
+    .filter(({ state }) => state !== "failed" && state !== "cancelled")
+    .map(({ userId }) => userId);
   try {
     const words = wordPinMail({ pin, keyName: shownName(key), serial: key.serial ?? "", userIds });
     await deps.mailer.send({ to: emailsTo, ...words, operationId: operation });
@@ -68,26 +75,42 @@ async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Pr
   for (let look = 0; look < lookUps; look++) {
     const status = await deps.mailer.status(operation).catch(() => "running" as const);
     if (status === "succeeded") return sent(hold, deps);
-    if (status === "failed") return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
+    if (status === "failed")
+      return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
     await deps.sleep(firstWaitMs * 2 ** look);
   }
   return change(hold, { nextAt: plus(deps.now(), deps.timing.mailRunning), held: true }, deps);
 }
 
-async function notAccepted(hold: KeyHold, failure: PeerFailure, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
+async function notAccepted(
+  hold: KeyHold,
+  failure: PeerFailure,
+  brake: MailBrake,
+  deps: ConnectorDeps,
+): Promise<Loaded | undefined> {
   deps.log.warn("mail_failed", { keyId: hold.keyId, error: failure });
   if (failure.kind === "unanswered") return later(hold, "The mail service did not answer.", undefined, deps, true);
   if (failure.kind === "throttled") {
     brake.stoppedUntil = plus(deps.now(), Math.max(1, failure.retryAfter ?? 60) * 1000);
     return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps, ["triedAt"]);
   }
-  return later(hold, `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`, failure.retryAfter, deps, false);
+  return later(
+    hold,
+    `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`,
+    failure.retryAfter,
+    deps,
+    false,
+  );
 }
 
 /**
  * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
  */
-async function fetchPin(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promise<{ pin: string } | { problem: string }> {
+async function fetchPin(
+  loaded: Loaded,
+  keyId: string,
+  deps: ConnectorDeps,
+): Promise<{ pin: string } | { problem: string }> {
   const key = keyOf(loaded, keyId);
   const response = (await fetchedPin(loaded, key, deps)) ?? (await keptPin(key, deps));
   if (response === undefined) return { problem: "No PIN response is available." };
@@ -135,8 +158,12 @@ const withMail =
     return { ...key, mail };
   };
 
-const change = (hold: KeyHold, changes: Partial<PinMail>, deps: ConnectorDeps, dropped: readonly (keyof PinMail)[] = []) =>
-  conclude(hold, withMail(changes, dropped), deps);
+const change = (
+  hold: KeyHold,
+  changes: Partial<PinMail>,
+  deps: ConnectorDeps,
+  dropped: readonly (keyof PinMail)[] = [],
+) => conclude(hold, withMail(changes, dropped), deps);
 
 function sent(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
   deps.log.info("pin_mail_sent", { keyId: hold.keyId });
@@ -159,7 +186,15 @@ function later(
   const { now, timing } = deps;
   const { attempts } = keyOf(hold.loaded, hold.keyId).mail;
   const wait = Math.max(backOff(attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
-  const changes = { errorMessage, attempts: attempts + 1, nextAt: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) };
-  const dropped: (keyof PinMail)[] = [...(unanswered ? [] : ["triedAt" as const]), ...(retryAfter === undefined ? ["held" as const] : [])];
+  const changes = {
+    errorMessage,
+    attempts: attempts + 1,
+    nextAt: plus(now(), wait),
+    ...(retryAfter !== undefined && { held: true }),
+  };
+  const dropped: (keyof PinMail)[] = [
+    ...(unanswered ? [] : ["triedAt" as const]),
+    ...(retryAfter === undefined ? ["held" as const] : []),
+  ];
   return change(hold, changes, deps, dropped);
 }

@@ -10,12 +10,18 @@ export const connectorSettings = z
     FIDO_CONNECTOR_VERSION: setting.text("Version that status reports. By default the package's.").prefault(version),
     CLOUD_TABLES_SHIPMENTS_TABLE_NAME: setting
       .text("Table of shipments.")
-      .regex(/^[A-Za-z][A-Za-z0-9]{2,62}$/, { error: "must be a table name: 3 to 63 letters and digits, a letter first" })
+      .regex(/^[A-Za-z][A-Za-z0-9]{2,62}$/, {
+        error: "must be a table name: 3 to 63 letters and digits, a letter first",
+      })
       .prefault("fprshipments"),
     CRON_PROCESS_SHIPMENT_SCHEDULE: setting.schedule("When shipments are polled; six fields, UTC.").prefault(hourly),
-    CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: setting.schedule("When credentials are activated and PIN mails sent.").prefault(hourly),
+    CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: setting
+      .schedule("When credentials are activated and PIN mails sent.")
+      .prefault(hourly),
     CRON_DATA_CLEANUP_SCHEDULE: setting.schedule("When old requests are deleted.").prefault("0 30 * * * *"),
-    CRON_DATA_CLEANUP_COMPLETED_DAYS: setting.integer(0, 36_500, "Age in days at which ended requests are deleted; 0 keeps them.").prefault("0"),
+    CRON_DATA_CLEANUP_COMPLETED_DAYS: setting
+      .integer(0, 36_500, "Age in days at which ended requests are deleted; 0 keeps them.")
+      .prefault("0"),
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Mail service."),
     EMAIL_SENDER_ADDRESS: setting.text("Sender of PIN mails."),
@@ -33,8 +39,12 @@ export const connectorSettings = z
     IDP_ENABLE_MULTI_IDP: setting.flag("Read several IdPs from `IDP_CONFIGURATION_PATH`.").prefault("false"),
     IDP_CONFIGURATION_PATH: setting.text("YAML file of IdPs: a path, or a blob.").optional(),
     IDPA_FIDO_API_CLIENT_ID: setting.text("Kind B: application that calls Microsoft Graph.").optional(),
-    IDPA_FIDO_API_VERSION: setting.oneOf(["beta", "v1.0"], "Kind B: version of Microsoft Graph; shipped keys need `beta`.").prefault("beta"),
-    IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: setting.integer(5, 43_200, "Kind B: how long a challenge is valid.").prefault("20160"),
+    IDPA_FIDO_API_VERSION: setting
+      .oneOf(["beta", "v1.0"], "Kind B: version of Microsoft Graph; shipped keys need `beta`.")
+      .prefault("beta"),
+    IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: setting
+      .integer(5, 43_200, "Kind B: how long a challenge is valid.")
+      .prefault("20160"),
     IDPA_TENANT_ID: setting.text("Kind B: tenant; by default `CLOUD_TENANT_ID`.").optional(),
     IDPA_GRAPH_ENDPOINT: setting.address("Kind B: Microsoft Graph.").prefault("https://graph.microsoft.com"),
     IDPA_ONLINE_ENDPOINT: setting.address("Kind B: token authority.").prefault("https://login.microsoftonline.com"),
@@ -44,20 +54,40 @@ export const connectorSettings = z
     DELIVERY_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the delivery service.").prefault("60"),
     MAIL_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the mail service.").prefault("30"),
     CREATE_TIMEOUT_SECONDS: setting.seconds("Time limit of a create (decision C6).").prefault("150"),
-    DELIVERY_MARK_MAX_AGE_SECONDS: setting.seconds("Age of the delivery mark at which the call is not begun any more (decision C6).").prefault("10"),
-    RECEIVED_MAX_AGE_SECONDS: setting.seconds("Age at which a request without a delivery mark is undone (decision C6).").prefault("300"),
-    SETTLE_AFTER_SECONDS: setting.seconds("Age of the delivery mark at which an unanswered call is settled (decision C6).").prefault("900"),
+    DELIVERY_MARK_MAX_AGE_SECONDS: setting
+      .seconds("Age of the delivery mark at which the call is not begun any more (decision C6).")
+      .prefault("10"),
+    RECEIVED_MAX_AGE_SECONDS: setting
+      .seconds("Age at which a request without a delivery mark is undone (decision C6).")
+      .prefault("300"),
+    SETTLE_AFTER_SECONDS: setting
+      .seconds("Age of the delivery mark at which an unanswered call is settled (decision C6).")
+      .prefault("900"),
     SETTLE_DAYS: setting.days("How long an unanswered delivery call is settled (decision C6).").prefault("3"),
-    POLL_AFTER_SECONDS: setting.seconds("First poll of a shipment after it was accepted (decision C10).").prefault("3600"),
+    POLL_AFTER_SECONDS: setting
+      .seconds("First poll of a shipment after it was accepted (decision C10).")
+      .prefault("3600"),
     POLL_MAX_SECONDS: setting.seconds("Longest time between two polls of a shipment (decision C10).").prefault("21600"),
-    SHIPMENT_MISSING_SECONDS: setting.seconds("How long a shipment must be unknown to count as cancelled (decision C10).").prefault("86400"),
+    SHIPMENT_MISSING_SECONDS: setting
+      .seconds("How long a shipment must be unknown to count as cancelled (decision C10).")
+      .prefault("86400"),
     RETRY_MIN_SECONDS: setting.seconds("First back-off of an activation or a mail (decision C8).").prefault("60"),
     RETRY_MAX_SECONDS: setting.seconds("Longest back-off of an activation or a mail (decision C8).").prefault("21600"),
-    READ_BACK_AFTER_SECONDS: setting.seconds("Least time between a refusal and its second read-back (decision C8).").prefault("60"),
-    MAIL_RUNNING_SECONDS: setting.seconds("When a mail that is still under way is looked up again (decision C14).").prefault("60"),
-    CREDENTIAL_MAX_DAYS: setting.days("Age at which a credential without challenge expiry counts as expired (decision C8).").prefault("180"),
-    DUE_STALE_SECONDS: setting.seconds("Age at which an index row that points to nothing due is removed (decision C15).").prefault("600"),
-    DUE_ORPHAN_SECONDS: setting.seconds("Age at which an index row that points to no row is removed (decision C15).").prefault("3600"),
+    READ_BACK_AFTER_SECONDS: setting
+      .seconds("Least time between a refusal and its second read-back (decision C8).")
+      .prefault("60"),
+    MAIL_RUNNING_SECONDS: setting
+      .seconds("When a mail that is still under way is looked up again (decision C14).")
+      .prefault("60"),
+    CREDENTIAL_MAX_DAYS: setting
+      .days("Age at which a credential without challenge expiry counts as expired (decision C8).")
+      .prefault("180"),
+    DUE_STALE_SECONDS: setting
+      .seconds("Age at which an index row that points to nothing due is removed (decision C15).")
+      .prefault("600"),
+    DUE_ORPHAN_SECONDS: setting
+      .seconds("Age at which an index row that points to no row is removed (decision C15).")
+      .prefault("3600"),
     JOB_ON_DEMAND_SECONDS: setting.seconds("Time budget of a job started by a call (decision C15).").prefault("100"),
     JOB_TIMER_SECONDS: setting.seconds("Time budget of a job started by its timer (decision C15).").prefault("540"),
     JOB_CONCURRENCY: setting.integer(1, 100, "Requests that a job works on at once.").prefault("8"),
@@ -65,7 +95,11 @@ export const connectorSettings = z
   .superRefine((settings, context) => {
     for (const name of ["IDP_TIMEOUT_SECONDS", "DELIVERY_TIMEOUT_SECONDS", "MAIL_TIMEOUT_SECONDS"] as const) {
       if (settings[name] < settings.LEASE_SECONDS) continue;
-      context.addIssue({ code: "custom", path: [name], message: "must be shorter than LEASE_SECONDS: a lease outlasts every call (decision C15)" });
+      context.addIssue({
+        code: "custom",
+        path: [name],
+        message: "must be shorter than LEASE_SECONDS: a lease outlasts every call (decision C15)",
+      });
     }
   });
 

@@ -19,7 +19,8 @@ export async function settle(loaded: Loaded, run: Run, deps: ConnectorDeps): Pro
   const request = loaded.request.value;
   const { sentAt } = request.delivery ?? {};
   if (heldByAnother(request.lease, run, now())) return;
-  const dueAt = sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.settleAfter);
+  const dueAt =
+    sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.settleAfter);
   if (dueAt > now()) {
     // Its creator may still be at work: the row is touched only where the index would find it too early again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
@@ -35,14 +36,21 @@ export async function settle(loaded: Loaded, run: Run, deps: ConnectorDeps): Pro
 async function undo(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
   const request = claimed.request.value;
   try {
-    await undoAtIdps(claimed.keys.flatMap(({ value }) => value.credentials), deps);
+    await undoAtIdps(
+      claimed.keys.flatMap(({ value }) => value.credentials),
+      deps,
+    );
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("undo_failed", { error });
     await later(claimed, request.errorMessage ?? "What was begun at the identity provider is being undone.", deps);
     return;
   }
-  await failRequest(claimed, request.errorMessage ?? "The request was interrupted and never sent to the delivery service.", deps);
+  await failRequest(
+    claimed,
+    request.errorMessage ?? "The request was interrupted and never sent to the delivery service.",
+    deps,
+  );
 }
 
 async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<void> {
@@ -55,16 +63,25 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     const { errorMessage, lease, ...rest } = request;
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, adopted: true };
     const due = { queue: "poll", at: now() } as const;
-    await write(claimed, { request: { ...rest, state: startRequest(request.state), delivery, attempts: 0, due } }, deps);
+    await write(
+      claimed,
+      { request: { ...rest, state: startRequest(request.state), delivery, attempts: 0, due } },
+      deps,
+    );
     return;
   }
   if (between(sentAt, now()) > timing.settleFor) {
     log.error("shipment_not_found", { candidates: found.length });
-    const reason = "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+    const reason =
+      "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
     await failRequest(claimed, reason, deps);
     return;
   }
-  await later(claimed, request.errorMessage ?? "The delivery service has not confirmed the shipment; it is being looked up.", deps);
+  await later(
+    claimed,
+    request.errorMessage ?? "The delivery service has not confirmed the shipment; it is being looked up.",
+    deps,
+  );
 }
 
 /** Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. */

@@ -52,4 +52,5 @@ export const timingOf = (settings: ConnectorSettings): Timing => ({
 });
 
 /** The wait before the next try: doubles from `least` with each attempt, up to `most`. Milliseconds. */
-export const backOff = (attempts: number, least: number, most: number): number => Math.min(most, least * 2 ** Math.min(attempts, 30));
+export const backOff = (attempts: number, least: number, most: number): number =>
+  Math.min(most, least * 2 ** Math.min(attempts, 30));

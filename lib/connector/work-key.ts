@@ -1,6 +1,7 @@
 import { earliest, type Instant } from "../time.ts";
 import { activate } from "./activate.ts";
 import { heldByAnother, isDue, type Run } from "./due-work.ts";
+import type { MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Due, Key, Queue } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -12,11 +13,6 @@ export interface KeyCounts {
   readonly activated: number;
   readonly failed: number;
   readonly pending: number;
-}
-
-/** Whether mailing has been stopped for this run by the mail service's throttling (decision C14). */
-export interface MailBrake {
-  stoppedUntil: Instant | undefined;
 }
 
 /**
@@ -48,12 +44,22 @@ export async function workKey(
     if (after === undefined) return none;
     loaded = after;
   }
-  return { loaded, counts: countsOf(keyOf(loaded, keyId), dueCredentials.map(([index]) => index)) };
+  return {
+    loaded,
+    counts: countsOf(
+      keyOf(loaded, keyId),
+      dueCredentials.map(([index]) => index),
+    ),
+  };
 }
 
-const mailIsDue = ({ mail }: Key, run: Run, { now }: ConnectorDeps): boolean => mail.state === "due" && isDue(dueOf(mail), run, now());
+const mailIsDue = ({ mail }: Key, run: Run, { now }: ConnectorDeps): boolean =>
+  mail.state === "due" && isDue(dueOf(mail), run, now());
 
-const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({ at: nextAt ?? "", ...(held === true && { held }) });
+const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({
+  at: nextAt ?? "",
+  ...(held === true && { held }),
+});
 
 /** The key with its hold given back and the time of its next work. */
 function atRest({ lease, due, ...key }: Key): Key {
@@ -63,7 +69,10 @@ function atRest({ lease, due, ...key }: Key): Key {
 
 /** The earliest of what the key still waits for. */
 function nextDue(key: Pick<Key, "credentials" | "mail">, queue: Queue): Due | undefined {
-  const waiting = [...key.credentials.filter(({ state }) => state === "activation_pending"), ...(key.mail.state === "due" ? [key.mail] : [])];
+  const waiting = [
+    ...key.credentials.filter(({ state }) => state === "activation_pending"),
+    ...(key.mail.state === "due" ? [key.mail] : []),
+  ];
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));
   if (at === undefined) return undefined;
   const held = waiting.every(item => item.held === true);
@@ -73,5 +82,10 @@ function nextDue(key: Pick<Key, "credentials" | "mail">, queue: Queue): Due | un
 function countsOf(key: Key, visited: readonly number[]): KeyCounts {
   const states = visited.map(index => key.credentials[index]?.state);
   const count = (state: string) => states.filter(each => each === state).length;
-  return { processed: visited.length, activated: count("active"), failed: count("failed"), pending: count("activation_pending") };
+  return {
+    processed: visited.length,
+    activated: count("active"),
+    failed: count("failed"),
+    pending: count("activation_pending"),
+  };
 }

@@ -2,7 +2,8 @@ import type { Changes, ConnectorDeps, Loaded } from "./ports.ts";
 import type { Due, Key } from "./request.ts";
 import { rolledUp } from "./roll-up.ts";
 
-const sameDue = (a: Due | undefined, b: Due | undefined): boolean => a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
+const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
+  a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
 const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.at;
 
 /**
@@ -10,13 +11,19 @@ const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.a
  * that a crash leaves a row too many and never one too few (decision C15).
  * Returns the request as it now stands, undefined when a row changed meanwhile.
  */
-export async function write(loaded: Loaded, changes: Changes, { requests }: Pick<ConnectorDeps, "requests">): Promise<Loaded | undefined> {
+export async function write(
+  loaded: Loaded,
+  changes: Changes,
+  { requests }: Pick<ConnectorDeps, "requests">,
+): Promise<Loaded | undefined> {
   const { id } = loaded.request.value;
   const moves = movesOf(loaded, changes);
   await Promise.all(moves.map(({ to, keyId }) => to && requests.schedule(to, id, keyId)));
   const saved = await requests.save(loaded, changes);
   if (saved === undefined) return undefined;
-  await Promise.all(moves.map(({ from, to, keyId }) => from && !(to && sameRow(from, to)) && requests.unschedule(from, id, keyId)));
+  await Promise.all(
+    moves.map(({ from, to, keyId }) => from && !(to && sameRow(from, to)) && requests.unschedule(from, id, keyId)),
+  );
   return saved;
 }
 

@@ -93,7 +93,8 @@ const rolesOf = ({ roles, scp }: JWTPayload): readonly unknown[] => [
 
 /** The calling application, else the user (Entra's `azp`, version 1's `appid`). */
 const callerOf = (claims: JWTPayload): string =>
-  [claims.azp, claims.appid, claims.oid, claims.sub].find((name): name is string => typeof name === "string") ?? "unnamed";
+  [claims.azp, claims.appid, claims.oid, claims.sub].find((name): name is string => typeof name === "string") ??
+  "unnamed";
 
 async function staticCaller(token: string, surface: string, id: string, options: BearerOptions): Promise<Caller> {
   if (options.tokenHashes === undefined) throw badToken();

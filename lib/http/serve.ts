@@ -20,7 +20,11 @@ export function serve<D>(surface: Surface<D>, endpoint: Endpoint<D>, route: Rout
     const requestId = requestIdOf(call);
     return withLogFields({ requestId, invocationId: call.invocationId }, async () => {
       const reply = await answer(surface, endpoint, route, serving, call, requestId);
-      serving.log.info("http", { surface: surface.name, route: `${route.method} /${route.segments.join("/")}`, status: reply.status });
+      serving.log.info("http", {
+        surface: surface.name,
+        route: `${route.method} /${route.segments.join("/")}`,
+        status: reply.status,
+      });
       return { ...reply, headers: { ...commonHeaders(requestId, serving.strictTransport), ...reply.headers } };
     });
   };
@@ -57,7 +61,9 @@ function queryOf(url: URL): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   for (const [name, value] of url.searchParams) {
     if (name in query) {
-      throw new Fault("invalid", "The request is not valid.", { problems: [{ path: name, reason: "must be given once" }] });
+      throw new Fault("invalid", "The request is not valid.", {
+        problems: [{ path: name, reason: "must be given once" }],
+      });
     }
     query[name] = value;
   }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { instant } from "../../time.ts";
-import type { KeyResponses } from "../ports.ts";
+import type { KeyResponses } from "../key-responses.ts";
 import { type DeliveryShipment, filled } from "./delivery-wire.ts";
 import { plainText } from "./peer-call-failure.ts";
 

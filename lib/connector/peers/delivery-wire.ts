@@ -1,5 +1,5 @@
 import type { Instant } from "../../time.ts";
-import type { KeyResponses } from "../ports.ts";
+import type { KeyResponses } from "../key-responses.ts";
 import type { MailingAddress, Recipient, ShipmentOrder } from "../request.ts";
 
 /** The keys of one model in an order. */
