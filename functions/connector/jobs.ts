@@ -1,5 +1,4 @@
 import { cleanUp } from "../../lib/connector/clean-up.ts";
-import { startRun } from "../../lib/connector/due-work.ts";
 import { processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/process-shipments.ts";
 import type { ConnectorSettings } from "../../lib/connector/settings.ts";
@@ -18,6 +17,6 @@ export const connectorJobs = (settings: ConnectorSettings): Readonly<Record<stri
   },
   dataCleanup: {
     schedule: settings.CRON_DATA_CLEANUP_SCHEDULE,
-    run: async context => ({ ...(await cleanUp(startRun("timer", context), context.cleanUpCompletedDays, context)) }),
+    run: async context => ({ ...(await cleanUp(context.cleanUpCompletedDays, context)) }),
   },
 });

@@ -25,16 +25,16 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
     return later(hold, index, "Its identity provider is not configured any more.", undefined, deps);
 
   const tried = credential.triedAt !== undefined;
-  if (tried) {
-    const registered = await readBack(idp, credential, deps);
-    if (registered === "failed")
-      return later(hold, index, `${idp.id} could not be asked for the credential.`, undefined, deps);
-    if (registered === true) return end(hold, index, "activated", undefined, deps);
-    if (registered === false && credential.refusal !== undefined)
-      return end(hold, index, "refused", credential.refusal.reason, deps);
-  }
-  if ((credential.retryableUntil ?? deps.now()) <= deps.now()) {
-    return end(hold, index, "expired", `Not activated in time. ${credential.errorMessage ?? ""}`.trim(), deps);
+  const overdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
+  const registered = tried ? await readBack(idp, credential, deps) : false;
+  if (registered === true) return end(hold, index, "activated", undefined, deps);
+  if (registered === "failed" && !overdue)
+    return later(hold, index, `${idp.id} could not be asked for the credential.`, undefined, deps);
+  if (registered === false && credential.refusal !== undefined)
+    return end(hold, index, "refused", credential.refusal.reason, deps);
+  if (overdue) {
+    const doubt = registered === false ? "" : " It may be registered, check.";
+    return end(hold, index, "expired", `Not activated in time.${doubt} ${credential.errorMessage ?? ""}`.trim(), deps);
   }
   const attestation = await attestationOf(hold, key, index, deps);
   if (typeof attestation === "string") return end(hold, index, "response_rejected", attestation, deps);
@@ -51,7 +51,7 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
     await idp.activate(credential.handle, attestation, registeredName(key), AbortSignal.timeout(deps.timing.idpCall));
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    return failed(renewed, index, error, tried, idp, deps);
+    return failed(renewed, index, error, { tried, readable: registered !== undefined }, deps);
   }
   return end(renewed, index, "activated", undefined, deps);
 }
@@ -109,21 +109,24 @@ function end(
   return conclude(hold, key => withRollUp(ended(key), deps.now()), deps);
 }
 
-/** A failed activation: again later where that may help, else the end; an earlier unanswered try is looked at once more first. */
+/**
+ * A failed activation: again later where that may help, else the end; after an earlier unanswered try only when a later look at
+ * the IdP confirms it, or at once where the IdP offers none (decision C8).
+ */
 function failed(
   hold: KeyHold,
   index: number,
   failure: PeerFailure,
-  tried: boolean,
-  idp: Idp,
+  { tried, readable }: { tried: boolean; readable: boolean },
   deps: ConnectorDeps,
 ): Promise<Loaded | undefined> {
-  deps.log.warn("activation_failed", { keyId: hold.keyId, index, idp: idp.id, error: failure });
+  deps.log.warn("activation_failed", { keyId: hold.keyId, index, error: failure });
   const reason = failure.detail ?? failure.message;
   if (failure.passing || failure.kind === "unauthorized") {
     return later(hold, index, reason, failure.retryAfter, deps, tried || failure.kind === "unanswered");
   }
   if (!tried) return end(hold, index, "refused", reason, deps);
+  if (!readable) return end(hold, index, "refused", `${reason} (may be registered, check)`, deps);
   const at = deps.now();
   const refused = {
     refusal: { at, reason },

@@ -1,22 +1,36 @@
 import { days, plus } from "../time.ts";
-import { forEachDue, type Run } from "./due-work.ts";
+import { forEachDue, startRun } from "./due-work.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { keyOf, write } from "./write.ts";
 
 export interface CleanUpReport {
+  /** Requests removed whole. */
   readonly deleted: number;
-  /** Not begun when the time budget ended. */
+  /** Keys whose copy of the responses was removed. */
+  readonly forgotten: number;
+  /** Requests not begun when the time budget ended. */
   readonly left: number;
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no mail due, with their sealed keys and blobs, rows last
- * (decision C16). 0 deletes nothing.
+ * Deletes requests that ended at least `completedDays` ago and have no mail due, with their sealed keys and blobs, rows last; 0
+ * deletes none (decision C16). Copies of responses go when their time is over, whatever the days say (decision C14).
  */
-export async function cleanUp(run: Run, completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
-  if (completedDays === 0) return { deleted: 0, left: 0 };
+export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
+  const run = startRun("timer", deps);
+  let forgotten = 0;
+  const unvisited = await forEachDue("forget", run, deps, async (start, entries) => {
+    let loaded = start;
+    for (const { keyId } of entries) {
+      if (keyId === undefined) continue;
+      loaded = (await forget(loaded, keyId, deps)) ?? loaded;
+      forgotten++;
+    }
+  });
+  if (completedDays === 0) return { deleted: 0, forgotten, left: unvisited };
   const until = plus(deps.now(), -days(completedDays));
   let deleted = 0;
-  const left = await forEachDue(
+  const undeleted = await forEachDue(
     "clean",
     run,
     deps,
@@ -27,15 +41,24 @@ export async function cleanUp(run: Run, completedDays: number, deps: ConnectorDe
     },
     until,
   );
-  return { deleted, left };
+  return { deleted, forgotten, left: unvisited + undeleted };
 }
 
-/** Removes all that is kept of a request. Every step may be repeated; the index row goes last, so that a crash is found again. */
-export async function erase(loaded: Loaded, { requests, responses, log }: ConnectorDeps): Promise<void> {
+/** Removes a key's copy of its responses, then the name of it. */
+async function forget(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  const { responses, due, ...key } = keyOf(loaded, keyId);
+  if (responses !== undefined) await deps.responses.remove(responses);
+  return write(loaded, { keys: [key] }, deps);
+}
+
+/** Removes all that is kept of a request. Every step may be repeated; index rows go last, so that a crash is found again. */
+async function erase(loaded: Loaded, { requests, responses, log }: ConnectorDeps): Promise<void> {
   const { id, due, delivery } = loaded.request.value;
-  await Promise.all(loaded.keys.map(({ value }) => value.responses !== undefined && responses.remove(value.responses)));
+  const keys = loaded.keys.map(({ value }) => value);
+  await Promise.all(keys.map(key => key.responses !== undefined && responses.remove(key.responses)));
   if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
   await requests.remove(loaded);
+  await Promise.all(keys.map(key => key.due && requests.unschedule(key.due, id, key.id)));
   if (due !== undefined) await requests.unschedule(due, id);
   log.info("request_deleted", {});
 }

@@ -37,8 +37,11 @@ export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("poll_failed", { shipmentId, error });
-    if (error.kind === "unauthorized") return (await release(claimed, deps), "refused_us");
-    if (error.kind === "missing" && error.code !== undefined) return (await release(claimed, deps), "missing");
+    const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
+    if (unchanged) {
+      await release(claimed, deps);
+      return error.kind === "missing" ? "missing" : "refused_us";
+    }
     await pollLater(
       claimed,
       { errorMessage: `The delivery service did not answer: ${error.message}` },

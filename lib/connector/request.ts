@@ -56,8 +56,11 @@ export interface Lease {
   readonly until: Instant;
 }
 
-/** The queues of due work. `poll` belongs to process-shipments, the others to process-credential-requests and clean-up. */
-export type Queue = "settle" | "poll" | "enroll" | "key" | "shipment_key" | "clean";
+/**
+ * The queues of due work: `poll` is process-shipments'; `settle` and `key` process-credential-requests'; `clean` (ended requests)
+ * and `forget` (response copies whose time is over) are clean-up's.
+ */
+export type Queue = "settle" | "poll" | "key" | "clean" | "forget";
 
 /** When an item is next to be worked on. Its index row carries the same values (decision C15). */
 export interface Due {

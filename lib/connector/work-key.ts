@@ -1,10 +1,11 @@
-import { earliest, type Instant } from "../time.ts";
+import { earliest, type Instant, plus } from "../time.ts";
 import { activate } from "./activate.ts";
 import { heldByAnother, isDue, type Run } from "./due-work.ts";
 import type { MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import type { Due, Key, Queue } from "./request.ts";
+import type { Due, Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
+import { isTerminal } from "./states.ts";
 import { keyOf } from "./write.ts";
 
 /** What one visit of a key came to, in credentials (decision C2). */
@@ -34,13 +35,13 @@ export async function workKey(
   let loaded = start;
   for (const [position, [index]] of dueCredentials.entries()) {
     const isLast = position === dueCredentials.length - 1;
-    const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? atRest(key) : key);
+    const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? atRest(key, deps) : key);
     const after = await activate({ loaded, keyId, run, finish }, index, deps);
     if (after === undefined) return none;
     loaded = after;
   }
   if (mailIsDue(keyOf(loaded, keyId), run, deps)) {
-    const after = await sendPinMail({ loaded, keyId, run, finish: atRest }, brake, deps);
+    const after = await sendPinMail({ loaded, keyId, run, finish: key => atRest(key, deps) }, brake, deps);
     if (after === undefined) return none;
     loaded = after;
   }
@@ -62,13 +63,13 @@ const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({
 });
 
 /** The key with its hold given back and the time of its next work. */
-function atRest({ lease, due, ...key }: Key): Key {
-  const next = nextDue(key, "key");
+function atRest({ lease, due, ...key }: Key, { now, timing }: Pick<ConnectorDeps, "now" | "timing">): Key {
+  const next = nextDue(key) ?? forgetDue(key, plus(key.mail.sentAt ?? now(), timing.retryFor));
   return { ...key, ...(next && { due: next }) };
 }
 
 /** The earliest of what the key still waits for. */
-function nextDue(key: Pick<Key, "credentials" | "mail">, queue: Queue): Due | undefined {
+function nextDue(key: Pick<Key, "credentials" | "mail">): Due | undefined {
   const waiting = [
     ...key.credentials.filter(({ state }) => state === "activation_pending"),
     ...(key.mail.state === "due" ? [key.mail] : []),
@@ -76,8 +77,12 @@ function nextDue(key: Pick<Key, "credentials" | "mail">, queue: Queue): Due | un
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));
   if (at === undefined) return undefined;
   const held = waiting.every(item => item.held === true);
-  return { queue, at, ...(held && { held }) };
+  return { queue: "key", at, ...(held && { held }) };
 }
+
+/** When the copy of an ended key's responses has served its time (decision C14). */
+const forgetDue = (key: Pick<Key, "state" | "responses">, at: Instant): Due | undefined =>
+  key.responses !== undefined && isTerminal(key.state) ? { queue: "forget", at } : undefined;
 
 function countsOf(key: Key, visited: readonly number[]): KeyCounts {
   const states = visited.map(index => key.credentials[index]?.state);
