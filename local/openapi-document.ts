@@ -1,0 +1,220 @@
+import type * as z from "zod";
+import { Fault, type FaultKind } from "../lib/fault.ts";
+import type { Access, Endpoint } from "../lib/http/endpoint.ts";
+import { httpFunctions } from "../lib/http/register.ts";
+import type { Surface } from "../lib/http/surface.ts";
+import { version } from "../lib/version.ts";
+import { createSchemaWriter, type SchemaWriter } from "./openapi-schemas.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+type AnyEndpoint = Omit<Endpoint<never>, "run">;
+type AnySurface = Surface<never>;
+
+export interface DocumentOptions {
+  /** Leading path segments of the surface (decision G2). */
+  readonly prefix: string;
+  /** Body of every refusal. */
+  readonly errorBody: z.ZodType;
+}
+
+/** The OpenAPI 3.1 document of a surface, from its endpoints alone. */
+export function openapiDocument(surface: AnySurface, { prefix, errorBody }: DocumentOptions): Json {
+  const schemas = createSchemaWriter();
+  const refusals = refusalsOf(surface);
+  const error = schemas.write(errorBody, "output");
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const { name, template, parts, endpoint } of httpFunctions(surface, prefix)) {
+    for (const [index, { method }] of parts.entries()) {
+      const operationId = index === 0 ? name : `${name}By${method}`;
+      const made = operation(endpoint, { operationId, surface, schemas, refusals });
+      paths[`/${template}`] = { ...paths[`/${template}`], [method.toLowerCase()]: made };
+    }
+  }
+  const accesses = new Set(Object.values(surface.endpoints).map(({ access }) => access));
+  return {
+    openapi: "3.1.0",
+    info: { title: surface.title, version },
+    servers: [
+      {
+        url: "{base}",
+        variables: { base: { default: "http://127.0.0.1:7071", description: "Address of the deployment." } },
+      },
+    ],
+    paths,
+    components: {
+      schemas: schemas.components,
+      responses: Object.fromEntries(refusals.map(({ name, response }) => [name, response(error)])),
+      parameters: { requestId },
+      headers,
+      securitySchemes: Object.fromEntries([...accesses].flatMap(access => Object.entries(schemes[access]))),
+    },
+  };
+}
+
+function operation(
+  endpoint: AnyEndpoint,
+  {
+    operationId,
+    surface,
+    schemas,
+    refusals,
+  }: { operationId: string; surface: AnySurface; schemas: SchemaWriter; refusals: readonly Refusal[] },
+): Json {
+  const { summary, access, params, query, body, answers } = endpoint;
+  const ignorable = body === undefined ? {} : { "x-ignored-fields": ref("headers", "ignoredFields") };
+  const successes = Object.entries(answers).map(([status, { description, schema }]) => [
+    status,
+    {
+      description,
+      headers: { ...everyAnswer, ...ignorable },
+      ...(schema && { content: { "application/json": { schema: schemas.write(schema, "output") } } }),
+    },
+  ]);
+  const refused = refusals
+    .filter(refusal => refusal.meets(endpoint))
+    .map(({ status, name }) => [status, ref("responses", name)]);
+  return {
+    operationId,
+    summary,
+    security: Object.keys(schemes[access]).map(scheme => ({ [scheme]: [] })),
+    parameters: [
+      ...parameters("path", params, schemas),
+      ...parameters("query", query, schemas),
+      ref("parameters", "requestId"),
+    ],
+    ...(body && {
+      requestBody: { ...bodyRules, content: content(bodyTypes[surface.input], schemas.write(body, "input")) },
+    }),
+    responses: Object.fromEntries([...successes, ...refused]),
+  };
+}
+
+const bodyRules = {
+  required: true,
+  description:
+    "`null` in an optional field is as if absent. Unknown fields are ignored, and named in `x-ignored-fields`.",
+};
+
+const bodyTypes = {
+  json: ["application/json"],
+  fields: ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"],
+} as const;
+
+const content = (types: readonly string[], schema: Json): Json =>
+  Object.fromEntries(types.map(type => [type, { schema }]));
+
+function parameters(place: "path" | "query", schema: z.ZodType | undefined, schemas: SchemaWriter): Json[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = schemas.write(schema, "input") as {
+    properties?: Record<string, Json>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  }));
+}
+
+const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
+
+const everyAnswer = { "x-request-id": ref("headers", "requestId") };
+
+const requestIdText = { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$" };
+
+const requestId: Json = {
+  name: "x-request-id",
+  in: "header",
+  description: "Names the call in the answer and in every log line. By default the service's own.",
+  schema: requestIdText,
+};
+
+const headers: Json = {
+  requestId: { description: "Names the call in every log line.", schema: { type: "string" } },
+  ignoredFields: {
+    description:
+      "Fields of the body that the service does not know and has ignored: at most 20 paths, percent-encoded, joined by commas.",
+    schema: { type: "string" },
+  },
+  retryAfter: { description: "Seconds until another try makes sense.", schema: { type: "integer", minimum: 1 } },
+  wwwAuthenticate: { description: "The scheme that is asked for.", schema: { type: "string" } },
+};
+
+const schemes: Record<Access, Record<string, Json>> = {
+  open: {},
+  caller: {
+    bearer: {
+      type: "http",
+      scheme: "bearer",
+      description: "A token of the customer's tenant that carries the service's role, or a static API token.",
+    },
+  },
+  session: {
+    session: { type: "apiKey", in: "cookie", name: "__Host-Service-Session", description: "Set by a login." },
+  },
+};
+
+type Meets = (endpoint: AnyEndpoint) => boolean;
+
+const always: Meets = () => true;
+const needsCaller: Meets = ({ access }) => access !== "open";
+const takesBody: Meets = ({ body }) => body !== undefined;
+/** Nothing of the endpoint's definition tells it; the `default` answer stands for it. */
+const untold: Meets = () => false;
+
+const kinds: Record<FaultKind, { text: string; meets: Meets }> = {
+  invalid: { text: "Refused. Where the input is not valid, every wrong field is named.", meets: always },
+  unauthenticated: { text: "Nobody known calls.", meets: needsCaller },
+  forbidden: { text: "Who calls may not.", meets: needsCaller },
+  not_found: { text: "There is no such thing.", meets: ({ params }) => params !== undefined },
+  length_required: { text: "The body was sent chunked.", meets: takesBody },
+  too_large: { text: "The body is larger than 1 MiB.", meets: takesBody },
+  unsupported_media: { text: "The body is of another type.", meets: takesBody },
+  internal: { text: "A failure of the service.", meets: always },
+  unavailable: { text: "Something that the service needs is away.", meets: always },
+  conflict: { text: "", meets: untold },
+  throttled: { text: "", meets: untold },
+  delivery_refused: { text: "", meets: untold },
+  idp_refused: { text: "", meets: untold },
+};
+
+interface Refusal {
+  /** A status, or `default`. */
+  readonly status: string;
+  /** Of its component. */
+  readonly name: string;
+  meets(endpoint: AnyEndpoint): boolean;
+  response(error: Json): Json;
+}
+
+/** The surface's error table by status: kinds that share one share a response. */
+function refusalsOf(surface: AnySurface): Refusal[] {
+  const endpoints = Object.values(surface.endpoints);
+  const told = Object.entries(kinds).filter(([, { meets }]) => endpoints.some(meets));
+  const byStatus = Map.groupBy(told, ([kind]) => surface.refuse(new Fault(kind as FaultKind, "")).status);
+  const known = [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, entries]): Refusal => {
+      const { headers: sent = {} } = surface.refuse(new Fault(entries[0]?.[0] as FaultKind, "", { retryAfter: 1 }));
+      const own = {
+        ...("www-authenticate" in sent ? { "www-authenticate": ref("headers", "wwwAuthenticate") } : {}),
+        ...(status === 503 ? { "retry-after": ref("headers", "retryAfter") } : {}),
+      };
+      return {
+        status: String(status),
+        name: `Refused${status}`,
+        meets: endpoint => entries.some(([, { meets }]) => meets(endpoint)),
+        response: schema => refusal(entries.map(([, { text }]) => text).join(" "), { ...everyAnswer, ...own }, schema),
+      };
+    });
+  const rest = (schema: Json) => refusal("Any other refusal.", everyAnswer, schema);
+  return [...known, { status: "default", name: "Refused", meets: () => true, response: rest }];
+}
+
+const refusal = (description: string, sent: Json, schema: Json): Json => ({
+  description,
+  headers: sent,
+  content: content(["application/json"], schema),
+});

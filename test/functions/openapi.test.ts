@@ -1,0 +1,162 @@
+import { readFileSync } from "node:fs";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { connector } from "../../functions/connector/routes.ts";
+import { noContent } from "../../lib/http/call.ts";
+import { endpoint } from "../../lib/http/endpoint.ts";
+import type { Surface } from "../../lib/http/surface.ts";
+import { openapiDocument } from "../../local/openapi-document.ts";
+import { openapiFiles } from "../../local/openapi-surfaces.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: readonly object[];
+  readonly parameters: readonly Readonly<Record<string, unknown>>[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+  readonly responses: Readonly<Record<string, { readonly $ref?: string; readonly headers?: object }>>;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
+}
+
+const surfaces = { "docs/openapi/connector.json": connector };
+const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, ...operation })),
+  );
+
+describe.each(Object.entries(surfaces))("%s", (path, surface) => {
+  const document = JSON.parse(readFileSync(path, "utf8")) as Document;
+
+  it("is what the endpoints say; `npm run openapi` writes it", () => {
+    expect(document).toEqual(JSON.parse(JSON.stringify(openapiFiles({})[path])));
+  });
+
+  it("is valid OpenAPI 3.1, and every reference in it leads somewhere", async () => {
+    const validator = new Validator();
+    expect(await validator.validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
+      ([, pointer = ""]) => pointer,
+    );
+    expect(references.length).toBeGreaterThan(10);
+    for (const pointer of references) {
+      expect(
+        pointer.split("/").reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document),
+        pointer,
+      ).toBeTypeOf("object");
+    }
+  });
+
+  it("has every route of its surface, each once, and no other", () => {
+    const routes = Object.values(surface.endpoints).flatMap(({ routes }) => routes);
+    expect(routes.length).toBeGreaterThan(0);
+    expect(
+      operationsOf(document)
+        .map(({ route }) => route)
+        .sort(),
+    ).toEqual([...routes].sort());
+    const ids = operationsOf(document).map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("asks for a bearer token wherever an endpoint does, and says how a call without one is refused", () => {
+    for (const { security, responses } of operationsOf(document)) {
+      expect(security).toEqual([{ bearer: [] }]);
+      expect(responses).toMatchObject({
+        401: { $ref: "#/components/responses/Refused401" },
+        403: {},
+        500: {},
+        503: {},
+        default: {},
+      });
+    }
+    expect(document.components).toMatchObject({
+      responses: {
+        Refused401: { headers: { "www-authenticate": {} } },
+        Refused503: { headers: { "retry-after": {} } },
+      },
+      schemas: { Error: { required: ["error_code", "error_message"] } },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+    });
+  });
+
+  it("places the paths where a deployment does (decision G2)", () => {
+    const moved = openapiFiles({ CONNECTOR_PATH: "/fido/keys/" })[path] as Document;
+    expect(Object.keys(moved.paths)).toEqual(Object.keys(document.paths).map(at => `/fido/keys${at}`));
+  });
+});
+
+describe("the document of a surface", () => {
+  const item = z.object({ size: z.int().meta({ description: "In cm." }) }).meta({ id: "Item" });
+  const sample = (input: Surface<object>["input"], body: z.ZodType = item): Surface<object> => ({
+    name: "core",
+    title: "Sample",
+    input,
+    refuse: fault => ({ status: fault.kind === "invalid" ? 400 : 418 }),
+    endpoints: {
+      putItem: endpoint({
+        routes: ["POST /items/{id}", "POST /things/{id}", "DELETE /items/{id}"],
+        access: "open",
+        summary: "Put",
+        params: z.object({ id: z.string().meta({ description: "Which." }) }),
+        query: z.object({ force: z.enum(["true"]).optional() }),
+        body: z.object({ item: body, when: z.string().transform(Number) }),
+        answers: { 200: { description: "Done.", schema: z.array(body) }, 204: { description: "Nothing." } },
+        handle: () => noContent,
+      }),
+    },
+  });
+  const error = z.object({ error: z.string() });
+  const documentOf = (surface: Surface<object>) =>
+    openapiDocument(surface, { prefix: "core", errorBody: error }) as unknown as Document;
+
+  it("shows callers what they send, not what becomes of it", () => {
+    const operation = operationsOf(documentOf(sample("json")))[0];
+    expect(operation?.requestBody?.content).toEqual({
+      "application/json": {
+        schema: {
+          type: "object",
+          properties: { item: { $ref: "#/components/schemas/Item" }, when: { type: "string" } },
+          required: ["item", "when"],
+        },
+      },
+    });
+    expect(operation?.parameters).toMatchObject([
+      { name: "id", in: "path", required: true, description: "Which.", schema: { type: "string" } },
+      { name: "force", in: "query", required: false },
+      { $ref: "#/components/parameters/requestId" },
+    ]);
+  });
+
+  it("gives every method of every route an operation of its own", () => {
+    expect(operationsOf(documentOf(sample("json"))).map(({ route, operationId }) => [route, operationId])).toEqual([
+      ["POST /core/items/{id}", "putItem"],
+      ["DELETE /core/items/{id}", "putItemByDELETE"],
+      ["POST /core/things/{id}", "putItem2"],
+    ]);
+  });
+
+  it("takes forms where the surface does (decision G4)", () => {
+    const types = Object.keys(operationsOf(documentOf(sample("fields")))[0]?.requestBody?.content ?? {});
+    expect(types).toEqual(["application/x-www-form-urlencoded", "multipart/form-data", "application/json"]);
+  });
+
+  it("asks nobody for a token at an open endpoint", () => {
+    const [operation] = operationsOf(documentOf(sample("json")));
+    expect(operation?.security).toEqual([]);
+    expect(documentOf(sample("json")).components.securitySchemes).toEqual({});
+  });
+
+  it("says which headers an answer carries (decisions G4, G7)", () => {
+    const [operation] = operationsOf(documentOf(sample("json")));
+    expect(Object.keys(operation?.responses[204]?.headers ?? {})).toEqual(["x-request-id", "x-ignored-fields"]);
+  });
+
+  it("is not made where callers send something else under a name than they get", () => {
+    const sized = z.object({ size: z.int().default(1) }).meta({ id: "Sized" });
+    expect(() => documentOf(sample("json", sized))).toThrow("two different schemas have the id Sized");
+  });
+});
