@@ -29,10 +29,10 @@ export interface Context {
   readonly requestId: string;
 }
 
-/** The three places of input before parsing. `body` is what the surface read: JSON or form fields. */
+/** Input before parsing. `body` is what the surface read: JSON, or the fields of query and form, which are then `query` too. */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
 }
 

@@ -2,6 +2,8 @@ import { Fault } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Endpoint, RawInput } from "./endpoint.ts";
+import { readPairs } from "./read-body.ts";
+import { readFields } from "./read-fields.ts";
 import { readJson } from "./read-json.ts";
 import { pathParameters, type RouteParts } from "./route.ts";
 import type { Identify, Surface } from "./surface.ts";
@@ -40,9 +42,9 @@ async function answer<D>(
 ): Promise<Reply> {
   try {
     const caller = await identify(endpoint.access, call);
-    const input = await rawInput(endpoint, route, call);
+    const input = await rawInput(surface, endpoint, route, call);
     const { reply, ignored } = await endpoint.run(input, deps, { call, caller, requestId });
-    return ignored.length === 0 ? reply : withIgnored(reply, ignored, log);
+    return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
   } catch (error) {
     if (error instanceof Fault && error.kind !== "internal") return surface.refuse(error);
     log.error("failed", { error });
@@ -50,24 +52,20 @@ async function answer<D>(
   }
 }
 
-async function rawInput<D>(endpoint: Endpoint<D>, route: RouteParts, call: Call): Promise<RawInput> {
+async function rawInput<D>(
+  surface: Surface<D>,
+  endpoint: Endpoint<D>,
+  route: RouteParts,
+  call: Call,
+): Promise<RawInput> {
   const params = pathParameters(route, call.url);
   if (params === undefined) throw new Fault("not_found", "There is nothing at this address.");
-  return { params, query: queryOf(call.url), body: endpoint.body === undefined ? undefined : await readJson(call) };
-}
-
-/** Query parameters by name; a repeated one is refused, because the host's own map would have merged it (decision G4). */
-function queryOf(url: URL): Record<string, string> {
-  const query: Record<string, string> = Object.create(null);
-  for (const [name, value] of url.searchParams) {
-    if (name in query) {
-      throw new Fault("invalid", "The request is not valid.", {
-        problems: [{ path: name, reason: "must be given once" }],
-      });
-    }
-    query[name] = value;
+  if (surface.input === "fields") {
+    const fields = await readFields(call);
+    return { params, query: fields, body: fields };
   }
-  return query;
+  const body = endpoint.body === undefined ? undefined : await readJson(call);
+  return { params, query: readPairs(call.url.search), body };
 }
 
 /** The caller's id where it can stand in a log line and a header, else the invocation's (decision G7). */
