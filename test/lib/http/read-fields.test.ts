@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { Fault } from "../../../lib/fault.ts";
+import type { Call } from "../../../lib/http/call.ts";
+import { readFields } from "../../../lib/http/read-fields.ts";
+
+interface Sent {
+  readonly method?: string;
+  readonly query?: string;
+  readonly type?: string;
+  readonly body?: string | Uint8Array;
+}
+
+function call({ method = "POST", query = "", type, body = "" }: Sent): Call {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  const headers = new Headers({ "content-length": String(bytes.byteLength), ...(type && { "content-type": type }) });
+  return {
+    method,
+    url: new URL(`http://127.0.0.1/users${query}`),
+    headers,
+    invocationId: "i",
+    body: async () => new Uint8Array(bytes),
+  };
+}
+
+const form = "application/x-www-form-urlencoded";
+const refusalOf = (sent: Sent) =>
+  readFields(call(sent)).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Fault ? { kind: error.kind, problems: error.problems } : error),
+  );
+
+describe("parameters of the authentication server (decision G4)", () => {
+  it("come from the query for GET and from a form for POST", async () => {
+    expect(await readFields(call({ method: "GET", query: "?username=ada&x=a+b%20c" }))).toEqual({
+      username: "ada",
+      x: "a b c",
+    });
+    expect(await readFields(call({ type: form, body: "username=ada&password=%C3%A9" }))).toEqual({
+      username: "ada",
+      password: "é",
+    });
+  });
+
+  it("also come from a multipart form, a JSON object and the query of a POST", async () => {
+    const body = '--b\r\ncontent-disposition: form-data; name="username"\r\n\r\nada\r\n--b--\r\n';
+    expect(await readFields(call({ type: "multipart/form-data; boundary=b", body }))).toEqual({ username: "ada" });
+    expect(await readFields(call({ type: "application/json", body: '{"username":"ada"}' }))).toEqual({
+      username: "ada",
+    });
+    expect(await readFields(call({ query: "?username=ada" }))).toEqual({ username: "ada" });
+  });
+
+  it("take the body's value where a field is in both places", async () => {
+    expect(await readFields(call({ query: "?a=1&b=2", type: form, body: "a=3" }))).toEqual({ a: "3", b: "2" });
+  });
+
+  it("keep __proto__ as an ordinary name", async () => {
+    const fields = await readFields(call({ type: form, body: "__proto__=x" }));
+    expect(Object.keys(fields)).toEqual(["__proto__"]);
+    expect(
+      Object.getOwnPropertyNames(await readFields(call({ type: "application/json", body: '{"__proto__":"x"}' }))),
+    ).toEqual(["__proto__"]);
+  });
+
+  it.each([
+    ["a repeated query field", { method: "GET", query: "?a=1&a=2" }],
+    ["a repeated form field", { type: form, body: "a=1&a=2" }],
+  ])("are refused with %s", async (_, sent) => {
+    expect(await refusalOf(sent)).toEqual({ kind: "invalid", problems: [{ path: "a", reason: "must be given once" }] });
+  });
+
+  it.each([
+    ["escapes in a query", { method: "GET", query: "?a=%FF" }],
+    ["escapes in a form", { type: form, body: "a=%C3%28" }],
+    ["bytes of a form", { type: form, body: Uint8Array.of(0x61, 0x3d, 0xff) }],
+    ["bytes of a multipart form", { type: "multipart/form-data; boundary=b", body: Uint8Array.of(0x2d, 0xff) }],
+    ["a lone surrogate in JSON", { type: "application/json", body: '{"a":"\\ud800"}' }],
+    ["a broken multipart form", { type: "multipart/form-data; boundary=b", body: "x" }],
+    ["a JSON array", { type: "application/json", body: "[]" }],
+  ])("are refused with 400 for %s", async (_, sent) => {
+    expect(await refusalOf(sent)).toMatchObject({ kind: "invalid" });
+  });
+
+  it("are refused in another content type", async () => {
+    expect(await refusalOf({ type: "text/plain", body: "a=1" })).toMatchObject({ kind: "unsupported_media" });
+    expect(await refusalOf({ body: "a=1" })).toMatchObject({ kind: "unsupported_media" });
+  });
+
+  it("let a percent sign that begins no escape stand for itself", async () => {
+    expect(await readFields(call({ method: "GET", query: "?password=100%" }))).toEqual({ password: "100%" });
+  });
+});
