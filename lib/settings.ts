@@ -125,17 +125,20 @@ export interface SettingText {
 
 /** Every setting of a schema, in its order. */
 export function settingTexts(schema: z.ZodObject): readonly SettingText[] {
-  return Object.entries(schema.shape).map(([name, field]) => {
-    const outer = field as z.ZodType;
-    const inner =
-      outer instanceof z.ZodPrefault || outer instanceof z.ZodOptional ? (outer.def.innerType as z.ZodType) : outer;
-    return {
-      name,
-      description: inner.meta()?.description ?? outer.meta()?.description ?? "",
-      defaultText: outer instanceof z.ZodPrefault ? String(outer.def.defaultValue) : undefined,
-      required: !outer.safeParse(undefined).success,
-    };
-  });
+  return Object.entries(schema.shape).map(([name, field]) => ({
+    name,
+    description: descriptionOf(field),
+    defaultText: field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined,
+    required: !z.safeParse(field, undefined).success,
+  }));
+}
+
+/** The description of a schema or of the one that it is made from: refining and transforming make new ones without. */
+function descriptionOf(schema: z.core.$ZodType): string {
+  const { description } = z.globalRegistry.get(schema) ?? {};
+  if (description !== undefined) return description;
+  if (schema instanceof z.ZodPipe) return descriptionOf(schema.def.in);
+  return schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional ? descriptionOf(schema.def.innerType) : "";
 }
 
 /** The words of every setting as they are in force: given, else the default, else empty. */

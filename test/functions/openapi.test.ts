@@ -7,7 +7,7 @@ import { noContent } from "../../lib/http/call.ts";
 import { endpoint } from "../../lib/http/endpoint.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { openapiDocument } from "../../local/openapi-document.ts";
-import { openapiFiles } from "../../local/openapi-surfaces.ts";
+import { openapiFiles } from "../../local/openapi-files.ts";
 
 interface Operation {
   readonly operationId: string;

@@ -1,0 +1,175 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import {
+  BadSettings,
+  type Environment,
+  isLoopback,
+  readAll,
+  readSettings,
+  setting,
+  settingTexts,
+  wordsInForce,
+} from "../../lib/settings.ts";
+
+const read = (schema: z.ZodType, value?: string): unknown =>
+  (readSettings(z.object({ IT: schema }), { IT: value }) as { IT: unknown }).IT;
+
+const problemsOf = (work: () => unknown) => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof BadSettings) return error;
+    throw error;
+  }
+  throw new Error("the settings are good");
+};
+
+describe("a single setting", () => {
+  it.each<[string, z.ZodType, string, unknown]>([
+    ["text", setting.text(""), " as is ", " as is "],
+    ["one of several", setting.oneOf(["a", "b"], ""), "b", "b"],
+    ["a flag", setting.flag(""), "true", true],
+    ["a flag that is off", setting.flag(""), "false", false],
+    ["a list, blanks dropped", setting.list(""), " a, ,b,", ["a", "b"]],
+    ["a whole number", setting.integer(0, 10, ""), "010", 10],
+    ["seconds in milliseconds", setting.seconds(""), "0.25", 250],
+    ["days in milliseconds", setting.days(""), "2", 172_800_000],
+    [
+      "an address without the slash at its end",
+      setting.address(""),
+      "https://vault.example/a//",
+      "https://vault.example/a",
+    ],
+    ["a loopback address", setting.address(""), "http://127.0.0.1:1", "http://127.0.0.1:1"],
+    ["a schedule", setting.schedule(""), " 0  */5 * * * Mon-Fri ", "0 */5 * * * Mon-Fri"],
+  ])("takes %s", (_, schema, words, value) => {
+    expect(read(schema, words)).toEqual(value);
+  });
+
+  it.each<[string, z.ZodType, string, string]>([
+    ["a choice", setting.oneOf(["a", "b"], ""), "A", "must be one of a, b"],
+    ["a flag", setting.flag(""), "yes", "must be true or false"],
+    ["a number", setting.integer(1, 5, ""), "1.5", "must be a whole number from 1 to 5"],
+    ["too great a number", setting.integer(1, 5, ""), "6", "must be a whole number from 1 to 5"],
+    ["a negative number", setting.integer(-1, 5, ""), "-1", "must be a whole number from -1 to 5"],
+    ["a time", setting.seconds(""), "1m", "must be a number of seconds"],
+    ["a negative time", setting.days(""), "-1", "must be a number of days"],
+    [
+      "an address",
+      setting.address(""),
+      "vault",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an open address",
+      setting.address(""),
+      "http://vault.example",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an address with a password",
+      setting.address(""),
+      "https://a:b@vault.example",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an address with a fragment",
+      setting.address(""),
+      "https://vault.example#a",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "a schedule of five fields",
+      setting.schedule(""),
+      "*/5 * * * *",
+      "must be a cron expression of six fields, seconds first",
+    ],
+    [
+      "a schedule in words",
+      setting.schedule(""),
+      "every hour on the hour please",
+      "must be a cron expression of six fields, seconds first",
+    ],
+  ])("says what is expected of %s", (_, schema, words, reason) => {
+    expect(problemsOf(() => read(schema, words)).problems).toEqual([{ path: "IT", reason }]);
+  });
+
+  it.each([undefined, "", "  "])("that is %j counts as unset", words => {
+    expect(problemsOf(() => read(setting.text(""), words)).problems).toEqual([{ path: "IT", reason: "must be set" }]);
+    expect(read(setting.text("").optional(), words)).toBeUndefined();
+    expect(read(setting.seconds("").prefault("2"), words)).toBe(2000);
+  });
+
+  it("knows the loopback in each of its forms", () => {
+    for (const host of ["127.0.0.1", "localhost", "[::1]"])
+      expect(isLoopback(new URL(`http://${host}:7071`))).toBe(true);
+    for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example"])
+      expect(isLoopback(new URL(`http://${host}`))).toBe(false);
+  });
+});
+
+describe("all problems are told in one message (decision G14)", () => {
+  const storage = z.object({ VAULT: setting.address(""), DAYS: setting.days("") });
+  const mail = z.object({ SENDER: setting.text(""), WAIT: setting.seconds("").prefault("1") });
+  const environment: Environment = { DAYS: "seven secret words", WAIT: "soon" };
+
+  it("over one schema and over several", () => {
+    const bad = problemsOf(() =>
+      readAll(
+        () => readSettings(storage, environment),
+        () => readSettings(mail, environment),
+      ),
+    );
+    expect(bad.message).toBe(
+      "Settings are wrong:\n  VAULT: must be set\n  DAYS: must be a number of days\n  SENDER: must be set\n  WAIT: must be a number of seconds",
+    );
+    expect(bad.problems).toHaveLength(4);
+  });
+
+  it("without the values, which may be secrets", () => {
+    const bad = problemsOf(() => readSettings(storage, environment));
+    expect(`${bad.message} ${bad.stack} ${JSON.stringify(bad)}`).not.toContain("secret");
+  });
+
+  it("and good ones are given as they are", () => {
+    const [first, second] = readAll(
+      () => ({ a: 1 }),
+      () => undefined,
+    );
+    expect([first.a, second]).toEqual([1, undefined]);
+  });
+
+  it("but a bug stays a bug", () => {
+    expect(() =>
+      readAll(() => {
+        throw new TypeError("bug");
+      }),
+    ).toThrow(TypeError);
+  });
+});
+
+describe("what an administrator is told", () => {
+  const schema = z
+    .object({
+      NAMES: setting
+        .list("Names.")
+        .refine(names => names.length < 3)
+        .transform(names => new Set(names))
+        .prefault("a"),
+      WAIT: setting.seconds("Wait.").optional(),
+      VAULT: setting.address("Vault."),
+    })
+    .superRefine(() => {});
+
+  it("is every setting with its default and whether it must be set", () => {
+    expect(settingTexts(schema)).toEqual([
+      { name: "NAMES", description: "Names.", defaultText: "a", required: false },
+      { name: "WAIT", description: "Wait.", defaultText: undefined, required: false },
+      { name: "VAULT", description: "Vault.", defaultText: undefined, required: true },
+    ]);
+  });
+
+  it("is the words in force: given, else the default, else none (decision C17)", () => {
+    expect(wordsInForce(schema, { NAMES: " ", WAIT: " 2 ", OTHER: "x" })).toEqual({ NAMES: "a", WAIT: "2", VAULT: "" });
+  });
+});
