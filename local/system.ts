@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import * as z from "zod";
 import { openBlobs } from "../lib/azure/blobs.ts";
 import { responsesContainer } from "../lib/azure/connector-blobs.ts";
 import { connectorTables } from "../lib/azure/connector-tables.ts";
@@ -6,8 +7,7 @@ import { openTables } from "../lib/azure/tables.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { seconds } from "../lib/time.ts";
 import { closePeers, mintTokens, type Peers, peerSettings, startPeers } from "./peers/all.ts";
-import { startStorage } from "./peers/storage.ts";
-import * as z from "zod";
+import { type Storage, startStorage } from "./peers/storage.ts";
 
 /** Storage and peers of one system, with what a host needs to work with them. */
 export interface System {
@@ -33,29 +33,39 @@ const timeoutMs = seconds(15);
 /** Starts storage and every peer. @param directory where all data is kept; none: in memory */
 export async function startSystem(directory?: string): Promise<System> {
   const storage = await startStorage({ directory: directory && join(directory, "azurite") });
-  const { connectionString } = storage;
   const peers = await startPeers(directory && join(directory, "peers"));
+  const told = await describeSystem(storage, peers);
+  return {
+    ...told,
+    peers,
+    close: async () => {
+      await closePeers(peers);
+      await storage.close();
+    },
+  };
+}
+
+/** Makes the stores of a system and writes its peers down there, for hosts that join it. */
+export async function describeSystem(
+  { connectionString, tableUrl, blobUrl }: Pick<Storage, "connectionString" | "tableUrl" | "blobUrl">,
+  peers: Peers,
+): Promise<Omit<System, "close">> {
   const tokens = await mintTokens(peers);
   const settings = {
     SERVICE_APIS: "core,client,connector",
     ...peerSettings(peers),
-    CLOUD_TABLES_ENDPOINT: storage.tableUrl,
-    CLOUD_STORAGE_BLOB_ENDPOINT: storage.blobUrl,
+    CLOUD_TABLES_ENDPOINT: tableUrl,
+    CLOUD_STORAGE_BLOB_ENDPOINT: blobUrl,
   };
   const peerUrls = Object.fromEntries(Object.entries(peers).map(([name, { url }]) => [name, url]));
   await createStores(connectionString);
   const blobs = openBlobs({ connectionString, timeoutMs });
   await blobs.put(container, blob, JSON.stringify({ settings, tokens, peerUrls }));
   return {
-    peers,
     connectionString,
     settings: { ...settings, CLOUD_STORAGE_CONNECTION_STRING: connectionString },
     tokens,
     peerUrls,
-    close: async () => {
-      await closePeers(peers);
-      await storage.close();
-    },
   };
 }
 
