@@ -93,12 +93,13 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
     findByReference: (reference, signal) =>
       withToken("find shipments", signal, async call => {
         const found: DeliveryShipment[] = [];
+        let seen = 0;
         for (let page = 0; page < mostPages; page++) {
           const query = new URLSearchParams({
             search_field: "customer_reference",
             search: reference,
             limit: String(pageSize),
-            offset: String(page * pageSize),
+            offset: String(seen),
           });
           const url = `${shipments}?${query}`;
           const answer = await readPeer(access, { ...call, method: "GET", url, answer: shipmentList }).catch(
@@ -109,7 +110,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
           found.push(
             ...answer.shipments.filter(({ customerReference = reference }) => customerReference === reference),
           );
-          const seen = page * pageSize + answer.shipments.length;
+          seen += answer.shipments.length;
           if (answer.shipments.length === 0 || seen >= (answer.total_count ?? seen)) return found;
         }
         return "cannot_tell";

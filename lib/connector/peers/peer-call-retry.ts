@@ -19,7 +19,7 @@ export function repeat<T>(access: PeerAccess, request: PeerRequest<T>): Promise<
       try {
         return await callPeer(access, { ...request, signal });
       } catch (error) {
-        if (!(error instanceof PeerFailure) || !error.passing || tried >= patience.tries || signal.aborted) throw error;
+        if (!(error instanceof PeerFailure) || !error.passing || tried >= patience.tries) throw error;
         const wait = Math.max(backOff(patience, tried, access.random), (error.retryAfter ?? 0) * 1000);
         if (wait > patience.longestWaitMs) throw error;
         await access.sleep(wait, signal).catch(() => {

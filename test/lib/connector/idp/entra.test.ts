@@ -209,6 +209,8 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     entra.fail({ kind: "hang", path: "oauth2", times: 9 });
     const noToken = connect({}, { timeLimitMs: 50 });
     expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", signal))).toBe("unreachable");
+    const stuck = connect({}, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
+    expect(await kindOf(ask(stuck))).toBe("unreachable");
   });
 
   test("ends with the caller's signal", async () => {

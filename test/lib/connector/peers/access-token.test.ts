@@ -83,6 +83,16 @@ describe("an access token", () => {
     expect(granted).toBe(1);
   });
 
+  test("that is granted again just as it was is not tried a second time", async () => {
+    grant = async () => ({ token: "same", expiresInSeconds: 3600 });
+    const kept = tokens();
+    await kept.use(signal, echo);
+    tools.advance(10_000);
+    const { seen, call } = refusing("same");
+    expect(await failureOf(kept.use(signal, call))).toMatchObject({ status: 401 });
+    expect(seen).toEqual(["same"]);
+  });
+
   test("that another call has renewed meanwhile is taken as it is", async () => {
     const kept = tokens();
     await kept.use(signal, echo);

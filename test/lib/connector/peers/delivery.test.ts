@@ -385,7 +385,7 @@ describe("looking up by reference (decision C6)", () => {
     expect(await kindOf(delivery.findByReference("a"))).toBe("unanswered");
   });
 
-  const listing = (total: number, perPage: number, seen: string[] = []) =>
+  const listing = (total: number, seen: string[] = [], told = total, perPage = 100) =>
     oddServer((request, response) => {
       const { searchParams } = new URL(request.url ?? "", "http://any");
       seen.push(searchParams.get("offset") ?? "");
@@ -395,18 +395,24 @@ describe("looking up by reference (decision C6)", () => {
         customer_reference: (from + n) % 2 === 0 ? "ours" : "theirs",
         shipment_state: { shipment_state_id: 101 },
       }));
-      response.end(JSON.stringify({ count: shipments.length, total_count: total, shipments }));
+      response.end(JSON.stringify({ count: shipments.length, total_count: told, shipments }));
     });
 
   test("reads all pages, and only what carries the reference counts", async () => {
     const seen: string[] = [];
-    const found = await connect({ baseUrl: await listing(250, 100, seen) }).findByReference("ours");
+    const found = await connect({ baseUrl: await listing(250, seen) }).findByReference("ours");
     expect(found).toHaveLength(125);
     expect(seen).toEqual(["0", "100", "200"]);
+    const short = connect({ baseUrl: await listing(250, [], 250, 50) });
+    expect(await short.findByReference("ours")).toHaveLength(125);
+  });
+
+  test("ends at an empty page, whatever the count says", async () => {
+    expect(await connect({ baseUrl: await listing(100, [], 5000) }).findByReference("ours")).toHaveLength(50);
   });
 
   test("cannot tell where there are too many pages to look through", async () => {
-    expect(await connect({ baseUrl: await listing(5000, 100) }).findByReference("ours")).toBe("cannot_tell");
+    expect(await connect({ baseUrl: await listing(5000) }).findByReference("ours")).toBe("cannot_tell");
   });
 });
 

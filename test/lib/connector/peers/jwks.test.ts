@@ -88,6 +88,7 @@ describe("a key set (decision C10)", () => {
       ],
     };
     expect(await keySet().all()).toEqual([shown(two)]);
+    served = { keys: [await newKey("small", "enc", "P-256"), other] };
     expect(await keySet({ use: "enc" }).all()).toEqual([shown(other)]);
   });
 
