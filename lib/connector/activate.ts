@@ -48,7 +48,8 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   );
   if (renewed === undefined) return undefined;
   try {
-    await idp.activate(credential.handle, attestation, registeredName(key), AbortSignal.timeout(deps.timing.idpCall));
+    const limits = { signal: AbortSignal.timeout(deps.timing.idpCall), notAfter: renewed.notAfter };
+    await idp.activate(credential.handle, attestation, registeredName(key), limits);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return failed(renewed, index, error, { tried, readable: registered !== undefined }, deps);

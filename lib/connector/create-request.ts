@@ -188,18 +188,18 @@ async function start(marked: Loaded, shipmentId: string, markedAt: Instant, deps
   const due = { queue: "poll", at: plus(now(), timing.pollAfter) } as const;
   const [ours] = await Promise.all([requests.claimShipment(shipmentId, requestId), requests.schedule(due, requestId)]);
   if (!ours) throw new Error("the delivery service gave the id of another request's shipment");
-  const before = marked.request.value.due;
   let loaded: Loaded | undefined = marked;
   while (loaded !== undefined) {
     const request = loaded.request.value;
     const { adopted, ...delivery } = request.delivery ?? {};
     if (!(request.state === "received" || (request.state === "started" && adopted === true))) break;
-    const { errorMessage, lease, ...rest } = request;
+    const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
-    const removal = before === undefined ? undefined : requests.unschedule(before, requestId);
-    const [saved] = await Promise.all([requests.save(loaded, { request: started }), removal]);
-    if (saved !== undefined) return { requestId, shipmentId };
+    if ((await requests.save(loaded, { request: started })) !== undefined) {
+      if (before !== undefined) await requests.unschedule(before, requestId);
+      return { requestId, shipmentId };
+    }
     loaded = await requests.load(requestId);
   }
   log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });

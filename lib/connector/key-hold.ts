@@ -13,6 +13,11 @@ export interface KeyHold {
   readonly finish: (key: Key) => Key;
 }
 
+/** A key that is held, and until when a call may be begun so that the hold outlasts it. */
+export interface HeldKey extends KeyHold {
+  readonly notAfter: Instant;
+}
+
 /** Whether mailing has been stopped for this run by the mail service's throttling (decision C14). */
 export interface MailBrake {
   stoppedUntil: Instant | undefined;
@@ -28,12 +33,12 @@ export async function renew(
   change: (key: Key) => Key,
   callLimit: number,
   deps: ConnectorDeps,
-): Promise<KeyHold | undefined> {
+): Promise<HeldKey | undefined> {
   const lease = leaseOf(hold.run, deps.now(), deps.timing);
   const key = change(keyOf(hold.loaded, hold.keyId));
   const loaded = await write(hold.loaded, { keys: [{ ...key, lease }] }, deps);
-  if (loaded === undefined || plus(deps.now(), callLimit) >= lease.until) return undefined;
-  return { ...hold, loaded };
+  const notAfter = plus(lease.until, -callLimit);
+  return loaded === undefined || deps.now() > notAfter ? undefined : { ...hold, loaded, notAfter };
 }
 
 /** Writes an outcome of work on the key. Undefined when the hold is lost: another has taken the key over. */

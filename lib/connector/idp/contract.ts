@@ -1,3 +1,5 @@
+import type { Instant } from "../../time.ts";
+
 /** WebAuthn creation options as JSON, binary values base64url (WebAuthn Level 3, PublicKeyCredentialCreationOptionsJSON). */
 export interface CreationOptions {
   readonly rp: { readonly id: string; readonly name: string };
@@ -30,8 +32,14 @@ export interface Attestation {
   readonly clientExtensionResults: Readonly<Record<string, unknown>>;
 }
 
+/** Bounds of a call that changes something: it is not begun after `notAfter`, also by a process that was stopped for a while. */
+export interface CallLimits {
+  readonly signal: AbortSignal;
+  readonly notAfter?: Instant;
+}
+
 /**
- * What the connector asks of any identity provider. Every call takes a signal that ends it and fails with `PeerFailure` only.
+ * What the connector asks of any identity provider. Every call is ended by its signal and fails with `PeerFailure` only.
  * Activation is not idempotent anywhere (decision C8): the caller records a try before `activate` and reads back after an
  * unanswered one.
  */
@@ -41,7 +49,7 @@ export interface Idp {
   readonly defaultRelyingPartyId: string | undefined;
   creationOptions(wanted: { userId: string; relyingPartyId?: string }, signal: AbortSignal): Promise<Challenge>;
   /** @param name shown at the IdP: `<name>: <serial>` (decision C13) */
-  activate(handle: Challenge["handle"], attestation: Attestation, name: string, signal: AbortSignal): Promise<void>;
+  activate(handle: Challenge["handle"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
   /** Whether a credential with this id is registered; undefined where the IdP offers no read-back. */
   isRegistered(handle: Challenge["handle"], credentialId: string, signal: AbortSignal): Promise<boolean | undefined>;
   /** Takes back what `creationOptions` began; nothing where the IdP keeps no state. Safe to repeat. */

@@ -99,12 +99,12 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
         };
       }),
 
-    activate: (stored, attestation, name, outer) =>
-      operate(outer, async call => {
+    activate: (stored, attestation, name, { signal, notAfter }) =>
+      operate(signal, async call => {
         const operation = "registration";
         const url = methodsOf(userOf(operation, stored));
         const body = registrationBody(attestation, [...name].slice(0, longestDisplayName).join(""));
-        await callPeer(access, { ...call, operation, method: "POST", url, body, answer: registrationAnswer });
+        await callPeer(access, { ...call, operation, method: "POST", url, body, notAfter, answer: registrationAnswer });
       }),
 
     isRegistered: (stored, credentialId, outer) =>

@@ -73,15 +73,13 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
   return {
     createShipment: (order, { notAfter, signal } = {}) =>
       withToken("create shipment", signal, async call => {
-        if (notAfter !== undefined && access.now() > notAfter) {
-          throw new PeerFailure(access.peer, call.operation, "unreachable", { detail: "It is too late for the call." });
-        }
         const body = shipmentBody(order);
         const created = await callPeer(access, {
           ...call,
           method: "POST",
           url: shipments,
           body,
+          notAfter,
           answer: createdShipment,
         });
         return { shipmentId: created.shipment_id };

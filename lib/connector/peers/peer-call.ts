@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { Now } from "../../time.ts";
+import type { Instant, Now } from "../../time.ts";
 import { kindOfStatus, neverConnected, plainText, retryAfterSeconds } from "./peer-call-failure.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
 
@@ -47,6 +47,8 @@ export interface PeerRequest<T> {
   /** What a 2xx must hold; it sees `undefined` where the body is empty or no JSON. */
   readonly answer: z.ZodType<T>;
   readonly signal?: AbortSignal | undefined;
+  /** The call is not begun after this, also by a process that was stopped for a while: it fails as `unreachable` then. */
+  readonly notAfter?: Instant | undefined;
 }
 
 /** Runs `work` with a signal that fires at the end of the time limit or with `outer`, whichever comes first. */
@@ -81,6 +83,8 @@ export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promis
     const call = outgoing(request);
     if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
     if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
+    if (request.notAfter !== undefined && access.now() > request.notAfter)
+      throw failed("unreachable", { detail: "It was too late to begin the call." });
 
     const response = await access
       .fetch(call.url, { ...call.init, redirect: "manual", signal })

@@ -70,7 +70,7 @@ describe("an IdP of kind B (decision C13)", () => {
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
     expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(false);
-    await idp.activate(challenge.handle, attestation, "Desk key: 30000001", signal);
+    await idp.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
     expect(entra.registrations()).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
@@ -150,7 +150,7 @@ describe("an IdP of kind B (decision C13)", () => {
 
   test("shows no more than 30 characters of a name", async () => {
     const challenge = await ask();
-    await idp.activate(challenge.handle, answerTo(challenge), `${"x".repeat(18)}: 1234567890123`, signal);
+    await idp.activate(challenge.handle, answerTo(challenge), `${"x".repeat(18)}: 1234567890123`, { signal });
     expect(entra.registrations()[0]?.displayName).toBe(`${"x".repeat(18)}: 1234567890`);
   });
 });
@@ -169,12 +169,12 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     entra.expireChallenges();
-    const expired = await failureOf(idp.activate(challenge.handle, attestation, "k", signal));
+    const expired = await failureOf(idp.activate(challenge.handle, attestation, "k", { signal }));
     expect(expired).toMatchObject({ kind: "refused", status: 400, detail: "The challenge has expired." });
     const second = await ask();
     const registered = answerTo(second);
-    await idp.activate(second.handle, registered, "k", signal);
-    const twice = await failureOf(idp.activate(second.handle, registered, "k", signal));
+    await idp.activate(second.handle, registered, "k", { signal });
+    const twice = await failureOf(idp.activate(second.handle, registered, "k", { signal }));
     expect(twice).toMatchObject({ kind: "refused", status: 409 });
   });
 
@@ -187,7 +187,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     entra.fail({ ...fault, path: "fido2Methods$" });
-    const failure = await failureOf(idp.activate(challenge.handle, attestation, "k", signal));
+    const failure = await failureOf(idp.activate(challenge.handle, attestation, "k", { signal }));
     expect(failure.kind).toBe(kind);
     if (kind === "throttled") expect(failure.retryAfter).toBe(17);
     expect(posts()).toBe(1);
@@ -205,10 +205,10 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     const challenge = await ask();
     entra.fail({ kind: "hang", path: "fido2Methods$" });
     const slow = connect({}, { timeLimitMs: 200 });
-    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", signal))).toBe("unanswered");
+    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
     entra.fail({ kind: "hang", path: "oauth2", times: 9 });
     const noToken = connect({}, { timeLimitMs: 50 });
-    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", signal))).toBe("unreachable");
+    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
     const stuck = connect({}, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
     expect(await kindOf(ask(stuck))).toBe("unreachable");
   });
@@ -223,7 +223,9 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
   });
 
   test("is one also where the stored handle names nobody", async () => {
-    expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", signal))).toMatchObject({ kind: "refused" });
+    expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", { signal }))).toMatchObject({
+      kind: "refused",
+    });
     expect(await failureOf(idp.isRegistered({ userId: 7 }, "aWQ", signal))).toMatchObject({ kind: "refused" });
     expect(posts()).toBe(0);
   });
@@ -272,7 +274,7 @@ describe("the client's own credentials (decision C13)", () => {
     expect(grants()).toBe(2);
     entra.revokeTokens();
     tools.advance(10_000);
-    await idp.activate(challenge.handle, answerTo(challenge), "k", signal);
+    await idp.activate(challenge.handle, answerTo(challenge), "k", { signal });
     expect(entra.registrations()).toHaveLength(1);
     expect(grants()).toBe(3);
   });
@@ -281,9 +283,9 @@ describe("the client's own credentials (decision C13)", () => {
     const attestation = answerTo(await ask());
     entra.resetRequests();
     const cut = connect({ "online-endpoint": await deadAddress() });
-    expect(await kindOf(cut.activate({ userId: user }, attestation, "k", signal))).toBe("unreachable");
+    expect(await kindOf(cut.activate({ userId: user }, attestation, "k", { signal }))).toBe("unreachable");
     entra.fail({ kind: "refuse", status: 500, path: "oauth2", times: 9 });
-    expect(await kindOf(connect().activate({ userId: user }, attestation, "k", signal))).toBe("unreachable");
+    expect(await kindOf(connect().activate({ userId: user }, attestation, "k", { signal }))).toBe("unreachable");
     expect(graphCalls()).toEqual([]);
   });
 });
