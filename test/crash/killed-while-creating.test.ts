@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { HostProcess } from "../support/host-process.ts";
+import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { until } from "../support/until.ts";
+import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
+import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
+
+const neverSent = "The request was interrupted and never sent to the delivery service.";
+const neverConfirmed =
+  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+
+/** The writes of a create in their order; each is met once. */
+const writes = {
+  request: { path: /\$batch$/, body: /"state":"received"/ },
+  keysAndMark: { path: /\$batch$/, body: /"delivery":"\{\\"sentAt/ },
+  shipmentRow: { method: "POST", path: /\/fprshipments/ },
+  started: { path: /\/credentialrequests\(.*RowKey='request'/, body: /"state":"started"/ },
+} satisfies Record<string, Omit<HoldRule, "phase">>;
+
+let system: TestSystem;
+let proxy: PausingProxy;
+let host: HostProcess;
+
+beforeAll(async () => {
+  // Looked up once, then given up: the three days of decision C6 without their waiting.
+  system = await startTestSystem({ SETTLE_DAYS: "0" });
+  proxy = await startPausingProxy(system.storage.tableUrl);
+  host = await startHost();
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await system.close();
+});
+
+beforeEach(() => {
+  for (const peer of Object.values(system.peers)) {
+    peer.clearFaults();
+    peer.resetRequests();
+  }
+});
+
+const startHost = () => system.startHost({ through: proxy });
+
+/** Sends an order, kills the host as soon as the point is reached, and starts another one. */
+async function killedAt(point: Promise<void>): Promise<Order> {
+  const order = newOrder();
+  const answer = send(host, order).then(
+    ({ status }) => `answered ${status}`,
+    () => "unanswered",
+  );
+  await point;
+  await host.kill();
+  expect(await answer).toBe("unanswered");
+  host = await startHost();
+  return order;
+}
+
+/** Runs the jobs until nothing is left to do, then tells what has become of the order. */
+async function settled(order: Order) {
+  const requestId = await requestOf(order, system);
+  await untilQuiet(host, system, requestId);
+  return outcome(order, requestId, { host, system });
+}
+
+describe("a host that is killed while it creates a request (decision C6)", () => {
+  test("before it has stored the request: there is no request, and its index row goes", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.request });
+    await killedAt(hold.untilHeld());
+    hold.drop();
+    const left = async () => {
+      let rows = 0;
+      for await (const _ of system.store.due("settle")) rows++;
+      return rows;
+    };
+    expect(await left()).toBe(1);
+    await until(
+      () => processAll(host).then(async () => (await left()) === 0),
+      () => "the index row stays",
+    );
+  });
+
+  test("after it has stored the request, while an IdP is asked: ends failed and never sent", async () => {
+    system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
+    const order = await killedAt(system.peers.entra.untilHanging());
+    expect(await settled(order)).toEqual(failed(neverSent));
+    expect(deliveryCalls(system)).toBe(0);
+  });
+
+  test("after the IdPs have answered, before keys and mark are stored: ends failed and never sent", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
+    const order = await killedAt(hold.untilHeld());
+    hold.drop();
+    expect(await settled(order)).toEqual(failed(neverSent));
+    expect(deliveryCalls(system)).toBe(0);
+  });
+
+  test("before keys and mark are stored, which reach storage when it is over: stays failed and never sent", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
+    const order = await killedAt(hold.untilHeld());
+    const end = await settled(order);
+    expect(end).toEqual(failed(neverSent));
+    const late = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    hold.release();
+    await late.untilHeld();
+    late.drop();
+    expect(await settled(order)).toEqual(end);
+  });
+
+  test("after keys and mark are stored, before the delivery call: ends failed with what to check", async () => {
+    const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    const order = await killedAt(hold.untilHeld());
+    hold.drop();
+    expect(await settled(order)).toEqual(failed(neverConfirmed));
+    expect(deliveryCalls(system)).toBe(0);
+  });
+
+  test("in the delivery call, before the service has done it: ends failed with what to check", async () => {
+    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "before" });
+    const order = await killedAt(system.peers.delivery.untilHanging());
+    expect(await settled(order)).toEqual(failed(neverConfirmed));
+    expect(deliveryCalls(system)).toBe(1);
+  });
+
+  test("in the delivery call, after the service has done it: the shipment is found and the order fulfilled", async () => {
+    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
+    const order = await killedAt(system.peers.delivery.untilHanging());
+    expect(await settled(order)).toEqual(fulfilled);
+    expect(deliveryCalls(system)).toBe(1);
+  });
+
+  test("after the delivery call, before the shipment's row is written: the shipment is found and the order fulfilled", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.shipmentRow });
+    const order = await killedAt(hold.untilHeld());
+    hold.drop();
+    expect(await settled(order)).toEqual(fulfilled);
+    expect(deliveryCalls(system)).toBe(1);
+  });
+
+  test("after the shipment's row is written, before `started` is: the shipment is found and the order fulfilled", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.started });
+    const order = await killedAt(hold.untilHeld());
+    hold.drop();
+    expect(await settled(order)).toEqual(fulfilled);
+    expect(deliveryCalls(system)).toBe(1);
+  });
+
+  test("after `started` is written, before the index row of settling goes: the order is fulfilled", async () => {
+    const hold = proxy.hold({ phase: "response", ...writes.started });
+    const order = await killedAt(hold.untilHeld());
+    hold.drop();
+    expect(await settled(order)).toEqual(fulfilled);
+    expect(deliveryCalls(system)).toBe(1);
+  });
+});

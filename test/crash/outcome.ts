@@ -1,0 +1,185 @@
+import { openBlobs } from "../../lib/azure/blobs.ts";
+import { responsesContainer } from "../../lib/azure/connector-blobs.ts";
+import type { DueEntry, Loaded } from "../../lib/connector/ports.ts";
+import type { Queue } from "../../lib/connector/request.ts";
+import type { HostProcess } from "../support/host-process.ts";
+import type { TestSystem } from "../support/system.ts";
+import { until } from "../support/until.ts";
+import { type Order, processAll } from "./orders.ts";
+
+const queues: readonly Queue[] = ["settle", "poll", "key", "forget", "clean"];
+/** What waits for days to pass: the end of a request and of the copies of its responses. */
+const atRest: readonly Queue[] = ["forget", "clean"];
+
+/** The index rows of a request. */
+async function indexRows({ store }: TestSystem, requestId: string): Promise<readonly DueEntry[]> {
+  const rows: DueEntry[] = [];
+  for (const queue of queues) for await (const row of store.due(queue)) if (row.requestId === requestId) rows.push(row);
+  return rows;
+}
+
+/** Runs the jobs until nothing of the request is due but its clean-up. */
+export async function untilQuiet(host: HostProcess, system: TestSystem, requestId: string): Promise<void> {
+  let left: readonly DueEntry[] = [];
+  const condition = async () => {
+    await processAll(host);
+    left = (await indexRows(system, requestId)).filter(({ queue }) => !atRest.includes(queue));
+    return left.length === 0;
+  };
+  const told = async () => {
+    const stored = JSON.stringify(await system.store.load(requestId), null, 1);
+    return `still due: ${JSON.stringify(left)}\n${stored}\n${host.errors()}`;
+  };
+  await until(condition, told);
+}
+
+export interface Outcome {
+  readonly state: string;
+  /** Of every credential, as the API tells them. */
+  readonly credentials: readonly string[];
+  readonly errors: readonly string[];
+  /** At the delivery service. */
+  readonly shipments: number;
+  /** At the IdP, by credential. */
+  readonly registrations: readonly number[];
+  /** Mails in the mailbox that tell a key's PIN, by key. */
+  readonly mails: readonly number[];
+  /** What a finished request must not have: leases, tries, due work, rows and blobs that do not fit each other. */
+  readonly wrong: readonly string[];
+}
+
+/** All that became of an order, asked of the API, of every peer and of storage. */
+export async function outcome(
+  order: Order,
+  requestId: string,
+  { host, system }: { host: HostProcess; system: TestSystem },
+): Promise<Outcome> {
+  const { delivery, entra, mail } = system.peers;
+  const { data } = (await host.call("GET", `/v2/credential-requests/${requestId}`)).body as ReadAnswer;
+  const credentials = data.shipment.shipment_items.flatMap(item => item.credentials);
+  const shipments = (await delivery.shipments()).filter(({ customerReference }) => customerReference === requestId);
+  const mails = mail.mails().filter(({ to }) => to.includes(order.email));
+  const mailsOf = ({ serial, pin = "no PIN" }: { serial: string; pin?: string }) =>
+    mails.filter(({ text = "" }) => text.includes(serial) && text.includes(pin)).length;
+  const perKey = shipments.flatMap(({ keys }) => keys).map(mailsOf);
+  const told = perKey.reduce((sum, count) => sum + count, 0);
+  const wrong = await wrongRows(system, requestId);
+  return {
+    state: data.state,
+    credentials: credentials.map(({ state }) => state),
+    errors: [...new Set(credentials.flatMap(({ error_message }) => error_message ?? []))],
+    shipments: shipments.length,
+    registrations: order.users.map(user => entra.registrations().filter(({ userId }) => userId === user).length),
+    mails: perKey,
+    wrong: told === mails.length ? wrong : [...wrong, `${mails.length - told} mails tell no PIN of a key`],
+  };
+}
+
+interface ReadAnswer {
+  readonly data: {
+    readonly state: string;
+    readonly shipment: {
+      readonly shipment_items: readonly {
+        readonly credentials: readonly { readonly state: string; readonly error_message?: string }[];
+      }[];
+    };
+  };
+}
+
+/** How often the IdP was asked to register a credential of the order. */
+export const activationCalls = (order: Order, { peers }: TestSystem): number =>
+  peers.entra
+    .requests()
+    .filter(({ method, path }) => method === "POST" && order.users.some(user => path.includes(`/${user}/`))).length;
+
+export const deliveryCalls = ({ peers }: TestSystem): number => peers.delivery.count("POST", /^\/v1\/fpr\/shipments$/);
+
+export const mailCalls = ({ peers }: TestSystem): number => peers.mail.count("POST", /^\/emails:send$/);
+
+async function wrongRows(system: TestSystem, requestId: string): Promise<readonly string[]> {
+  const loaded = await system.store.load(requestId);
+  if (loaded === undefined) return ["the request is gone"];
+  return [
+    ...wrongInRows(loaded),
+    ...wrongInIndex(loaded, await indexRows(system, requestId)),
+    ...(await wrongShipmentRows(loaded, system)),
+    ...(await wrongBlobs(loaded, system)),
+  ];
+}
+
+function wrongInRows({ request, keys }: Loaded): readonly string[] {
+  const wrong = request.value.lease === undefined ? [] : ["the request is held"];
+  for (const { value: key } of keys) {
+    if (key.lease !== undefined) wrong.push(`key ${key.id} is held`);
+    if (key.mail.triedAt !== undefined) wrong.push(`the mail of ${key.id} has an open try`);
+    if (key.mail.state !== "sent" && key.mail.state !== "none")
+      wrong.push(`the mail of ${key.id} is ${key.mail.state}`);
+    for (const { triedAt, userId } of key.credentials)
+      if (triedAt !== undefined) wrong.push(`${userId} has an open try`);
+  }
+  return wrong;
+}
+
+/** Every row that is due has its index row, and no index row but a stray one of clean-up points to nothing. */
+function wrongInIndex({ request, keys }: Loaded, index: readonly DueEntry[]): readonly string[] {
+  const wrong = index
+    .filter(({ queue }) => !atRest.includes(queue))
+    .map(({ queue, at }) => `${queue} has a row of ${at}`);
+  const dues = [
+    { due: request.value.due, keyId: undefined },
+    ...keys.map(({ value }) => ({ due: value.due, keyId: value.id })),
+  ];
+  for (const { due, keyId } of dues) {
+    const name = keyId ?? "the request";
+    if (keyId === undefined && due?.queue !== "clean") wrong.push(`${name} is not due for clean-up`);
+    if (due === undefined) continue;
+    if (!atRest.includes(due.queue)) wrong.push(`${name} is due for ${due.queue}`);
+    if (!index.some(row => row.queue === due.queue && row.at === due.at && row.keyId === keyId))
+      wrong.push(`${name} has no row in ${due.queue}`);
+  }
+  return wrong;
+}
+
+/** The unique row of a shipment id is there for the request's own shipment and for no other that it may have looked at. */
+async function wrongShipmentRows({ request }: Loaded, { store, peers }: TestSystem): Promise<readonly string[]> {
+  const { id, delivery } = request.value;
+  const wrong = [];
+  for (const shipment of await peers.delivery.shipments()) {
+    const owned = (await store.requestOfShipment(shipment.id)) === id;
+    if (owned !== (shipment.id === delivery?.shipmentId)) wrong.push(`shipment ${shipment.id} has a wrong row`);
+  }
+  return wrong;
+}
+
+async function wrongBlobs({ request, keys }: Loaded, { storage }: TestSystem): Promise<readonly string[]> {
+  const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: 15_000 });
+  const named = keys.flatMap(({ value }) => value.responses ?? []);
+  const wrong = [];
+  for await (const name of blobs.list(responsesContainer, `${request.value.id}/`))
+    if (!named.includes(name)) wrong.push(`blob ${name} belongs to no key`);
+  for (const name of named)
+    if ((await blobs.get(responsesContainer, name)) === undefined) wrong.push(`blob ${name} is missing`);
+  return wrong;
+}
+
+/** An order whose keys are shipped, activated and told of, each once. */
+export const fulfilled: Outcome = {
+  state: "complete",
+  credentials: ["active", "active", "active"],
+  errors: [],
+  shipments: 1,
+  registrations: [1, 1, 1],
+  mails: [1, 1],
+  wrong: [],
+};
+
+/** An order that never became a shipment. */
+export const failed = (reason: string): Outcome => ({
+  state: "failed",
+  credentials: ["failed", "failed", "failed"],
+  errors: [reason],
+  shipments: 0,
+  registrations: [0, 0, 0],
+  mails: [],
+  wrong: [],
+});

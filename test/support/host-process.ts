@@ -1,0 +1,78 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readFacts } from "../../local/facts.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The parsed JSON; undefined where the body is empty. */
+  readonly body: unknown;
+}
+
+/** A host as a process of its own, to be called over HTTP and to be sent signals. */
+export interface HostProcess {
+  readonly url: string;
+  readonly pid: number;
+  readonly masterKey: string;
+  /** Resolves when the process is gone. */
+  readonly exited: Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  /** Ends it with SIGKILL, stopped or not. */
+  kill(): Promise<void>;
+  /** Calls it with the connector's token. Rejects where the host is gone before it has answered. */
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** The end of what it wrote as errors. */
+  errors(): string;
+}
+
+/** Starts a further host on a described system by the command that a newcomer uses. @param settings win over the system's */
+export async function startHostProcess(
+  storage: string,
+  token: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<HostProcess> {
+  const directory = mkdtempSync(join(tmpdir(), "host-"));
+  const child = spawn(process.execPath, ["local/start.ts", "--storage", storage], {
+    env: { ...process.env, ...settings, PORT: "0", LOCAL_DIR: directory },
+    // The channel ends the host when this process is gone, whatever it died of.
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+  let errors = "";
+  child.stderr?.on("data", (text: Buffer) => {
+    errors = (errors + text.toString()).slice(-20_000);
+  });
+  const exited = once(child, "exit").then(() => rmSync(directory, { recursive: true, force: true }));
+
+  await Promise.race([once(child.stdout ?? child, "data"), exited]);
+  child.stdout?.resume();
+  const facts = readFacts(directory);
+  if (facts === undefined) throw new Error(`The host did not start:\n${errors}`);
+
+  const { host: url, pid, masterKey } = facts;
+  return {
+    url,
+    pid,
+    masterKey,
+    exited,
+    signal: signal => void child.kill(signal),
+    kill: () => {
+      child.kill("SIGKILL");
+      return exited;
+    },
+    call: async (method, path, body) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+      const response = await fetch(url + path, { method, headers, ...sent });
+      const text = await response.text();
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: text === "" ? undefined : JSON.parse(text),
+      };
+    },
+    errors: () => errors,
+  };
+}

@@ -1,0 +1,74 @@
+import { connectorStore } from "../../lib/azure/connector-tables.ts";
+import { openTables, type Tables } from "../../lib/azure/tables.ts";
+import type { RequestStore } from "../../lib/connector/ports.ts";
+import { instant } from "../../lib/time.ts";
+import { closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
+import { describeSystem } from "../../local/system.ts";
+import { type HostProcess, startHostProcess } from "./host-process.ts";
+import type { PausingProxy } from "./pausing-proxy.ts";
+import { type FreshStorage, freshStorage } from "./storage.ts";
+
+/** Peers in this process before a storage account of their own, and hosts as processes that join them. */
+export interface TestSystem {
+  readonly peers: Peers;
+  readonly storage: FreshStorage;
+  readonly tables: Tables;
+  /** The connector's rows, past every proxy. */
+  readonly store: RequestStore;
+  /** Starts a host. `through`: its tables are reached by this proxy. */
+  startHost(options?: {
+    readonly settings?: Readonly<Record<string, string>>;
+    readonly through?: PausingProxy;
+  }): Promise<HostProcess>;
+  /** Ends every host that is left, then the peers. */
+  close(): Promise<void>;
+}
+
+/** Intervals as short as a busy machine allows; timers that never fire, so that only the calls of a test start jobs (decision G9). */
+export const quick: Readonly<Record<string, string>> = {
+  CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
+  CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
+  CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
+  LEASE_SECONDS: "4",
+  IDP_TIMEOUT_SECONDS: "3",
+  MAIL_TIMEOUT_SECONDS: "3",
+  DELIVERY_TIMEOUT_SECONDS: "3.5",
+  RECEIVED_MAX_AGE_SECONDS: "2",
+  SETTLE_AFTER_SECONDS: "1",
+  RETRY_MIN_SECONDS: "0.2",
+  RETRY_MAX_SECONDS: "1",
+  READ_BACK_AFTER_SECONDS: "0.3",
+  MAIL_RUNNING_SECONDS: "0.2",
+  DUE_STALE_SECONDS: "0.5",
+  DUE_ORPHAN_SECONDS: "2",
+};
+
+/** @param settings of every host, on top of `quick` */
+export async function startTestSystem(settings: Readonly<Record<string, string>> = {}): Promise<TestSystem> {
+  const storage = freshStorage();
+  const peers = await startPeers();
+  peers.delivery.settings({ shipAfterMs: 0 });
+  const { settings: described, tokens } = await describeSystem(storage, peers);
+  const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
+  const store = connectorStore(tables, { shipmentsTable, now: () => instant(Date.now()) });
+  const hosts: HostProcess[] = [];
+  return {
+    peers,
+    storage,
+    tables,
+    store,
+    startHost: async ({ settings: own = {}, through } = {}) => {
+      const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
+      const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...quick, ...settings, ...own };
+      const host = await startHostProcess(connectionString, tokens.connector, all);
+      hosts.push(host);
+      return host;
+    },
+    close: async () => {
+      await Promise.all(hosts.map(host => host.kill()));
+      await closePeers(peers);
+    },
+  };
+}
+
+const shipmentsTable = "fprshipments";
