@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault, type Problem } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import { askIdps, idpFault, idpProblems, undoAtIdps } from "./ask-idps.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
@@ -45,7 +45,11 @@ export async function createRequest(
 
 /** Every check that needs nobody else (decision C5). */
 function refuseBeforeStoring(draft: NewRequest, deps: ConnectorDeps): void {
-  const problems = [...idpProblems(draft, deps.idps), ...pinMailProblems(draft.emailsTo, deps.pinMailDomains)];
+  const problems = [
+    ...enrollmentProblems(draft),
+    ...idpProblems(draft, deps.idps),
+    ...pinMailProblems(draft.emailsTo, deps.pinMailDomains),
+  ];
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   const violation = deliveryLimitViolation(draft);
   if (violation !== undefined) {
@@ -54,6 +58,12 @@ function refuseBeforeStoring(draft: NewRequest, deps: ConnectorDeps): void {
     });
   }
 }
+
+/** On-site authenticators need an enrollment service. */
+const enrollmentProblems = ({ keys }: NewRequest): readonly Problem[] =>
+  keys.some(({ place }) => place === "authenticator")
+    ? [{ path: "authenticators", reason: "are not served: this deployment has no enrollment service" }]
+    : [];
 
 /** A create that has used up its time stops at its next write and leaves the rest to the job (decision C6). */
 const tooLate = (): Fault =>
