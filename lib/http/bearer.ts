@@ -82,9 +82,10 @@ function tenantVerifier(tenant: TenantTokens, { fetch, now }: BearerOptions): (t
   };
 }
 
-/** Whether the token is at fault, not the way to the issuer's keys. */
+/** Whether the token is at fault, not the issuer's keys or the way to them. */
 const aboutToken = (error: unknown): boolean =>
-  error instanceof errors.JOSEError && error.code !== "ERR_JWKS_TIMEOUT" && error.code !== "ERR_JOSE_GENERIC";
+  error instanceof errors.JOSEError &&
+  !["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"].includes(error.code);
 
 const rolesOf = ({ roles, scp }: JWTPayload): readonly unknown[] => [
   ...(Array.isArray(roles) ? roles : []),
