@@ -29,6 +29,18 @@ export function connectorStore(
   const index = tables.table("due");
   const shipments = tables.table(shipmentsTable);
 
+  const load = async (id: string): Promise<Loaded | undefined> => {
+    const rows: Row[] = [];
+    for await (const row of requests.query({ partitionKey: id })) rows.push(row);
+    const row = rows.find(({ rowKey }) => rowKey === requestRow);
+    if (row === undefined) return undefined;
+    const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
+    return {
+      request: { value: fromRequestRow(row), etag: row.etag },
+      keys: keys.map(key => ({ value: fromKeyRow(key), etag: key.etag })),
+    };
+  };
+
   return {
     async insert(request, keys) {
       const actions = [
@@ -36,7 +48,8 @@ export function connectorStore(
         ...keys.map(key => ({ insert: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) } })),
       ];
       const etags = await requests.transact(request.id, actions);
-      if (etags === undefined) throw new Error(`credential request ${request.id} exists`);
+      // An id is never given twice: the row that is there was written by an earlier try of this very call.
+      if (etags === undefined) return (await load(request.id)) ?? missing(request.id);
       const [requestEtag = "", ...keyEtags] = etags.map(etag => etag ?? "");
       return {
         request: { value: request, etag: requestEtag },
@@ -44,17 +57,7 @@ export function connectorStore(
       };
     },
 
-    async load(id) {
-      const rows: Row[] = [];
-      for await (const row of requests.query({ partitionKey: id })) rows.push(row);
-      const row = rows.find(({ rowKey }) => rowKey === requestRow);
-      if (row === undefined) return undefined;
-      const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
-      return {
-        request: { value: fromRequestRow(row), etag: row.etag },
-        keys: keys.map(key => ({ value: fromKeyRow(key), etag: key.etag })),
-      };
-    },
+    load,
 
     async save(loaded, changes) {
       const { id } = loaded.request.value;
@@ -111,6 +114,10 @@ export function connectorStore(
       return row === undefined ? undefined : String(row.requestId);
     },
   };
+}
+
+function missing(id: string): never {
+  throw new Error(`credential request ${id} vanished while it was written`);
 }
 
 /** Sorts by time first, so that what is due is a range. */
