@@ -46,9 +46,10 @@ async function answer<D>(
     const { reply, ignored } = await endpoint.run(input, deps, { call, caller, requestId });
     return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
   } catch (error) {
-    if (error instanceof Fault && error.kind !== "internal") return surface.refuse(error);
-    log.error("failed", { error });
-    return surface.refuse(error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error }));
+    const refusal = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
+    if (refusal.kind === "internal") log.error("failed", { error });
+    if (refusal.kind === "unavailable") log.warn("unavailable", { error });
+    return surface.refuse(refusal);
   }
 }
 
