@@ -75,11 +75,11 @@ export const pinLength = () => z.int().min(4).max(63);
 /** Every PIN length that is not given (specification section 2, decision C5). */
 export const defaultPinLength = 6;
 
-/** First and last name may be blank only when there is a company (decision C5); goes with `whateverFieldsHold`. */
+/** Names may be blank only when there is a company, an `optionalLine` (decision C5); goes with `whateverFieldsHold`. */
 export const namesOrCompany =
   (names: readonly string[], company: string) =>
   (recipient: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {
-    if ((recipient[company] ?? "") !== "") return;
+    if (recipient[company] !== undefined) return;
     for (const name of names.filter(name => recipient[name] === "")) {
       context.addIssue({ code: "custom", path: [name], message: `must not be blank where ${company} is blank` });
     }

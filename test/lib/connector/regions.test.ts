@@ -35,6 +35,8 @@ describe("regions (decision C5)", () => {
     ["US", "XX"],
     ["US", "Texas"],
     ["US", "T"],
+    ["US", "ﬂ"],
+    ["US", "ıd"],
     ["CA", "TX"],
     ["CA", "constructor"],
   ])("%s has none called %s", (country, region) => {

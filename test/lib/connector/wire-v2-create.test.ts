@@ -263,6 +263,12 @@ const wrongTogether: readonly (readonly [
     "authenticators[2].credentials",
     /^makes more than 100 credentials/,
   ],
+  [
+    "credentials over the limit, once",
+    { shipment: undefined, authenticators: times(8, { credentials: times(20, credential) }) },
+    "authenticators[5].credentials",
+    /^makes more than 100 credentials/,
+  ],
 ];
 
 describe("a valid version 2 create body", () => {
@@ -596,18 +602,35 @@ describe("violations of several rules", () => {
   });
 
   it("are told across fields although single fields are wrong, and the other way round", () => {
-    const wrongElsewhere = { "recipient.telephone": "x", "enrollment_contacts.emails_to": times(21, "a@example.com") };
-    forAll(
-      fc.tuple(
-        fullBodies,
-        fc.constantFrom(...wrongTogether.filter(([, values]) => !("enrollment_contacts.emails_to" in values))),
+    const elsewhere = { "recipient.telephone": 7, "recipient.email": "x", [`${address}.city`]: 7 };
+    forAll(fc.tuple(fullBodies, fc.constantFrom(...wrongTogether)), ([body, [, values, path]]) => {
+      const reachable = Object.entries(elsewhere).filter(
+        ([field]) => !("shipment" in values && field.startsWith("shipment")),
+      );
+      const all = { ...values, ...Object.fromEntries(reachable) };
+      expect(pathsOf(altered(body, all))).toEqual([path, ...reachable.map(([field]) => field)].sort());
+    });
+  });
+
+  it("are told across lists although one list is too long to look into", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const emails = times(21, "a@example.com");
+    expect(
+      pathsOf(
+        altered(body, { shipment: undefined, authenticators: undefined, "enrollment_contacts.emails_to": emails }),
       ),
-      ([body, [, values, path]]) => {
-        expect(pathsOf(altered(body, { ...wrongElsewhere, ...values }))).toEqual(
-          [path, ...Object.keys(wrongElsewhere)].sort(),
-        );
-      },
-    );
+    ).toEqual(["enrollment_contacts.emails_to", "shipment"]);
+  });
+
+  it("finds equal addresses beside what is no address", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    expect(
+      pathsOf(altered(body, { "enrollment_contacts.emails_to": [7, null, "a@example.com", "A@example.com"] })),
+    ).toEqual([
+      "enrollment_contacts.emails_to[0]",
+      "enrollment_contacts.emails_to[1]",
+      "enrollment_contacts.emails_to[3]",
+    ]);
   });
 
   it("counts credentials although some are wrong", () => {
