@@ -1,22 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { HostProcess } from "../support/host-process.ts";
-import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
+import { writes } from "./writes.ts";
 
 const neverSent = "The request was interrupted and never sent to the delivery service.";
 const neverConfirmed =
   "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-
-/** The writes of a create in their order; each is met once. */
-const writes = {
-  request: { path: /\$batch$/, body: /"state":"received"/ },
-  keysAndMark: { path: /\$batch$/, body: /"delivery":"\{\\"sentAt/ },
-  shipmentRow: { method: "POST", path: /\/fprshipments/ },
-  started: { path: /\/credentialrequests\(.*RowKey='request'/, body: /"state":"started"/ },
-} satisfies Record<string, Omit<HoldRule, "phase">>;
 
 let system: TestSystem;
 let proxy: PausingProxy;

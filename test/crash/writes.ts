@@ -1,0 +1,18 @@
+import type { HoldRule } from "../support/pausing-proxy.ts";
+
+/** Text within one JSON column of a row, whose own quotes are escaped. */
+const within = (column: string, text: string) =>
+  new RegExp(`"${column}":"(?:[^"\\\\]|\\\\.)*${text.replaceAll('"', '\\\\"')}`);
+
+/** The writes of the path in their order, as a pausing proxy before table storage sees them. */
+export const writes = {
+  request: { path: /\$batch$/, body: /"state":"received"/ },
+  keysAndMark: { path: /\$batch$/, body: within("delivery", '"sentAt"') },
+  shipmentRow: { method: "POST", path: /\/fprshipments/ },
+  started: { path: /\/credentialrequests\(.*RowKey='request'/, body: /"state":"started"/ },
+  pollResult: { path: /\$batch$/, body: within("credential00", '"activation_pending"') },
+  activationTry: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credential00", '"triedAt"') },
+  activation: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credential00", '"state":"active"') },
+  mailTry: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"triedAt"') },
+  mailSent: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"state":"sent"') },
+} satisfies Record<string, Omit<HoldRule, "phase">>;
