@@ -17,12 +17,16 @@ const facts = z.object({
 /** What programs are told of a running system. */
 export type Facts = z.output<typeof facts>;
 
-/** Writes `run.json` beside the system's data; another running system's is left alone and a name with the pid taken. Returns its path. */
-export function writeFacts(directory: string, told: Facts): string {
+/**
+ * Writes `run.json` beside the system's data. A running system's file of that name is left alone, and `run.<pid>.json` written
+ * instead. Returns the path.
+ */
+export async function writeFacts(directory: string, told: Facts): Promise<string> {
   mkdirSync(directory, { recursive: true });
-  const taken = readFacts(directory);
-  const other = taken !== undefined && taken.pid !== told.pid && isAlive(taken.pid);
-  const path = join(directory, other ? `run.${told.pid}.json` : "run.json");
+  const first = readFacts(directory);
+  const taken = first !== undefined && first.pid !== told.pid && (await runs(first));
+  const path = join(directory, taken ? `run.${told.pid}.json` : "run.json");
+  // Whoever waits for the file reads it whole or not at all; it holds tokens.
   writeFileSync(`${path}.new`, `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
   return path;
@@ -30,7 +34,7 @@ export function writeFacts(directory: string, told: Facts): string {
 
 export const removeFacts = (path: string): void => rmSync(path, { force: true });
 
-/** The facts of a system that was started in this directory, running or not. */
+/** The facts of the system that was started first in this directory, running or not. */
 export function readFacts(directory: string): Facts | undefined {
   try {
     return facts.parse(JSON.parse(readFileSync(join(directory, "run.json"), "utf8")));
@@ -39,11 +43,22 @@ export function readFacts(directory: string): Facts | undefined {
   }
 }
 
+/** A killed system's process id may be another process by now: the system runs where somebody also listens at its address. */
+async function runs({ pid, host }: Facts): Promise<boolean> {
+  if (!isAlive(pid)) return false;
+  try {
+    await fetch(`${host}/admin/host/ping`, { signal: AbortSignal.timeout(2000) });
+    return true;
+  } catch (error) {
+    return error instanceof DOMException && error.name === "TimeoutError";
+  }
+}
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

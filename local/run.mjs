@@ -2,10 +2,10 @@
 // then runs the task. Plain JavaScript on purpose: it must run on Node 20.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [task = "", ...rest] = process.argv.slice(2);
@@ -32,43 +32,71 @@ if (step === undefined) {
   process.exit(2);
 }
 process.chdir(root);
-await withLock(install);
-const node = newEnough ? process.execPath : ownNode();
+if (missing().length > 0) await withLock(install);
 const [script = "", ...fixed] = step;
 if (newEnough && script.endsWith(".ts")) {
-  process.argv = [node, join(root, script), ...fixed, ...rest];
+  hideExperimental();
+  stopWithCaller(() => process.kill(process.pid, "SIGTERM"));
+  process.argv = [process.execPath, join(root, script), ...fixed, ...rest];
   await import(pathToFileURL(join(root, script)).href);
 } else {
-  await handOver(node, [script, ...fixed, ...rest]);
+  await handOver(nodeToUse(), ["--disable-warning=ExperimentalWarning", script, ...fixed, ...rest]);
+}
+
+/** What is to be installed: Node, packages. */
+function missing() {
+  const wanted = lockHash();
+  const marker = installedMarker();
+  return [
+    ...(newEnough || existsSync(ownNode()) ? [] : ["node"]),
+    ...(existsSync(marker) && readFileSync(marker, "utf8") === wanted ? [] : ["packages"]),
+  ];
 }
 
 function install() {
-  if (!newEnough && !existsSync(ownNode())) {
-    const platform = process.platform === "win32" ? "win" : process.platform;
+  const parts = missing();
+  if (parts.includes("node")) {
     console.error(`Node ${process.versions.node} is older than the SDKs need: bringing Node 24 from npm.`);
-    npm(process.execPath, ["install", "--prefix", ".node", "--no-save", "--no-package-lock", `node-${platform}-${process.arch}@24`]);
+    const own = `node-${platform()}-${process.arch}@24`;
+    npm(process.execPath, ["install", "--prefix", ".node", "--no-save", "--no-package-lock", own]);
   }
-  const wanted = createHash("sha256").update(readFileSync("package-lock.json")).digest("hex");
-  const marker = join("node_modules", ".installed");
-  if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return;
-  console.error("Installing packages.");
-  // Not `npm ci`: it fails where a registry lacks packages of platforms other than this one.
-  npm(newEnough ? process.execPath : ownNode(), ["install", "--no-save", "--no-audit", "--no-fund"]);
-  writeFileSync(marker, wanted);
+  if (parts.includes("packages")) {
+    console.error("Installing packages.");
+    // Not `npm ci`: it fails where a registry lacks packages of platforms other than this one.
+    npm(nodeToUse(), ["install", "--no-save", "--no-audit", "--no-fund"]);
+    writeFileSync(installedMarker(), lockHash());
+  }
+}
+
+function lockHash() {
+  return createHash("sha256").update(readFileSync("package-lock.json")).digest("hex");
+}
+
+function installedMarker() {
+  return join("node_modules", ".installed");
+}
+
+function nodeToUse() {
+  return newEnough ? process.execPath : ownNode();
+}
+
+function platform() {
+  return process.platform === "win32" ? "win" : process.platform;
 }
 
 function ownNode() {
-  const platform = process.platform === "win32" ? "win" : process.platform;
   const name = process.platform === "win32" ? "node.exe" : "node";
-  return join(root, ".node", "node_modules", `node-${platform}-${process.arch}`, "bin", name);
+  return join(root, ".node", "node_modules", `node-${platform()}-${process.arch}`, "bin", name);
 }
 
 function npm(withNode, args) {
-  const cli = process.env["npm_execpath"];
+  const cli = process.env.npm_execpath;
   const direct = cli !== undefined && /\.c?js$/.test(cli);
-  const path = [dirname(withNode), process.env["PATH"]].join(process.platform === "win32" ? ";" : ":");
+  const path = [dirname(withNode), process.env.PATH].join(process.platform === "win32" ? ";" : ":");
   const options = { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, PATH: path } };
-  const { status } = direct ? spawnSync(withNode, [cli, ...args], options) : spawnSync("npm", args, { ...options, shell: process.platform === "win32" });
+  const { status } = direct
+    ? spawnSync(withNode, [cli, ...args], options)
+    : spawnSync("npm", args, { ...options, shell: process.platform === "win32" });
   if (status !== 0) {
     console.error(`npm ${args[0]} failed.`);
     process.exit(1);
@@ -79,14 +107,9 @@ function npm(withNode, args) {
 async function withLock(work) {
   const lock = join(root, ".node", "install.lock");
   mkdirSync(dirname(lock), { recursive: true });
-  for (;;) {
-    try {
-      writeFileSync(lock, String(process.pid), { flag: "wx" });
-      break;
-    } catch {
-      if (!alive(lock)) rmSync(lock, { force: true });
-      else await wait(200);
-    }
+  while (!taken(lock)) {
+    if (abandoned(lock)) rmSync(lock, { force: true });
+    else await wait(200);
   }
   try {
     work();
@@ -95,9 +118,29 @@ async function withLock(work) {
   }
 }
 
-function alive(lock) {
+function taken(lock) {
   try {
-    process.kill(Number(readFileSync(lock, "utf8")), 0);
+    writeFileSync(lock, String(process.pid), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (error.code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Its holder died of something. Process ids come again, so a very old lock counts as abandoned too. */
+function abandoned(lock) {
+  try {
+    const holder = Number(readFileSync(lock, "utf8"));
+    return holder === process.pid || !isAlive(holder) || Date.now() - statSync(lock).mtimeMs > 15 * 60_000;
+  } catch {
+    return false;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
     return true;
   } catch (error) {
     return error.code === "EPERM";
@@ -106,9 +149,45 @@ function alive(lock) {
 
 /** Runs the task by another Node. The channel tells it when this process is gone. */
 async function handOver(withNode, args) {
-  const env = { ...process.env, PATH: [dirname(withNode), process.env["PATH"]].join(process.platform === "win32" ? ";" : ":") };
-  const child = spawn(withNode, args, { stdio: ["inherit", "inherit", "inherit", "ipc"], env });
+  const path = [dirname(withNode), process.env.PATH].join(process.platform === "win32" ? ";" : ":");
+  const child = spawn(withNode, args, {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: { ...process.env, PATH: path },
+  });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  stopWithCaller(() => child.kill("SIGTERM"));
   child.on("exit", (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
   await new Promise(() => {});
+}
+
+/** What Node says of its own features is nothing that a user of this project could act on. */
+function hideExperimental() {
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message }) => {
+    if (name !== "ExperimentalWarning") console.error(`(node:${process.pid}) ${name}: ${message}`);
+  });
+}
+
+/** npm passes a signal on to its shell, which dies of it and tells nobody: who has lost either stops as if told to. */
+function stopWithCaller(stop) {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const npmPid = npmBehind(parent);
+  const watch = setInterval(() => {
+    if (process.ppid === parent && (npmPid === undefined || isAlive(npmPid))) return;
+    clearInterval(watch);
+    stop();
+  }, 200);
+  watch.unref();
+}
+
+/** The npm that waits for this shell; undefined where the parent is no such shell, or the system does not tell. */
+function npmBehind(shell) {
+  try {
+    const [, flag, command = ""] = readFileSync(`/proc/${shell}/cmdline`, "utf8").split("\0");
+    if (flag !== "-c" || !command.includes("local/run.mjs")) return undefined;
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${shell}/status`, "utf8"))?.[1]) || undefined;
+  } catch {
+    return undefined;
+  }
 }

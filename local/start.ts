@@ -1,49 +1,75 @@
 // Development tool, not for production: the whole system on one machine.
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { settingsOf } from "../functions/settings.ts";
-import { BadSettings } from "../lib/settings.ts";
 import { type Facts, removeFacts, writeFacts } from "./facts.ts";
+import { refuseTakenPort } from "./free-port.ts";
 import { installFunctionsCore } from "./host/functions-core.ts";
 import { startHost } from "./host/host.ts";
-import { joinSystem, startSystem, type System } from "./system.ts";
-import { welcome } from "./welcome.ts";
+import { ownSettings } from "./own-settings.ts";
+import { hostSettings } from "./settings-files.ts";
+import { stopOnce } from "./stop-once.ts";
+import { joinSystem, type System, startSystem } from "./system.ts";
+import { peersWelcome, welcome } from "./welcome.ts";
 
-const usage = `npm start -- [--ephemeral] [--storage <connection string>]
+const usage = `npm start -- [--ephemeral] [--peers-only] [--storage <connection string>]
   --ephemeral   keep everything in memory
+  --peers-only  storage and peers without a host, for a host of your own; writes their settings down
   --storage     join a further host to the running system on this storage
-Environment: PORT (7071; 0 for a free one), LOCAL_DIR (.local), and every setting of docs/settings.md.`;
+Environment: PORT (7071; 0 for a free one), LOCAL_DIR (.local), and every setting of docs/settings.md.
+Settings come from local.settings.json in this directory, then from the environment, which wins.`;
 
 await main().catch((error: unknown) => {
-  console.error(error instanceof BadSettings || !(error instanceof Error) ? String(error) : error.message);
+  console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);
 });
 
 async function main(): Promise<void> {
-  const options = { ephemeral: { type: "boolean" }, storage: { type: "string" }, help: { type: "boolean" } } as const;
-  const { values } = parseArgs({ options });
+  const { values } = parseArgs({
+    options: {
+      ephemeral: { type: "boolean" },
+      "peers-only": { type: "boolean" },
+      storage: { type: "string" },
+      help: { type: "boolean" },
+    },
+  });
   if (values.help === true) {
     console.log(usage);
     return;
   }
-  const directory = resolve(process.env["LOCAL_DIR"] ?? ".local");
-  const port = portOf(process.env["PORT"] ?? "7071");
-  const system = values.storage === undefined ? await startSystem(values.ephemeral === true ? undefined : directory) : await joinSystem(values.storage);
-  const stop = await serve(system, { port, directory }).catch(async (error: unknown) => {
+  fillEnvironment(ownSettings("local.settings.json"));
+  const directory = resolve(process.env.LOCAL_DIR || ".local");
+  const port = portOf(process.env.PORT || "7071");
+  const serving = values["peers-only"] !== true;
+  if (serving) await refuseTakenPort(port);
+  const system = await (values.storage === undefined
+    ? startSystem(values.ephemeral === true ? undefined : directory)
+    : joinSystem(values.storage));
+  try {
+    const stop = serving ? await serve(system, { port, directory }) : tellPeers(system, { port, directory });
+    stopOnce(stop);
+    process.send?.("ready");
+  } catch (error) {
     await system.close();
     throw error;
-  });
-  stopOn(["SIGINT", "SIGTERM", "SIGHUP"], stop);
+  }
 }
 
-async function serve(system: System, { port, directory }: { port: number; directory: string }): Promise<() => Promise<void>> {
-  applySettings(system.settings);
+/** Runs the host beside its system, and tells people and programs. Returns what stops both. */
+async function serve(
+  system: System,
+  { port, directory }: { port: number; directory: string },
+): Promise<() => Promise<void>> {
+  const moved = fillEnvironment(system.settings);
   settingsOf(process.env);
   const core = installFunctionsCore();
   await import("../functions/main.ts");
-  const hostJson = JSON.parse(readFileSync("host.json", "utf8"));
-  const host = await startHost(core, { port, hostJson, log: (level, _, message) => (level === "error" ? console.error(message) : undefined) });
+  const host = await startHost(core, {
+    port,
+    hostJson: JSON.parse(readFileSync(new URL("../host.json", import.meta.url), "utf8")),
+    log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
+  });
   const facts: Facts = {
     host: host.url,
     tokens: system.tokens,
@@ -52,52 +78,38 @@ async function serve(system: System, { port, directory }: { port: number; direct
     pid: process.pid,
     masterKey: host.masterKey,
   };
-  const path = writeFacts(directory, facts);
-  console.log(welcome(facts, path));
+  const path = await writeFacts(directory, facts);
+  console.log(welcome(facts, { path, moved }));
   return async () => {
-    removeFacts(path);
     await host.stop();
     await system.close();
+    removeFacts(path);
   };
 }
 
-/** The environment wins over local.settings.json, and that over what the local system suggests. */
-function applySettings(suggested: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries({ ...suggested, ...localSettings() })) process.env[name] ??= value;
+/** Writes the settings of a host that somebody else starts. */
+function tellPeers(system: System, { port, directory }: { port: number; directory: string }): () => Promise<void> {
+  const Values = { ...hostSettings, ...system.settings, AzureWebJobsStorage: system.connectionString };
+  const path = join(directory, "local.settings.json");
+  mkdirSync(directory, { recursive: true });
+  const file = { IsEncrypted: false, Host: { LocalHttpPort: port }, Values };
+  writeFileSync(path, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
+  console.log(peersWelcome(system, path));
+  return () => system.close();
 }
 
-function localSettings(): Readonly<Record<string, string>> {
-  let text: string;
-  try {
-    text = readFileSync("local.settings.json", "utf8");
-  } catch {
-    return {};
+/** Sets what is not set yet. Returns the names whose value was there already and is another. */
+function fillEnvironment(values: Readonly<Record<string, string>>): readonly string[] {
+  const moved: string[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    if (!process.env[name]?.trim()) process.env[name] = value;
+    else if (process.env[name] !== value) moved.push(name);
   }
-  try {
-    return JSON.parse(text).Values ?? {};
-  } catch {
-    throw new Error("local.settings.json is not well-formed JSON.");
-  }
+  return moved;
 }
 
 function portOf(text: string): number {
   const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
   throw new Error("PORT must be a number from 0 to 65535.");
-}
-
-/** Stops once, on a signal or when the process that started this one is gone. */
-function stopOn(signals: readonly NodeJS.Signals[], stop: () => Promise<void>): void {
-  let stopping: Promise<void> | undefined;
-  const end = (): void => {
-    stopping ??= stop().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      },
-    );
-  };
-  for (const signal of signals) process.on(signal, end);
-  if (process.connected) process.on("disconnect", end);
 }

@@ -6,8 +6,9 @@ import { connectorTables } from "../lib/azure/connector-tables.ts";
 import { openTables } from "../lib/azure/tables.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { seconds } from "../lib/time.ts";
-import { closePeers, mintTokens, type Peers, peerSettings, startPeers } from "./peers/all.ts";
+import { closePeers, type Peers, peerSettings, startPeers } from "./peers/all.ts";
 import { type Storage, startStorage } from "./peers/storage.ts";
+import { localTokens, type Tokens } from "./tokens.ts";
 
 /** Storage and peers of one system, with what a host needs to work with them. */
 export interface System {
@@ -15,7 +16,7 @@ export interface System {
   readonly connectionString: string;
   /** Settings for a host of this system. */
   readonly settings: Readonly<Record<string, string>>;
-  readonly tokens: { readonly core: string; readonly connector: string };
+  readonly tokens: Tokens;
   readonly peerUrls: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
@@ -50,7 +51,7 @@ export async function describeSystem(
   { connectionString, tableUrl, blobUrl }: Pick<Storage, "connectionString" | "tableUrl" | "blobUrl">,
   peers: Peers,
 ): Promise<Omit<System, "close">> {
-  const tokens = await mintTokens(peers);
+  const tokens = localTokens(peers.vault);
   const settings = {
     SERVICE_APIS: "core,client,connector",
     ...peerSettings(peers),

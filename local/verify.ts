@@ -37,7 +37,13 @@ function runTests(files: readonly string[]): Counts {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
   const report = join(directory, "report.json");
   try {
-    const { status } = run("vitest/vitest.mjs", ["run", ...files, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`]);
+    const { status } = run("vitest/vitest.mjs", [
+      "run",
+      ...files,
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${report}`,
+    ]);
     const { numPassedTests, numFailedTests, numFailedTestSuites } = JSON.parse(readFileSync(report, "utf8"));
     const failures = Math.max(numFailedTests, numFailedTestSuites);
     return { passed: numPassedTests, failed: failures === 0 && status !== 0 ? 1 : failures };
@@ -50,5 +56,7 @@ function runTests(files: readonly string[]): Counts {
 }
 
 function run(script: string, args: readonly string[]) {
-  return spawnSync(process.execPath, [join("node_modules", script), ...args], { stdio: ["ignore", "inherit", "inherit"] });
+  return spawnSync(process.execPath, [join("node_modules", script), ...args], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
 }

@@ -15,7 +15,8 @@ export interface Peers {
   readonly mail: MailService;
 }
 
-const audience = "api://local";
+/** Whom tenant tokens for this system are made out to. */
+export const audience = "api://local";
 const clientId = "5f0c7c56-6f1e-4c3c-9f51-2f8f2f3f9a10";
 
 /** @param directory where the peers keep their state; none: in memory */
@@ -64,10 +65,4 @@ export function peerSettings({ vault, issuer, delivery, entra, mail }: Peers): R
     IDPA_GRAPH_ENDPOINT: entra.url,
     IDPA_ONLINE_ENDPOINT: entra.url,
   };
-}
-
-/** A week's token for each protected surface. */
-export async function mintTokens({ issuer }: Peers): Promise<{ readonly core: string; readonly connector: string }> {
-  const mint = (role: string) => issuer.mint({ audience, roles: [role], azp: `local-${role}`, expiresInSeconds: 7 * 86_400 });
-  return { core: await mint("Core.Admin"), connector: await mint("Connector.Call") };
 }

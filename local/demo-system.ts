@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Facts, readFacts } from "./facts.ts";
+
+/** A whole system in a process of its own, with a temporary directory for its facts and its log. */
+export interface LaunchedSystem {
+  /** Rejects where the system ends before it is up. */
+  readonly ready: Promise<Facts>;
+  /** The end of what it wrote. */
+  log(): string;
+  /** Ends the system and takes the directory away. May be called again. */
+  close(): Promise<void>;
+}
+
+const longestStopMs = 10_000;
+
+/** Launches a system in memory on free ports. It takes no settings from whoever calls, and ends with this process. */
+export function launchSystem(): LaunchedSystem {
+  const directory = mkdtempSync(join(tmpdir(), "credential-demo-"));
+  const logPath = join(directory, "system.log");
+  const log = openSync(logPath, "w");
+  const script = fileURLToPath(new URL("start.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, "--ephemeral"], {
+    // Also keeps the developer's local.settings.json out.
+    cwd: directory,
+    env: { ...bareEnvironment(), ...idleTimers, PORT: "0", LOCAL_DIR: directory },
+    stdio: ["ignore", log, log, "ipc"],
+  });
+  closeSync(log);
+  const exited = new Promise<void>(resolve => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const ready = new Promise<Facts>((resolve, reject) => {
+    child.once("message", () => {
+      const facts = readFacts(directory);
+      if (facts === undefined) reject(new Error("the system wrote no facts."));
+      else resolve(facts);
+    });
+    void exited.then(() => reject(new Error("the system ended before it was up.")));
+  });
+  // Whoever closes early may never look at it.
+  ready.catch(() => {});
+  return {
+    ready,
+    log: () => readFileSync(logPath, "utf8").split("\n").slice(-20).join("\n"),
+    close: async () => {
+      child.kill("SIGTERM");
+      const giveUp = setTimeout(() => child.kill("SIGKILL"), longestStopMs);
+      await exited;
+      clearTimeout(giveUp);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** At the full hour the timers would take the work out of the story's hands. */
+const never = "0 0 0 29 2 *";
+const idleTimers = {
+  CRON_PROCESS_SHIPMENT_SCHEDULE: never,
+  CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: never,
+};
+
+const bareEnvironment = (): Record<string, string | undefined> =>
+  Object.fromEntries(["PATH", "HOME", "TMPDIR", "TEMP", "TMP", "SystemRoot"].map(name => [name, process.env[name]]));
