@@ -1,13 +1,10 @@
 import { createHash } from "node:crypto";
 import { between, plus } from "../time.ts";
+import { fetchPin } from "./fetch-pin.ts";
 import { conclude, type KeyHold, type MailBrake, renew } from "./key-hold.ts";
-import { shippedItems } from "./order.ts";
-import { decodePinResponse } from "./peers/exchange.ts";
-import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import { wordPinMail } from "./pin-mail.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
 import { type Key, type PinMail, shownName } from "./request.ts";
 import { backOff } from "./timing.ts";
 import { keyOf } from "./write.ts";
@@ -73,13 +70,19 @@ async function deliver(
 /** The mail was accepted: most are on their way within a moment, the others are looked up by a later run. */
 async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
   for (let look = 0; look < lookUps; look++) {
-    const status = await deps.mailer.status(operation).catch(() => "running" as const);
+    const status = await deps.mailer.status(operation).catch(stillRunning);
     if (status === "succeeded") return sent(hold, deps);
     if (status === "failed")
       return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
     await deps.sleep(firstWaitMs * 2 ** look);
   }
   return change(hold, { nextAt: plus(deps.now(), deps.timing.mailRunning), held: true }, deps);
+}
+
+/** A look-up that fails tells nothing: a later run asks again. */
+function stillRunning(error: unknown): "running" {
+  if (error instanceof PeerFailure) return "running";
+  throw error;
 }
 
 async function notAccepted(
@@ -102,47 +105,6 @@ async function notAccepted(
     false,
   );
 }
-
-/**
- * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
- */
-async function fetchPin(
-  loaded: Loaded,
-  keyId: string,
-  deps: ConnectorDeps,
-): Promise<{ pin: string } | { problem: string }> {
-  const key = keyOf(loaded, keyId);
-  const response = (await fetchedPin(loaded, key, deps)) ?? (await keptPin(key, deps));
-  if (response === undefined) return { problem: "No PIN response is available." };
-  if (key.pinKey === undefined) return { problem: "The key has no PIN." };
-  const place = sealPlace(loaded.request.value.id, key.id, pinKeyPurpose);
-  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
-  try {
-    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
-  } catch (error) {
-    if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
-    throw error;
-  }
-}
-
-async function fetchedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
-  const shipmentId = loaded.request.value.delivery?.shipmentId;
-  if (shipmentId === undefined) return undefined;
-  const items = shippedItems(loaded.keys.map(({ value }) => value));
-  const item = items.findIndex(of => of.some(({ id }) => id === key.id));
-  const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
-  try {
-    const shipment = await deps.delivery.getShipment(shipmentId);
-    return shipment.items[item]?.keys[position]?.pin;
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
-    return undefined;
-  }
-}
-
-const keptPin = async (key: Key, { responses }: ConnectorDeps): Promise<string | undefined> =>
-  key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;
 
 /** A GUID that only this send of this key has, the same after a crash. */
 export function operationId(requestId: string, keyId: string, number: number): string {

@@ -1,0 +1,49 @@
+import { shippedItems } from "./order.ts";
+import { decodePinResponse } from "./peers/exchange.ts";
+import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
+import { PeerFailure } from "./peers/peer-failure.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
+import type { Key } from "./request.ts";
+import { keyOf } from "./write.ts";
+
+/**
+ * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
+ */
+export async function fetchPin(
+  loaded: Loaded,
+  keyId: string,
+  deps: ConnectorDeps,
+): Promise<{ pin: string } | { problem: string }> {
+  const key = keyOf(loaded, keyId);
+  const response = (await fetchedPin(loaded, key, deps)) ?? (await keptPin(key, deps));
+  if (response === undefined) return { problem: "No PIN response is available." };
+  if (key.pinKey === undefined) return { problem: "The key has no PIN." };
+  const place = sealPlace(loaded.request.value.id, key.id, pinKeyPurpose);
+  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
+  try {
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
+  } catch (error) {
+    if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
+    throw error;
+  }
+}
+
+async function fetchedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
+  const shipmentId = loaded.request.value.delivery?.shipmentId;
+  if (shipmentId === undefined) return undefined;
+  const items = shippedItems(loaded.keys.map(({ value }) => value));
+  const item = items.findIndex(of => of.some(({ id }) => id === key.id));
+  const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
+  try {
+    const shipment = await deps.delivery.getShipment(shipmentId);
+    return shipment.items[item]?.keys[position]?.pin;
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
+    return undefined;
+  }
+}
+
+const keptPin = async (key: Key, { responses }: ConnectorDeps): Promise<string | undefined> =>
+  key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;
