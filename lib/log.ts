@@ -30,23 +30,36 @@ export function createLog(write: WriteLine, threshold: Level = "info"): Log {
     (event: string, fields: Fields = {}) => {
       if (order.indexOf(level) < order.indexOf(threshold)) return;
       const all = Object.assign({ event }, callFields.getStore(), fields, { event });
-      write(
-        level,
-        JSON.stringify(all, (_, value) => (value instanceof Error ? described(value) : value)),
-      );
+      write(level, JSON.stringify(all, withoutForeignData));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** An error as log fields. A cause that is no `Error` is left out: foreign objects may hold tokens or whole requests. */
-export function described(error: Error): Fields {
+/** A replacer for `JSON.stringify`. It looks at what stands in the field: foreign errors may have their own way to JSON. */
+function withoutForeignData(this: Fields, key: string, value: unknown): unknown {
+  const original = this[key];
+  if (original instanceof Error) return described(original);
+  return key === "error" && original !== undefined ? "(what was thrown is no error)" : value;
+}
+
+/** How many causes are told; some errors are their own. */
+const causesTold = 5;
+
+/**
+ * An error as log fields, and only what can hold no foreign data: other fields, and causes that are no `Error`, may hold tokens
+ * or whole requests, and the message of a parser quotes what it could not parse.
+ */
+export function described(error: Error, depth = 0): Fields {
   const { code, statusCode } = error as Error & { code?: unknown; statusCode?: unknown };
+  const quotes = error instanceof SyntaxError;
   return {
     name: error.name,
-    message: error.message,
-    ...(code === undefined ? {} : { code }),
-    ...(statusCode === undefined ? {} : { statusCode }),
-    stack: error.stack,
-    ...(error.cause instanceof Error ? { cause: described(error.cause) } : {}),
+    message: quotes ? "(text that can not be parsed)" : error.message,
+    ...(isWord(code) ? { code } : {}),
+    ...(isWord(statusCode) ? { statusCode } : {}),
+    stack: quotes ? error.stack?.slice(error.stack.indexOf("\n    at ")).trimStart() : error.stack,
+    ...(error.cause instanceof Error && depth < causesTold ? { cause: described(error.cause, depth + 1) } : {}),
   };
 }
+
+const isWord = (value: unknown): boolean => typeof value === "string" || typeof value === "number";

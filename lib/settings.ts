@@ -61,12 +61,11 @@ const duration = (unitMs: number, unit: string, description: string) =>
     .transform(text => Math.round(Number(text) * unitMs))
     .meta({ description });
 
-export const isLoopback = (url: URL): boolean => ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-
 function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
-  const scheme = url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url));
+  const loopback = ["127.0.0.1", "localhost"].includes(url.hostname);
+  const scheme = url.protocol === "https:" || (url.protocol === "http:" && loopback);
   return scheme && url.username === "" && url.password === "" && url.hash === "";
 }
 

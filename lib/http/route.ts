@@ -21,10 +21,11 @@ export const hostTemplate = (parts: RouteParts): string => parts.segments.join("
 /**
  * The path parameters, each segment decoded exactly once. They are read from the URL because the host's own map leaves
  * `%2F` encoded and so can not be decoded without doubt.
- * Undefined when a segment is no valid percent-encoding.
+ * Undefined when a segment is no valid percent-encoding, or the URL has lost one: `%2E%2E` takes the segment before it along.
  */
 export function pathParameters(parts: RouteParts, url: URL): Record<string, string> | undefined {
   const actual = segmentsOf(url.pathname);
+  if (actual.length !== parts.segments.length) return undefined;
   const parameters: Record<string, string> = {};
   for (const [index, segment] of parts.segments.entries()) {
     const name = parameterName(segment);

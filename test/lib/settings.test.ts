@@ -3,7 +3,6 @@ import * as z from "zod";
 import {
   BadSettings,
   type Environment,
-  isLoopback,
   readAll,
   readSettings,
   setting,
@@ -100,11 +99,10 @@ describe("a single setting", () => {
     expect(read(setting.seconds("").prefault("2"), words)).toBe(2000);
   });
 
-  it("knows the loopback in each of its forms", () => {
-    for (const host of ["127.0.0.1", "localhost", "[::1]"])
-      expect(isLoopback(new URL(`http://${host}:7071`))).toBe(true);
-    for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example"])
-      expect(isLoopback(new URL(`http://${host}`))).toBe(false);
+  it("takes http on this machine alone, by the names that the clients of storage and vault take", () => {
+    const taken = (host: string) => setting.address("").safeParse(`http://${host}`).success;
+    for (const host of ["127.0.0.1", "localhost", "127.0.0.1:7071"]) expect(taken(host)).toBe(true);
+    for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example", "[::1]"]) expect(taken(host)).toBe(false);
   });
 });
 
