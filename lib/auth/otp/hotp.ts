@@ -1,0 +1,23 @@
+import type { Decision, LocalKind } from "./contract.ts";
+import { movingFactorOf, oathForms, prepareOath } from "./oath.ts";
+
+/** Event-based codes (RFC 4226, decision A7). The moving factor is the event counter; looked for ahead only. */
+export const hotp: LocalKind = {
+  checked: "here",
+  forms: oathForms,
+  prepare: prepareOath,
+  decide({ secret: { secret }, form }, code, { windows }): Decision {
+    const { counter, resync } = form.state;
+    const find = (from: number, to = from) => movingFactorOf(secret, code, from, to);
+    // Codes are short: by chance one equals a later one. The last used code is refused under any counter, or it could pass twice.
+    if (find(counter - 1) !== undefined) return { outcome: "replayed" };
+
+    const expected = find(counter, counter + windows.lookAhead);
+    const passing = expected ?? (resync === undefined ? undefined : find(resync));
+    if (passing !== undefined) return { outcome: "valid", nextState: { counter: passing + 1 } };
+
+    const ahead = find(counter + windows.lookAhead + 1, counter + windows.resync);
+    if (ahead === undefined) return { outcome: "invalid" };
+    return { outcome: "out_of_step", nextState: { counter, resync: ahead + 1 } };
+  },
+};

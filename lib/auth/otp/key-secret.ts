@@ -1,0 +1,37 @@
+import { timingSafeEqual } from "node:crypto";
+import * as z from "zod";
+import type { KeySecret } from "./contract.ts";
+
+const hex = z.string().regex(/^([0-9a-f]{2})+$/);
+const schema = z.object({ secret: hex, privateId: hex.optional() });
+
+/** A key's secret as the text that is sealed (decision G8). */
+export const secretToText = ({ secret, privateId }: KeySecret): string =>
+  JSON.stringify({ secret: toHex(secret), ...(privateId === undefined ? {} : { privateId: toHex(privateId) }) });
+
+/** The inverse. Throws for any other text, without telling it. */
+export function secretFromText(text: string): KeySecret {
+  const { secret, privateId } = parse(text);
+  return { secret: fromHex(secret), ...(privateId === undefined ? {} : { privateId: fromHex(privateId) }) };
+}
+
+/** Whether an import brings the secret that a key already has (decision A10); in constant time. */
+export const sameSecret = (one: KeySecret, other: KeySecret): boolean =>
+  sameBytes(one.secret, other.secret) && sameBytes(one.privateId ?? nothing, other.privateId ?? nothing);
+
+const nothing = new Uint8Array();
+
+const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
+  one.length === other.length && timingSafeEqual(one, other);
+
+const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+const fromHex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "hex"));
+
+function parse(text: string): z.output<typeof schema> {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw new Error("A key's secret can not be read");
+  }
+}

@@ -1,0 +1,14 @@
+import type { OtpKind } from "./contract.ts";
+import { hotp } from "./hotp.ts";
+import { remote } from "./remote.ts";
+import { totp } from "./totp.ts";
+import { yubico } from "./yubico.ts";
+
+/** Every kind of key by its name on the wire and in storage (decision A7). */
+export const otpKinds = { hotp, totp, yubico, remote } satisfies Readonly<Record<string, OtpKind>>;
+
+export type OtpKindName = keyof typeof otpKinds;
+
+export const otpKindNames = Object.keys(otpKinds) as [OtpKindName, ...OtpKindName[]];
+
+export const otpKind = (name: OtpKindName): OtpKind => otpKinds[name];

@@ -1,0 +1,24 @@
+import type { Decision, LocalKind } from "./contract.ts";
+import { movingFactorOf, oathForms, prepareOath } from "./oath.ts";
+
+/** RFC 6238's default; imports with another are refused. */
+export const totpStepSeconds = 30;
+
+/** Time-based codes (RFC 6238, decision A7). The moving factor is the number of steps since 1970. */
+export const totp: LocalKind = {
+  checked: "here",
+  forms: oathForms,
+  prepare: prepareOath,
+  decide({ secret: { secret }, form }, code, { now, windows }): Decision {
+    const { counter } = form.state;
+    const step = Math.floor(Date.parse(now) / 1000 / totpStepSeconds);
+    const find = (from: number, to = from) => movingFactorOf(secret, code, from, to);
+    // As with events: a code that equals the last used one would pass twice.
+    if (find(counter - 1) !== undefined) return { outcome: "replayed" };
+
+    const [first, last] = [Math.max(0, step - windows.steps), step + windows.steps];
+    const passing = find(Math.max(first, counter), last);
+    if (passing !== undefined) return { outcome: "valid", nextState: { counter: passing + 1 } };
+    return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };
+  },
+};

@@ -1,0 +1,36 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { sameSecret, secretFromText, secretToText } from "../../../../lib/auth/otp/key-secret.ts";
+import { raised } from "../../../../lib/auth/otp/key-state.ts";
+
+const oath = { secret: new Uint8Array(randomBytes(20)) };
+const yubico = { secret: new Uint8Array(randomBytes(16)), privateId: new Uint8Array(randomBytes(6)) };
+
+describe("a key's secret", () => {
+  it("comes back from its text as it was", () => {
+    for (const secret of [oath, yubico]) expect(secretFromText(secretToText(secret))).toEqual(secret);
+  });
+
+  it("is not told by the error over a text that is none", () => {
+    for (const text of ["", "{}", '{"secret":"zz"}', '{"secret":"deadbee"}', "deadbeef"]) {
+      expect(() => secretFromText(text)).toThrow(/^A key's secret can not be read$/);
+    }
+  });
+
+  it("is the same only with secret and private id alike (decision A10)", () => {
+    expect(sameSecret(yubico, { ...yubico })).toBe(true);
+    expect(sameSecret(oath, yubico)).toBe(false);
+    expect(sameSecret(yubico, { secret: yubico.secret })).toBe(false);
+    expect(sameSecret(yubico, { ...yubico, privateId: new Uint8Array(6) })).toBe(false);
+    expect(sameSecret(yubico, { ...yubico, secret: new Uint8Array(16) })).toBe(false);
+  });
+});
+
+describe("a key that is imported again (decision A10)", () => {
+  it("keeps the higher counter, and a resynchronisation that still lies ahead", () => {
+    expect(raised({ counter: 5 }, { counter: 0 })).toEqual({ counter: 5 });
+    expect(raised({ counter: 5 }, { counter: 9 })).toEqual({ counter: 9 });
+    expect(raised({ counter: 5, resync: 30 }, { counter: 9 })).toEqual({ counter: 9, resync: 30 });
+    expect(raised({ counter: 5, resync: 30 }, { counter: 31 })).toEqual({ counter: 31 });
+  });
+});

@@ -1,0 +1,110 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cuts, type KeyShape, parsePrefixOrOtp, split } from "../../../../lib/auth/otp/split.ts";
+import { forAll } from "../../../support/for-all.ts";
+
+const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";
+const keys =
+  (known: Readonly<Record<string, KeyShape>>) =>
+  (prefix: string): KeyShape | undefined =>
+    Object.hasOwn(known, prefix) ? known[prefix] : undefined;
+const six = { kind: "hotp", digits: 6 } as const;
+const eight = { kind: "hotp", digits: 8 } as const;
+const found = (otp: string, known: Readonly<Record<string, KeyShape>>) => {
+  const cut = split(otp, keys(known));
+  return cut && [cut.prefix, cut.code];
+};
+
+describe("an OTP is split by the known kind of the key with that prefix (decision A7)", () => {
+  it.each([
+    ["ubhe12345678755224", { ubhe12345678: six }, ["ubhe12345678", "755224"]],
+    ["ubhe1234567884755224", { ubhe12345678: eight }, ["ubhe12345678", "84755224"]],
+    ["ubhe1234567884755224", { ubhe1234567884: six }, ["ubhe1234567884", "755224"]],
+    ["x1755224", { x1: { kind: "totp", digits: 6 } }, ["x1", "755224"]],
+    [`dteffuje${modhex}`, { dteffuje: { kind: "yubico" } }, ["dteffuje", modhex]],
+    [`dteffuje${modhex}`, { dteffuje: { kind: "remote" } }, ["dteffuje", modhex]],
+    [`${"v".repeat(32)}${modhex}`, { ["v".repeat(32)]: { kind: "yubico" } }, ["v".repeat(32), modhex]],
+    [`00ab${modhex}`, { "00ab": { kind: "yubico" } }, ["00ab", modhex]],
+  ] as const)("%s", (otp, known, expected) => {
+    expect(found(otp, known)).toEqual(expected);
+    expect(found(otp.toUpperCase(), known)).toEqual(expected);
+  });
+
+  it.each([
+    ["ubhe12345678755224", { ubhe12345678: eight }],
+    ["ubhe1234567884755224", { ubhe12345678: six }],
+    ["ubhe12345678755224", { ubhe12345678: { kind: "yubico" } }],
+    [`dteffuje${modhex}`, { dteffuje: six }],
+    [`dteffuje${modhex}`, {}],
+    [modhex, { "": { kind: "yubico" } }],
+    ["755224", { "": six }],
+    [`${"v".repeat(33)}${modhex}`, { ["v".repeat(33)]: { kind: "yubico" } }],
+    [`dteffuje${modhex.replace("h", "a")}`, { dteffuje: { kind: "yubico" } }],
+    ["", {}],
+    ["ubhe-2345678755224", { "ubhe-2345678": six }],
+    [" ubhe12345678755224", { ubhe12345678: six }],
+    ["ubhe12345678755224\n", { ubhe12345678: six }],
+  ] as const)("no other key answers for %j", (otp, known) => {
+    expect(found(otp, known)).toBeUndefined();
+  });
+
+  it("with the longer prefix where two keys fit, and where a key has no secret yet by any cut", () => {
+    const both = { ubhe12345678: eight, ubhe1234567884: six };
+    expect(found("ubhe1234567884755224", both)).toEqual(["ubhe1234567884", "755224"]);
+    expect(found("ubhe1234567884755224", { ubhe12345678: {} })).toEqual(["ubhe12345678", "84755224"]);
+  });
+
+  it("and its letters are folded by ASCII alone: a sign that is no letter of modhex does not become one", () => {
+    expect(cuts(`dteffuje${modhex.replace("k", "\u212a")}`)).toEqual([]);
+  });
+
+  it("with at most two prefixes to look up, both made of the OTP, the longer one first", () => {
+    const letters = fc.constantFrom(..."0123456789cbdefghijklnrtuvaxZ-é");
+    const texts = fc.oneof(
+      fc.string({ unit: letters, maxLength: 80 }),
+      fc.string({ unit: fc.constantFrom(..."0123456789"), maxLength: 50 }),
+      fc.string({ unit: fc.constantFrom(..."cbdefghijklnrtuv"), maxLength: 80 }),
+      fc.string({ unit: fc.constantFrom(..."cbde0123"), maxLength: 50 }),
+    );
+    forAll(texts, otp => {
+      const found = cuts(otp);
+      expect(found.length).toBeLessThanOrEqual(2);
+      for (const { prefix, code } of found) {
+        expect(prefix + code).toBe(otp.toLowerCase());
+        expect(prefix).toMatch(/^[a-z0-9]{1,32}$/);
+      }
+      const lengths = found.map(({ prefix }) => prefix.length);
+      expect(lengths).toEqual([...lengths].sort((a, b) => b - a));
+    });
+  });
+});
+
+describe("a prefix to assign (decision A9)", () => {
+  it.each([
+    ["dteffuje", "dteffuje"],
+    ["DTEFFUJE", "dteffuje"],
+    ["0", "0"],
+    ["v".repeat(32), "v".repeat(32)],
+    [modhex, modhex],
+    ["ubhe12345678755224", "ubhe12345678755224"],
+    [`dteffuje${modhex}`, "dteffuje"],
+    [`DTEFFUJE${modhex.toUpperCase()}`, "dteffuje"],
+    [`${"v".repeat(30)}755224`, "v".repeat(30)],
+  ])("%s is taken as %s", (text, value) => {
+    expect(parsePrefixOrOtp(text)).toEqual({ ok: true, value });
+  });
+
+  it.each([
+    "",
+    "dtef fuje",
+    "é",
+    "\u212a",
+    "a-b",
+    `${"v".repeat(33)}${modhex}`,
+    "a".repeat(33),
+    `${"v".repeat(26)}84755224`,
+    "1".repeat(41),
+  ])("%j is none", text => {
+    expect(parsePrefixOrOtp(text)).toMatchObject({ ok: false });
+  });
+});
