@@ -49,6 +49,7 @@ export function openConnector(
     idps: { defaultId: settings.IDP_DEFAULT, get: id => idps.get(id) },
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
     timing,
+    resendsPerHour: settings.RESEND_PIN_PER_HOUR,
     concurrency: settings.JOB_CONCURRENCY,
     log,
     now,

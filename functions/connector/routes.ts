@@ -6,6 +6,7 @@ import { createCredentialRequest } from "./v2/create-credential-request.ts";
 import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
+import { resendPinMails } from "./v2/resend-pin.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
 export const connector: Surface<ConnectorContext> = {
@@ -19,5 +20,6 @@ export const connector: Surface<ConnectorContext> = {
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,
+    v2ResendPin: resendPinMails,
   },
 };

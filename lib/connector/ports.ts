@@ -95,6 +95,8 @@ export interface ConnectorDeps {
   /** Domains that PIN mails may go to, lower case; empty allows any (decision C14). */
   readonly pinMailDomains: readonly string[];
   readonly timing: Timing;
+  /** How often one key's PIN may be resent within an hour (decision C1). */
+  readonly resendsPerHour: number;
   /** Requests that a job works on at once. */
   readonly concurrency: number;
   readonly log: Log;

@@ -49,6 +49,9 @@ export const connectorSettings = z
     IDPA_GRAPH_ENDPOINT: setting.address("Kind B: Microsoft Graph.").prefault("https://graph.microsoft.com"),
     IDPA_ONLINE_ENDPOINT: setting.address("Kind B: token authority.").prefault("https://login.microsoftonline.com"),
 
+    RESEND_PIN_PER_HOUR: setting
+      .integer(1, 1000, "How often one key's PIN may be resent within an hour (decision C1).")
+      .prefault("5"),
     LEASE_SECONDS: setting.seconds("How long a claimed item is held (decision C15).").prefault("180"),
     IDP_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an IdP.").prefault("30"),
     DELIVERY_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the delivery service.").prefault("60"),

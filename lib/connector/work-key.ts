@@ -63,7 +63,7 @@ const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({
 });
 
 /** The key with its hold given back and the time of its next work. */
-function atRest({ lease, due, ...key }: Key, { now, timing }: Pick<ConnectorDeps, "now" | "timing">): Key {
+export function atRest({ lease, due, ...key }: Key, { now, timing }: Pick<ConnectorDeps, "now" | "timing">): Key {
   const next = nextDue(key) ?? forgetDue(key, plus(key.mail.sentAt ?? now(), timing.retryFor));
   return { ...key, ...(next && { due: next }) };
 }

@@ -1,0 +1,19 @@
+import * as z from "zod";
+import { resendPin } from "../../../lib/connector/resend-pin.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+import { requestIdPath } from "../request-id.ts";
+
+const resentV2 = z.object({ data: z.object({ sent: z.int().meta({ description: "Mails sent." }) }) });
+
+/** Specification section 4; decisions C1, C2, C14. */
+export const resendPinMails = endpoint({
+  routes: ["POST /v2/credential-requests/{credential_request_id}/resend-pin"],
+  access: "caller",
+  summary: "Resend the PIN mail of every key that has a PIN response",
+  params: requestIdPath,
+  answers: { 200: { description: "What was sent.", schema: resentV2 } },
+  handle: async ({ params }, context: ConnectorContext) =>
+    ok({ data: await resendPin(params.credential_request_id, context) }),
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { resendPin } from "../../../lib/connector/resend-pin.ts";
+import { hours, minutes, plus } from "../../../lib/time.ts";
+import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../support/connector.ts";
+
+const peers = await peersOfFile();
+
+/** A request with this many keys, all active and mailed. */
+async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: string; to: string }> {
+  const body = orderBody(Array(keys).fill(1));
+  const { requestId } = await connector.order(body);
+  await connector.runShipments();
+  await connector.runCredentials();
+  return { requestId, to: body.recipient.email };
+}
+
+const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
+
+describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
+  it("mails the PIN of every key again, under a number of its own", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 2);
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
+    const mails = mailsTo(to);
+    expect(mails).toHaveLength(4);
+    expect(new Set(mails.map(({ operationId }) => operationId)).size).toBe(4);
+    expect(new Set(mails.map(({ text }) => text)).size).toBe(2);
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
+    expect(await connector.queue("key")).toEqual([]);
+  });
+
+  it("answers 404 for an unknown id", async () => {
+    const connector = await testConnector(peers);
+    await expect(resendPin("unknown", connector.context)).rejects.toMatchObject({ kind: "not_found" });
+  });
+
+  it("answers 409 when no PIN response is available yet, and changes nothing", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order();
+    const before = await connector.load(requestId);
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
+    expect(await connector.load(requestId)).toEqual(before);
+  });
+
+  it("answers 409 with Retry-After while a job holds the key", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector);
+    const loaded = await connector.load(requestId);
+    const key = await connector.keyRow(requestId);
+    const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
+    await connector.context.requests.save(loaded, { keys: [{ ...key, lease }] });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 120 });
+  });
+
+  it("answers 429 with Retry-After when a key's PIN was resent RESEND_PIN_PER_HOUR times, until the hour is over", async () => {
+    const connector = await testConnector(peers, { settings: { RESEND_PIN_PER_HOUR: "2" } });
+    const { requestId, to } = await mailed(connector);
+    await resendPin(requestId, connector.context);
+    connector.advance(minutes(10));
+    await resendPin(requestId, connector.context);
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "throttled",
+      retryAfter: 3000,
+    });
+    expect(mailsTo(to)).toHaveLength(3);
+    connector.advance(minutes(51));
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+  });
+
+  it("works from the copy when the peer has purged its response, and answers 409 when both are gone", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector);
+    const { delivery } = await connector.requestRow(requestId);
+    await peers.delivery.control(delivery?.shipmentId ?? "", { purge: true });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+    connector.advance(hours(15 * 24));
+    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 1 });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
+  });
+
+  it("leaves a mail that fails due for the job, which sends it", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    connector.advance(minutes(2));
+    await connector.runCredentials("timer");
+    expect(mailsTo(to)).toHaveLength(2);
+  });
+});
