@@ -6,7 +6,7 @@ import type { TestSystem } from "../support/system.ts";
 export interface Order {
   readonly email: string;
   readonly users: readonly string[];
-  readonly body: typeof sampleRequest;
+  readonly body: typeof sampleRequest & { readonly shipment: { readonly customer_reference?: string } };
 }
 
 let orders = 0;
@@ -31,6 +31,12 @@ export function newOrder(keys: readonly number[] = [2, 1]): Order {
     },
   };
 }
+
+/** The same order under a reference of the caller's. */
+export const underReference = (customer_reference: string, { body, ...order }: Order): Order => ({
+  ...order,
+  body: { ...body, shipment: { ...body.shipment, customer_reference } },
+});
 
 /** Sends the order. Rejects where the host dies before it has answered. */
 export const send = (host: HostProcess, { body }: Order) => host.call("POST", "/v2/credential-requests", body);

@@ -11,19 +11,23 @@ const queues: readonly Queue[] = ["settle", "poll", "key", "forget", "clean"];
 /** What waits for days to pass: the end of a request and of the copies of its responses. */
 const atRest: readonly Queue[] = ["forget", "clean"];
 
-/** The index rows of a request. */
-async function indexRows({ store }: TestSystem, requestId: string): Promise<readonly DueEntry[]> {
+/** Every row of the index. */
+async function indexRows({ store }: TestSystem): Promise<readonly DueEntry[]> {
   const rows: DueEntry[] = [];
-  for (const queue of queues) for await (const row of store.due(queue)) if (row.requestId === requestId) rows.push(row);
+  for (const queue of queues) for await (const row of store.due(queue)) rows.push(row);
   return rows;
 }
+
+/** Index rows of work that does not wait for days. */
+export const dueWork = async (system: TestSystem): Promise<readonly DueEntry[]> =>
+  (await indexRows(system)).filter(({ queue }) => !atRest.includes(queue));
 
 /** Runs the jobs until nothing of the request is due but its clean-up. */
 export async function untilQuiet(host: HostProcess, system: TestSystem, requestId: string): Promise<void> {
   let left: readonly DueEntry[] = [];
   const condition = async () => {
     await processAll(host);
-    left = (await indexRows(system, requestId)).filter(({ queue }) => !atRest.includes(queue));
+    left = (await dueWork(system)).filter(row => row.requestId === requestId);
     return left.length === 0;
   };
   const told = async () => {
@@ -101,7 +105,10 @@ async function wrongRows(system: TestSystem, requestId: string): Promise<readonl
   if (loaded === undefined) return ["the request is gone"];
   return [
     ...wrongInRows(loaded),
-    ...wrongInIndex(loaded, await indexRows(system, requestId)),
+    ...wrongInIndex(
+      loaded,
+      (await indexRows(system)).filter(row => row.requestId === requestId),
+    ),
     ...(await wrongShipmentRows(loaded, system)),
     ...(await wrongBlobs(loaded, system)),
   ];

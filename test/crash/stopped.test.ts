@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { FaultRule } from "../../local/peers/peer.ts";
+import type { HostProcess } from "../support/host-process.ts";
+import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { until } from "../support/until.ts";
+import { newOrder, placed, processCredentialRequests, processShipments } from "./orders.ts";
+import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
+import { writes } from "./writes.ts";
+
+let system: TestSystem;
+let proxy: PausingProxy;
+/** The host that is stopped; the proxy stands before its tables alone. */
+let sleeper: HostProcess;
+let other: HostProcess;
+
+beforeAll(async () => {
+  system = await startTestSystem();
+  proxy = await startPausingProxy(system.storage.tableUrl);
+  [sleeper, other] = await Promise.all([system.startHost({ through: proxy }), system.startHost()]);
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await system.close();
+});
+
+beforeEach(() => {
+  for (const peer of Object.values(system.peers)) {
+    peer.clearFaults();
+    peer.resetRequests();
+  }
+});
+
+/** Where a host is stopped, and what happens before it goes on. */
+interface Point {
+  reached(): Promise<void>;
+  /** What was held back goes on, while the host is still stopped. */
+  release(): Promise<void>;
+}
+
+const held = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">): Point => {
+  const hold = proxy.hold({ phase, ...write });
+  return { reached: () => hold.untilHeld(), release: async () => hold.release() };
+};
+
+const hanging = (name: "entra" | "mail" | "delivery", rule: Omit<FaultRule, "kind">): Point => {
+  const peer = system.peers[name];
+  peer.fail({ kind: "hang", ...rule });
+  return {
+    reached: () => peer.untilHanging(),
+    release: async () => {
+      peer.release();
+      await until(
+        () => peer.requests().every(({ status }) => status !== null),
+        () => "the call is not answered",
+      );
+    },
+  };
+};
+
+/** One host is stopped in a job past its lease, the other finishes the work, then the first goes on to the end of its job. */
+async function stoppedIn(job: (host: HostProcess) => Promise<void>, arrange: () => Point, host = sleeper) {
+  const order = newOrder();
+  const requestId = await placed(other, order);
+  if (job === processCredentialRequests) await processShipments(other);
+  const point = arrange();
+  const ended = job(host);
+  await point.reached();
+  host.signal("SIGSTOP");
+  try {
+    await untilQuiet(other, system, requestId);
+    await point.release();
+  } finally {
+    host.signal("SIGCONT");
+  }
+  await ended;
+  await untilQuiet(other, system, requestId);
+  return { end: await outcome(order, requestId, { host: other, system }), order };
+}
+
+describe("a host that is stopped past its lease, while another finishes its work (decisions C8, C14, C15)", () => {
+  test("in a poll: what it learned too late changes nothing", async () => {
+    const { end, order } = await stoppedIn(processShipments, () =>
+      hanging("delivery", { method: "GET", path: "/v1/fpr/shipments/" }),
+    );
+    expect(end).toEqual(fulfilled);
+    expect(activationCalls(order, system)).toBe(3);
+    expect(mailCalls(system)).toBe(2);
+  });
+
+  test("before its try is stored: the try is refused and no call is made", async () => {
+    const { end, order } = await stoppedIn(processCredentialRequests, () => held("request", writes.activationTry));
+    expect(end).toEqual(fulfilled);
+    expect(activationCalls(order, system)).toBe(3);
+  });
+
+  test("while storage's answer to its try is held back: no call is made", async () => {
+    const { end, order } = await stoppedIn(processCredentialRequests, () => held("response", writes.activationTry));
+    expect(end).toEqual(fulfilled);
+    expect(activationCalls(order, system)).toBe(3);
+  });
+
+  test("between its try and the call, while it waits for a token: no call is made", async () => {
+    const fresh = await system.startHost();
+    const { end, order } = await stoppedIn(
+      processCredentialRequests,
+      () => hanging("entra", { path: "oauth2/v2.0/token$" }),
+      fresh,
+    );
+    expect(end).toEqual(fulfilled);
+    expect(activationCalls(order, system)).toBe(3);
+    await fresh.kill();
+  });
+
+  test("in the activation, before the IdP has done it: one registration", async () => {
+    const { end } = await stoppedIn(processCredentialRequests, () =>
+      hanging("entra", { method: "POST", path: "fido2Methods$", phase: "before" }),
+    );
+    expect(end).toEqual(fulfilled);
+  });
+
+  test("in the activation, after the IdP has done it: one registration by one call", async () => {
+    const { end, order } = await stoppedIn(processCredentialRequests, () =>
+      hanging("entra", { method: "POST", path: "fido2Methods$", phase: "after" }),
+    );
+    expect(end).toEqual(fulfilled);
+    expect(activationCalls(order, system)).toBe(3);
+  });
+
+  test("before its claim of the mail is stored: the claim is refused and no mail sent", async () => {
+    const { end } = await stoppedIn(processCredentialRequests, () => held("request", writes.mailTry));
+    expect(end).toEqual(fulfilled);
+    expect(mailCalls(system)).toBe(2);
+  });
+
+  test("while storage's answer to its claim of the mail is held back: no mail is sent", async () => {
+    const { end } = await stoppedIn(processCredentialRequests, () => held("response", writes.mailTry));
+    expect(end).toEqual(fulfilled);
+    expect(mailCalls(system)).toBe(2);
+  });
+
+  test("in the mail call, after the mail service has taken it: one mail by one call", async () => {
+    const { end } = await stoppedIn(processCredentialRequests, () =>
+      hanging("mail", { method: "POST", phase: "after" }),
+    );
+    expect(end).toEqual(fulfilled);
+    expect(mailCalls(system)).toBe(2);
+  });
+
+  test("in the mail call, before the mail service has taken it: at most the same mail once more", async () => {
+    const { end, order } = await stoppedIn(processCredentialRequests, () =>
+      hanging("mail", { method: "POST", phase: "before" }),
+    );
+    const [first = 0, second] = end.mails;
+    expect({ ...end, mails: [Math.min(first, 1), second] }).toEqual(fulfilled);
+    expect(first).toBeLessThanOrEqual(2);
+    const mails = system.peers.mail.mails().filter(({ to }) => to.includes(order.email));
+    expect(new Set(mails.map(({ operationId, text }) => `${operationId} ${text}`)).size).toBe(2);
+  });
+});

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { FaultRule } from "../../local/peers/peer.ts";
+import type { HostProcess } from "../support/host-process.ts";
+import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { until } from "../support/until.ts";
+import { newOrder, type Order, processAll, requestOf, send, underReference } from "./orders.ts";
+import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
+import { strangersShipment } from "./strangers.ts";
+import { writes } from "./writes.ts";
+
+const neverSent = "The request was interrupted and never sent to the delivery service.";
+const neverConfirmed =
+  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+
+const markMaxAgeSeconds = 1.5;
+
+let system: TestSystem;
+let proxy: PausingProxy;
+/** The host that creates; the proxy stands before its tables alone. */
+let creator: HostProcess;
+/** The host that settles: looks once, then gives up, so that the three days of decision C6 need no waiting. */
+let settler: HostProcess;
+
+beforeAll(async () => {
+  system = await startTestSystem({ DELIVERY_MARK_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
+  proxy = await startPausingProxy(system.storage.tableUrl);
+  [creator, settler] = await Promise.all([
+    system.startHost({ through: proxy }),
+    system.startHost({ settings: { SETTLE_DAYS: "0" } }),
+  ]);
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await system.close();
+});
+
+beforeEach(() => {
+  for (const peer of Object.values(system.peers)) {
+    peer.clearFaults();
+    peer.resetRequests();
+  }
+});
+
+/** An order whose delivery call is not answered; the service has done it (`after`) or not (`before`). Its caller is told the id. */
+async function unanswered(order: Order, phase: "before" | "after"): Promise<string> {
+  const rule: FaultRule = { kind: "drop", method: "POST", path: "^/v1/fpr/shipments$", phase };
+  system.peers.delivery.fail(rule);
+  const { status, body } = await send(creator, order);
+  const { error_code, error_data } = body as {
+    error_code: string;
+    error_data: { error_type: string; credential_request_id: string };
+  };
+  expect({ status, error_code, error_type: error_data.error_type }).toEqual({
+    status: 500,
+    error_code: "api_error",
+    error_type: "internal",
+  });
+  return error_data.credential_request_id;
+}
+
+/** Lets the settling host work until nothing is left to do, then tells what has become of the order. */
+async function settled(order: Order, requestId: string) {
+  await untilQuiet(settler, system, requestId);
+  return outcome(order, requestId, { host: settler, system });
+}
+
+/** Resolves when the stored mark of the request has become too old. */
+async function untilMarkTooOld(requestId: string): Promise<void> {
+  const { sentAt = "" } = (await system.store.load(requestId))?.request.value.delivery ?? {};
+  const age = Date.parse(sentAt) + markMaxAgeSeconds * 1000;
+  await until(
+    () => Date.now() > age,
+    () => "the clock stands",
+  );
+}
+
+describe("a creator that is held up (decision C6)", () => {
+  test("by storage's answer to its mark for longer than the mark may be old: orders nothing and takes the mark back", async () => {
+    const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    const order = newOrder();
+    const answer = send(creator, order);
+    await hold.untilHeld();
+    const requestId = await requestOf(order, system);
+    await untilMarkTooOld(requestId);
+    hold.release();
+    expect((await answer).status).toBe(503);
+    const end = await outcome(order, requestId, { host: settler, system });
+    expect(end).toEqual(failed("The delivery service does not answer now; nothing was ordered."));
+    expect(deliveryCalls(system)).toBe(0);
+  });
+
+  test("until its request was undone: orders nothing", async () => {
+    system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
+    const order = newOrder();
+    const answer = send(creator, order);
+    await system.peers.entra.untilHanging();
+    creator.signal("SIGSTOP");
+    const requestId = await requestOf(order, system);
+    const end = await settled(order, requestId).finally(() => {
+      system.peers.entra.release();
+      creator.signal("SIGCONT");
+    });
+    expect(end).toEqual(failed(neverSent));
+    expect((await answer).status).toBe(503);
+    expect(await settled(order, requestId)).toEqual(end);
+    expect(deliveryCalls(system)).toBe(0);
+  });
+
+  test("by storage's answer to its mark until its request was given up: orders nothing", async () => {
+    const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    const order = newOrder();
+    const answer = send(creator, order);
+    await hold.untilHeld();
+    creator.signal("SIGSTOP");
+    const requestId = await requestOf(order, system);
+    await untilMarkTooOld(requestId);
+    const end = await settled(order, requestId).finally(() => {
+      hold.release();
+      creator.signal("SIGCONT");
+    });
+    expect(end).toEqual(failed(neverConfirmed));
+    expect((await answer).status).toBe(503);
+    expect(await settled(order, requestId)).toEqual(end);
+    expect(deliveryCalls(system)).toBe(0);
+  });
+
+  test("in the delivery call until its shipment was found and fulfilled: nothing is doubled", async () => {
+    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
+    const order = newOrder();
+    const answer = send(creator, order);
+    await system.peers.delivery.untilHanging();
+    creator.signal("SIGSTOP");
+    const requestId = await requestOf(order, system);
+    const end = await settled(order, requestId).finally(() => {
+      system.peers.delivery.release();
+      creator.signal("SIGCONT");
+    });
+    expect(end).toEqual(fulfilled);
+    expect([201, 500]).toContain((await answer).status);
+    expect(await settled(order, requestId)).toEqual(end);
+    expect(deliveryCalls(system)).toBe(1);
+  });
+});
+
+describe("an unanswered delivery call (decision C6)", () => {
+  test("leaves the request received with a message until it is settled", async () => {
+    const order = newOrder();
+    const requestId = await unanswered(order, "before");
+    const read = async () => {
+      await processAll(creator);
+      const { body } = await creator.call("GET", `/v2/credential-requests/${requestId}`);
+      return (body as { data: { state: string; error_message: string } }).data;
+    };
+    const message = "The delivery service has not confirmed the shipment; it is being looked up.";
+    expect(await read()).toMatchObject({ state: "received", error_message: message });
+    await until(
+      async () => (await read()) !== undefined && system.peers.delivery.count("GET", /^\/v1\/fpr\/shipments$/) >= 2,
+      () => "the shipment is not looked up twice",
+    );
+    expect(await read()).toMatchObject({ state: "received", error_message: message });
+    expect(await settled(order, requestId)).toEqual(failed(neverConfirmed));
+    expect(deliveryCalls(system)).toBe(1);
+  });
+
+  test("adopts the one shipment that is the order's own, among others of the same reference", async () => {
+    const order = newOrder();
+    const requestId = await unanswered(order, "after");
+    await strangersShipment(order, requestId, system, { email: "somebody.else@example.com" });
+    await strangersShipment(order, requestId, system, { city: "Boston" });
+    await strangersShipment(order, requestId, system, { items: 1 });
+    const [own] = await system.peers.delivery
+      .shipments()
+      .then(all => all.filter(s => s.customerReference === requestId));
+    const { shipments, mails, ...end } = await settled(order, requestId);
+    expect({ ...end, shipments: 1, mails: mails.slice(0, 2) }).toEqual(fulfilled);
+    expect(mails.slice(2)).toEqual([0, 0, 0, 0, 0]);
+    expect(shipments).toBe(4);
+    expect(await system.store.requestOfShipment(own?.id ?? "")).toBe(requestId);
+  });
+
+  test("adopts no shipment of another recipient", async () => {
+    const order = newOrder();
+    const requestId = await unanswered(order, "before");
+    const stranger = await strangersShipment(order, requestId, system, { email: "somebody.else@example.com" });
+    const end = await settled(order, requestId);
+    expect(end).toEqual({ ...failed(neverConfirmed), shipments: 1, mails: [0, 0] });
+    expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(0);
+  });
+
+  test("adopts no shipment that was made more than five minutes before the mark", async () => {
+    const order = newOrder();
+    const requestId = await unanswered(order, "before");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 330_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const stranger = await strangersShipment(order, requestId, system);
+    vi.useRealTimers();
+    const end = await settled(order, requestId);
+    expect(end).toEqual({ ...failed(neverConfirmed), shipments: 1, mails: [0, 0] });
+    expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(0);
+  });
+
+  test("adopts no shipment that belongs to another request", async () => {
+    const order = underReference("twins", newOrder());
+    expect((await send(creator, order)).status).toBe(201);
+    const requestId = await unanswered(order, "before");
+    const { errors, state } = await settled(order, requestId);
+    expect({ errors, state }).toEqual({ errors: [neverConfirmed], state: "failed" });
+  });
+
+  test("adopts none of two shipments that may both be the order's own", async () => {
+    const order = underReference("ambiguous", newOrder());
+    const ids = [await unanswered(order, "after"), await unanswered(order, "after")];
+    for (const requestId of ids) {
+      const { errors, state } = await settled(order, requestId);
+      expect({ errors, state }).toEqual({ errors: [neverConfirmed], state: "failed" });
+    }
+    expect(system.peers.delivery.count("GET", /^\/v1\/fpr\/shipments\/./)).toBe(0);
+  });
+
+  test("releases an adopted shipment whose responses do not open with the request's keys, and ends failed", async () => {
+    const order = newOrder();
+    const requestId = await unanswered(order, "before");
+    const stranger = await strangersShipment(order, requestId, system);
+    const end = await settled(order, requestId);
+    expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(1);
+    expect(end).toEqual({ ...failed(neverConfirmed), shipments: 1, mails: [0, 0] });
+    expect(await system.store.requestOfShipment(stranger)).toBeUndefined();
+  });
+});
