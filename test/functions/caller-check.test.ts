@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { callerCheck, openDeployment } from "../../functions/deployment.ts";
+import { deploymentSettings } from "../../lib/deployment-settings.ts";
+import { Fault } from "../../lib/fault.ts";
+import { hashOfToken } from "../../lib/http/bearer.ts";
+import { createLog } from "../../lib/log.ts";
+import { readSettings } from "../../lib/settings.ts";
+import { instant } from "../../lib/time.ts";
+import { startTokenIssuer, type TokenIssuer } from "../../local/peers/token-issuer.ts";
+import { startVault, type Vault } from "../../local/peers/vault.ts";
+
+let issuer: TokenIssuer;
+let vault: Vault;
+let time: number;
+/** Every address that was fetched. */
+let fetched: string[];
+
+beforeAll(async () => {
+  [issuer, vault] = await Promise.all([startTokenIssuer(), startVault()]);
+});
+beforeEach(() => {
+  time = Date.now();
+  fetched = [];
+  vault.resetRequests();
+});
+afterAll(() => Promise.all([issuer.close(), vault.close()]));
+
+const audience = "api://connector";
+const role = "Connector.Call";
+
+const checkOf = (told: Readonly<Record<string, string>>) => {
+  const settings = readSettings(deploymentSettings, {
+    CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true",
+    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
+    ...told,
+  });
+  const deployment = {
+    ...openDeployment(settings),
+    now: () => instant(time),
+    log: createLog(() => {}),
+    // The world's address of the tenant's keys stands for that of the simulated issuer.
+    fetch: (input: Parameters<typeof fetch>[0], init?: RequestInit) => {
+      fetched.push(String(input));
+      return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);
+    },
+  };
+  const check = callerCheck(deployment, { surface: "connector", role });
+  return (token: string) =>
+    check(new Headers({ authorization: `Bearer ${token}` })).then(
+      ({ id }) => id,
+      (error: unknown) => (error instanceof Fault ? error.kind : error),
+    );
+};
+
+describe("tokens of the customer's tenant (decision G3)", () => {
+  it("may be of either form of an Entra tenant's issuer, and of no other", async () => {
+    const check = checkOf({ CLOUD_TENANT_ID: issuer.tenantId, CALLER_AUDIENCES: `api://other, ${audience}` });
+    const asked = async (from: string) =>
+      check(await issuer.mint({ audience, roles: [role], azp: "app", issuer: from }));
+    expect(await asked(`https://login.microsoftonline.com/${issuer.tenantId}/v2.0`)).toBe("tenant:app");
+    expect(await asked(`https://sts.windows.net/${issuer.tenantId}/`)).toBe("tenant:app");
+    expect(await asked("https://login.microsoftonline.com/common/v2.0")).toBe("unauthenticated");
+    expect(await asked(issuer.issuer)).toBe("unauthenticated");
+    expect(fetched).toEqual([`https://login.microsoftonline.com/${issuer.tenantId}/discovery/v2.0/keys`]);
+  });
+
+  it("may be of issuers and keys that are told", async () => {
+    const told = { CALLER_AUDIENCES: audience, CALLER_ISSUERS: issuer.issuer, CALLER_JWKS_ENDPOINT: issuer.jwksUri };
+    const token = await issuer.mint({ audience, roles: [role], azp: "app" });
+    expect(await checkOf(told)(token)).toBe("tenant:app");
+    expect(await checkOf({ ...told, CALLER_ISSUERS: "https://other.example" })(token)).toBe("unauthenticated");
+  });
+
+  it("are not accepted where no audience is told", async () => {
+    const check = checkOf({ CLOUD_TENANT_ID: issuer.tenantId });
+    expect(await check(await issuer.mint({ audience, roles: [role] }))).toBe("unauthenticated");
+    expect(fetched).toEqual([]);
+  });
+});
+
+describe("static tokens (decision G3)", () => {
+  const make = (id: string) => {
+    const token = `connector_${id}_${randomBytes(32).toString("base64url")}`;
+    return { token, hash: { id, name: id, sha256: hashOfToken(token), createdAt: instant(time) } };
+  };
+  const keep = (...tokens: readonly ReturnType<typeof make>[]) =>
+    vault.set("connector-api-tokens", JSON.stringify(tokens.map(({ hash }) => hash)));
+  const reads = () =>
+    vault.requests().filter(({ path, status }) => path.includes("connector-api-tokens") && status === 200).length;
+
+  it("are read from the vault, again after 5 minutes, sooner only for an unknown one and then once a minute", async () => {
+    const [old, young, younger] = [make("old22222"), make("young222"), make("younger2")];
+    keep(old);
+    const check = checkOf({ CALLER_STATIC_TOKENS: "true" });
+    expect(await check(old.token)).toBe("token:old22222");
+    time += 299_000;
+    expect(await check(old.token)).toBe("token:old22222");
+    expect(reads()).toBe(1);
+
+    keep(old, young);
+    expect(await check(young.token)).toBe("token:young222");
+    expect(reads()).toBe(2);
+
+    keep(old, young, younger);
+    time += 59_000;
+    expect(await check(younger.token)).toBe("unauthenticated");
+    expect(await check(make("unknown2").token)).toBe("unauthenticated");
+    expect(reads()).toBe(2);
+    time += 1_000;
+    expect(await check(younger.token)).toBe("token:younger2");
+    expect(reads()).toBe(3);
+  });
+
+  it("that are revoked are refused after 5 minutes at the latest", async () => {
+    const revoked = make("revoked2");
+    keep(revoked);
+    const check = checkOf({ CALLER_STATIC_TOKENS: "true" });
+    await check(revoked.token);
+    keep();
+    time += 299_999;
+    expect(await check(revoked.token)).toBe("token:revoked2");
+    time += 1;
+    expect(await check(revoked.token)).toBe("unauthenticated");
+  });
+
+  it("are unknown, every one, where the vault has none", async () => {
+    const empty = await startVault();
+    const check = checkOf({ CALLER_STATIC_TOKENS: "true", CLOUD_KEY_VAULT_ENDPOINT: empty.url });
+    expect(await check(make("nobody22").token)).toBe("unauthenticated");
+    await empty.close();
+    expect(
+      await checkOf({
+        CALLER_STATIC_TOKENS: "true",
+        CLOUD_KEY_VAULT_ENDPOINT: empty.url,
+        STORAGE_TIMEOUT_SECONDS: "1",
+      })(make("nobody22").token),
+    ).toBe("unavailable");
+  });
+
+  it("are not asked for where they are not configured", async () => {
+    const token = make("known222");
+    keep(token);
+    expect(await checkOf({})(token.token)).toBe("unauthenticated");
+    expect(reads()).toBe(0);
+  });
+});

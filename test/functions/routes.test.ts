@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { overlaps, type RouteParts } from "../../lib/http/route.ts";
+import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
+
+/** Where a deployment may place its surfaces: as the specifications have them, apart, and all under one roof. */
+const placements: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  default: {},
+  moved: { CORE_PATH: "a/core", CLIENT_PATH: "a/client", CONNECTOR_PATH: "a/connector" },
+  "side by side": { CORE_PATH: "auth/core", CLIENT_PATH: "auth", CONNECTOR_PATH: "fido" },
+};
+
+describe.each(Object.entries(placements))("all functions of all surfaces, %s paths (decision G2)", (_, paths) => {
+  let main: MainProcess;
+  let routes: readonly (RouteParts & { readonly name: string })[];
+
+  beforeAll(async () => {
+    main = await startMain({ ...goodSettings, ...paths });
+    routes = main.functions.flatMap(({ name, bindings }) =>
+      bindings
+        .filter(({ type }) => type === "httpTrigger")
+        .flatMap(({ route = "", methods = [] }) =>
+          methods.map(method => ({ name, method, segments: route.split("/") })),
+        ),
+    );
+  });
+  afterAll(() => main.end());
+
+  it("have routes of which no two overlap: the host would choose by name", () => {
+    expect(routes.length).toBeGreaterThan(5);
+    const pairs = routes.flatMap((one, index) =>
+      routes
+        .slice(index + 1)
+        .filter(other => overlaps(one, other))
+        .map(other => [one, other]),
+    );
+    expect(pairs).toEqual([]);
+  });
+
+  it("have names of their own, in whatever case: the host does not tell them apart by it", () => {
+    const names = main.functions.map(({ name }) => name);
+    expect(new Set(names.map(name => name.toLowerCase())).size).toBe(names.length);
+    for (const name of names) expect(name).toMatch(/^[A-Za-z][A-Za-z0-9_-]{0,126}$/);
+  });
+
+  it("leave to the host what is the host's", () => {
+    for (const { segments, name } of routes) {
+      expect(["admin", "runtime", "api", ""], name).not.toContain(segments[0]?.toLowerCase());
+    }
+  });
+
+  it("lie where the settings place them, but for /health", () => {
+    const { CONNECTOR_PATH = "" } = paths;
+    const status = routes.find(({ name }) => name === "v2GetStatus");
+    expect(status?.segments.join("/")).toBe([CONNECTOR_PATH, "v2/status"].filter(part => part !== "").join("/"));
+    expect(routes.find(({ name }) => name === "health")?.segments).toEqual(["health"]);
+  });
+});

@@ -1,0 +1,110 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { settingsOf } from "../../functions/settings.ts";
+import { BadSettings } from "../../lib/settings.ts";
+import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
+
+const running: MainProcess[] = [];
+const start = async (settings: Readonly<Record<string, string>>) => {
+  const main = await startMain(settings);
+  running.push(main);
+  return main;
+};
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(main => main.end()));
+});
+
+const httpRoutes = ({ functions }: MainProcess) =>
+  functions.flatMap(({ name, bindings }) =>
+    bindings
+      .filter(({ type }) => type === "httpTrigger")
+      .map(({ route, methods }) => ({ name, route: route ?? "", methods: methods ?? [] })),
+  );
+const timers = ({ functions }: MainProcess) =>
+  functions.filter(({ bindings }) => bindings.some(({ type }) => type === "timerTrigger"));
+
+describe("bad settings (decision G14)", () => {
+  it("register the same routes, all answering 503, and say every reason in one log event, no value among them", async () => {
+    const [good, bad] = await Promise.all([
+      start(goodSettings),
+      start({
+        ...goodSettings,
+        CONNECTOR_PATH: "fido",
+        TRUSTED_PROXIES: "hunter2",
+        CLOUD_KEY_VAULT_ENDPOINT: "",
+        SETTLE_DAYS: "hunter2",
+        EMAIL_SENDER_ADDRESS: " ",
+      }),
+    ]);
+    const moved = httpRoutes(good).map(one => (one.name === "health" ? one : { ...one, route: `fido/${one.route}` }));
+    expect(httpRoutes(bad)).toEqual(moved);
+    expect(moved.length).toBeGreaterThan(5);
+    expect(timers(good).map(({ name }) => name)).toEqual([
+      "processShipments",
+      "processCredentialRequests",
+      "dataCleanup",
+    ]);
+    expect(timers(bad)).toEqual([]);
+
+    for (const { route, methods } of httpRoutes(bad)) {
+      for (const method of methods) {
+        const answer = await fetch(`${bad.url}/${route.replaceAll(/[{}]/g, "")}`, { method });
+        expect([method, route, answer.status]).toEqual([method, route, 503]);
+        expect(await answer.text()).not.toContain("SETTLE_DAYS");
+      }
+    }
+    expect((await fetch(`${good.url}/v2/status`)).status).toBe(401);
+
+    const lines = await bad.end();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ event: "bad_settings" });
+    for (const name of ["TRUSTED_PROXIES", "CLOUD_KEY_VAULT_ENDPOINT", "SETTLE_DAYS", "EMAIL_SENDER_ADDRESS"]) {
+      expect(lines[0]?.message).toContain(`\n  ${name}: must be`);
+    }
+    expect(JSON.stringify(lines)).not.toContain("hunter2");
+  });
+});
+
+describe("the surfaces of a deployment (decision G1)", () => {
+  it("are none where none is named, and the log says so", async () => {
+    const { SERVICE_APIS: _, ...others } = goodSettings;
+    const none = await start(others);
+    expect(none.functions.map(({ name }) => name)).toEqual(["health"]);
+    expect(await none.end()).toMatchObject([{ event: "no_surface", setting: "SERVICE_APIS" }]);
+  });
+});
+
+describe("the settings of a deployment", () => {
+  const problemsOf = (environment: Readonly<Record<string, string>>) => {
+    try {
+      settingsOf(environment);
+      return [];
+    } catch (error) {
+      if (error instanceof BadSettings) return error.problems.map(({ path }) => path);
+      throw error;
+    }
+  };
+
+  it("need not be those of a surface that it does not serve", () => {
+    const {
+      SERVICE_APIS,
+      CLOUD_KEY_VAULT_ENDPOINT = "",
+      CLOUD_TABLES_ENDPOINT = "",
+      CLOUD_STORAGE_BLOB_ENDPOINT = "",
+    } = goodSettings;
+    const shared = { CLOUD_KEY_VAULT_ENDPOINT, CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT };
+    expect(settingsOf({ ...shared, SERVICE_APIS: "core" })).not.toHaveProperty("connector");
+    expect(problemsOf({ ...shared, SERVICE_APIS: SERVICE_APIS ?? "" })).toContain("DELIVERY_API_BASE_URL");
+  });
+
+  it("name the identity provider of the deployment by the specification's names (decision C13)", () => {
+    expect(problemsOf(goodSettings)).toEqual([]);
+    expect(settingsOf({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps).toMatchObject({
+      mine: { type: "entra", "tenant-id": goodSettings.CLOUD_TENANT_ID },
+    });
+    expect(problemsOf({ ...goodSettings, IDPA_FIDO_API_CLIENT_ID: "" })).toEqual(["IDPA_FIDO_API_CLIENT_ID"]);
+  });
+
+  it("let a lease outlast every call that is made under it (decision C15)", () => {
+    expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60" })).toEqual(["DELIVERY_TIMEOUT_SECONDS"]);
+  });
+});
