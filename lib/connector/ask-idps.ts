@@ -66,7 +66,8 @@ export async function askIdps(
 export function idpFault({ idp, error }: { idp: Idp; error: unknown }): Fault {
   if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-  if (error.kind === "refused" || error.kind === "missing") {
+  // 403 is about this user or this right; 401, and no token at all, about the connector.
+  if (error.kind === "refused" || error.kind === "missing" || error.status === 403) {
     return new Fault("idp_refused", `The identity provider ${idp.id} refused the credential${detail}`, {
       cause: error,
     });

@@ -9,7 +9,7 @@ import { PeerFailure } from "./peers/peer-failure.ts";
 import { pinMailProblems } from "./pin-mail-domains.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type KeyOrder, prepareKey } from "./prepare-keys.ts";
-import type { Origin } from "./request.ts";
+import type { Due, Origin } from "./request.ts";
 import { startRequest } from "./states.ts";
 import { write } from "./write.ts";
 
@@ -84,7 +84,7 @@ async function mark(stored: Loaded, deps: ConnectorDeps): Promise<Marked> {
   const { challenges, failure } = asked;
   const begun = [...challenges].map(([{ idpId }, { handle }]) => ({ idpId, handle }));
   if (failure !== undefined) throw await giveUp(stored, begun, idpFault(failure), deps);
-  if ("error" in transport) throw await giveUp(stored, begun, deliveryFault(transport.error), deps);
+  if ("error" in transport) throw await giveUp(stored, begun, transportFault(transport.error), deps);
 
   const { id } = stored.request.value;
   const prepared = await Promise.all(keys.map(key => prepareKey(id, key, challenges, transport.value, deps)));
@@ -116,8 +116,7 @@ async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps):
   try {
     ({ shipmentId } = await deps.delivery.createShipment(orderOf(loaded, orders), { notAfter }));
   } catch (error) {
-    if (error instanceof PeerFailure && error.kind === "unanswered")
-      throw await leaveUnsettled(loaded, markedAt, error, deps);
+    if (isUnanswered(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
     throw await giveUp(loaded, begunOf(loaded), deliveryFault(error), deps);
   }
   try {
@@ -125,8 +124,18 @@ async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps):
   } catch (error) {
     // Storage that fails here must not look like a call that may be repeated: the shipment is ordered.
     deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
-    throw unsettled(loaded, error);
+    throw await leaveUnsettled(loaded, markedAt, error, deps);
   }
+}
+
+/** Whether the order may have been taken. A 5xx never says that it was not, not even one that names a time to come back. */
+const isUnanswered = (error: unknown): boolean =>
+  error instanceof PeerFailure && (error.kind === "unanswered" || (error.status ?? 0) >= 500);
+
+/** What the caller is told when the keys to encrypt to can not be had: it is not the shipment that is refused. */
+function transportFault(error: unknown): Fault {
+  if (error instanceof PeerFailure && error.passing) return deliveryFault(error);
+  return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
 }
 
 /** What the caller is told when the delivery service said no or could not be asked (decision C6). */
@@ -173,12 +182,7 @@ async function giveUp(
 }
 
 /** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
-async function leaveUnsettled(
-  loaded: Loaded,
-  markedAt: Instant,
-  cause: PeerFailure,
-  deps: ConnectorDeps,
-): Promise<Fault> {
+async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown, deps: ConnectorDeps): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
   const due = { queue: "settle", at: plus(markedAt, deps.timing.settleAfter) } as const;
@@ -186,14 +190,12 @@ async function leaveUnsettled(
   const written = await outcome(write(loaded, { request: { ...value, due, errorMessage } }, deps));
   if ("error" in written)
     deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
-  return unsettled(loaded, cause);
+  return new Fault(
+    "internal",
+    "It is not known whether the shipment was ordered; ask for the credential request later.",
+    { data: { credential_request_id: value.id }, cause },
+  );
 }
-
-const unsettled = (loaded: Loaded, cause: unknown): Fault =>
-  new Fault("internal", "It is not known whether the shipment was ordered; ask for the credential request later.", {
-    data: { credential_request_id: loaded.request.value.id },
-    cause,
-  });
 
 /**
  * Writes down the accepted shipment. A creator that was held up writes its id also over what the job has found meanwhile: it
@@ -214,11 +216,21 @@ async function start(marked: Loaded, shipmentId: string, markedAt: Instant, deps
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
     if ((await requests.save(loaded, { request: started })) !== undefined) {
-      if (before !== undefined) await requests.unschedule(before, requestId);
+      if (before !== undefined) leave(before, requestId, deps);
+      const { shipmentId: stranger = shipmentId } = delivery;
+      if (stranger !== shipmentId) await requests.releaseShipment(stranger, requestId);
       return { requestId, shipmentId };
     }
     loaded = await requests.load(requestId);
   }
-  log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
+  if (loaded?.request.value.delivery?.shipmentId !== shipmentId)
+    log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
+}
+
+/** Removes the index row of a request that has left it. The caller does not wait for that: the jobs sweep what stays (decision C15). */
+function leave(due: Due, requestId: string, { requests, log }: ConnectorDeps): void {
+  requests
+    .unschedule(due, requestId)
+    .catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: requestId, error }));
 }

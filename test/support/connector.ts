@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeEach } from "vitest";
+import type { ConnectorContext } from "../../functions/connector/context.ts";
+import { refuse } from "../../functions/connector/errors.ts";
+import { openConnector } from "../../functions/connector-deps.ts";
+import { type Deployment, openDeployment } from "../../functions/deployment.ts";
+import { settingsOf } from "../../functions/settings.ts";
+import { openTables } from "../../lib/azure/tables.ts";
+import { type CleanUpReport, cleanUp } from "../../lib/connector/clean-up.ts";
+import { type Created, createRequest } from "../../lib/connector/create-request.ts";
+import type { Run } from "../../lib/connector/due-work.ts";
+import type { Idp } from "../../lib/connector/idp/contract.ts";
+import type { DueEntry, Idps, Loaded } from "../../lib/connector/ports.ts";
+import { type CredentialsReport, processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
+import { processShipments, type ShipmentsReport } from "../../lib/connector/process-shipments.ts";
+import type { CredentialRequest, Key, Queue } from "../../lib/connector/request.ts";
+import { createBodyV2 } from "../../lib/connector/wire-v2-create.ts";
+import { readV2 } from "../../lib/connector/wire-v2-read.ts";
+import { Fault } from "../../lib/fault.ts";
+import type { Reply } from "../../lib/http/call.ts";
+import { createLog } from "../../lib/log.ts";
+import { type Instant, instant, plus } from "../../lib/time.ts";
+import { closePeers, type Peers, peerSettings, startPeers } from "../../local/peers/all.ts";
+import { createStores } from "../../local/system.ts";
+import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "./call-counter.ts";
+import { type FreshStorage, freshStorage } from "./storage.ts";
+
+/** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
+export interface TestConnector {
+  readonly context: ConnectorContext;
+  readonly storage: FreshStorage;
+  now(): Instant;
+  advance(ms: number): void;
+  /** Log lines so far, as written. */
+  readonly lines: readonly string[];
+  /** Events of that name in the log, parsed. */
+  events(name: string): readonly Readonly<Record<string, unknown>>[];
+  /** Storage requests that `work` makes. */
+  counted<T>(work: () => Promise<T>): Promise<CallCounts & { readonly result: T }>;
+  /** Creates a request from a version 2 body, as the endpoint does. */
+  order(body?: unknown): Promise<Created>;
+  runShipments(mode?: Run["mode"]): Promise<ShipmentsReport>;
+  runCredentials(mode?: Run["mode"]): Promise<CredentialsReport>;
+  runCleanUp(completedDays: number): Promise<CleanUpReport>;
+  /** The version 2 read model. Throws where there is no such request. */
+  read(requestId: string): Promise<ReturnType<typeof readV2>>;
+  load(requestId: string): Promise<Loaded>;
+  requestRow(requestId: string): Promise<CredentialRequest>;
+  keyRow(requestId: string, keyId?: string): Promise<Key>;
+  /** Everything in a queue of the index. */
+  queue(queue: Queue): Promise<readonly DueEntry[]>;
+  /** A further connector on the same storage, peers and clock. */
+  beside(options?: ConnectorOptions): TestConnector;
+}
+
+export interface ConnectorOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Ports of the test's own around the real ones. */
+  readonly ports?: (context: ConnectorContext, clock: Clock) => Partial<ConnectorContext>;
+}
+
+interface Clock {
+  now(): Instant;
+  advance(ms: number): void;
+}
+
+/** Peers for one test file: started now, honest and with nothing counted before each test, closed after the last one. */
+export async function peersOfFile(): Promise<Peers> {
+  const peers = await startPeers();
+  beforeEach(() => {
+    for (const peer of Object.values(peers)) {
+      peer.clearFaults();
+      peer.resetRequests();
+    }
+    peers.delivery.settings({ shipAfterMs: 0, search: true });
+    peers.mail.quota(undefined);
+  });
+  afterAll(() => closePeers(peers));
+  return peers;
+}
+
+/** The settings of a deployment on this storage and these peers. */
+export const environmentOf = (
+  peers: Peers,
+  { connectionString, tableUrl, blobUrl }: FreshStorage,
+): Record<string, string> => ({
+  SERVICE_APIS: "connector",
+  ...peerSettings(peers),
+  CLOUD_TABLES_ENDPOINT: tableUrl,
+  CLOUD_STORAGE_BLOB_ENDPOINT: blobUrl,
+  CLOUD_STORAGE_CONNECTION_STRING: connectionString,
+});
+
+/** A connector on fresh storage. */
+export async function testConnector(peers: Peers, options: ConnectorOptions = {}): Promise<TestConnector> {
+  const storage = freshStorage();
+  await createStores(storage.connectionString);
+  let time = instant(Date.now());
+  const clock: Clock = {
+    now: () => time,
+    advance: ms => {
+      time = plus(time, ms);
+    },
+  };
+  return connect(peers, storage, clock, options);
+}
+
+function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: ConnectorOptions): TestConnector {
+  const lines: string[] = [];
+  const counter = createCallCounter();
+  const environment = { ...environmentOf(peers, storage), ...options.settings };
+  const own = openContext(environment, { storage, clock, counter, lines });
+  const context = { ...own, ...options.ports?.(own, clock) };
+  const load = async (requestId: string) => {
+    const loaded = await own.requests.load(requestId);
+    if (loaded === undefined) throw new Error(`there is no credential request ${requestId}`);
+    return loaded;
+  };
+  return {
+    context,
+    storage,
+    ...clock,
+    lines,
+    events: name => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
+    counted: counter.during,
+    order: async (body = orderBody()) => createRequest(createBodyV2.parse(body), { origin: "v2" }, context),
+    runShipments: (mode = "on_demand") => processShipments(mode, context),
+    runCredentials: (mode = "on_demand") => processCredentialRequests(mode, context),
+    runCleanUp: completedDays => cleanUp(completedDays, context),
+    read: async requestId => {
+      const { request, keys } = await load(requestId);
+      return readV2(
+        request.value,
+        keys.map(({ value }) => value),
+      );
+    },
+    load,
+    requestRow: async requestId => (await load(requestId)).request.value,
+    keyRow: async (requestId, keyId = "s-01-001") => {
+      const key = (await load(requestId)).keys.find(({ value }) => value.id === keyId);
+      if (key === undefined) throw new Error(`there is no key ${keyId}`);
+      return key.value;
+    },
+    queue: async queue => {
+      const entries: DueEntry[] = [];
+      for await (const entry of own.requests.due(queue)) entries.push(entry);
+      return entries;
+    },
+    beside: (more = {}) =>
+      connect(peers, storage, clock, { ...options, ...more, settings: { ...options.settings, ...more.settings } }),
+  };
+}
+
+/** The composition root's own wiring, with the test's clock, log and counted storage. */
+function openContext(
+  environment: Record<string, string>,
+  { storage, clock, counter, lines }: { storage: FreshStorage; clock: Clock; counter: CallCounter; lines: string[] },
+): ConnectorContext {
+  const settings = settingsOf(environment);
+  if (settings.connector === undefined) throw new Error("the connector is not served");
+  const { connectionString } = storage;
+  const timeoutMs = settings.deployment.STORAGE_TIMEOUT_SECONDS;
+  const opened = openDeployment(settings.deployment);
+  const deployment: Deployment = {
+    ...opened,
+    now: clock.now,
+    sleep: async (_, signal) => signal?.throwIfAborted(),
+    log: createLog((_, line) => lines.push(line), "debug"),
+    tables: openTables({ connectionString, timeoutMs, policies: [counter.policy] }),
+    blobs: countedBlobs(opened.blobs, counter),
+  };
+  return openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);
+}
+
+/** What a caller is told when the work ends in a refusal. Throws where it does not. */
+export async function refusalOf(work: Promise<unknown>): Promise<Reply> {
+  const fault = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (fault instanceof Fault) return refuse(fault);
+  throw new Error("the work was not refused", { cause: fault });
+}
+
+/** An IdP for tests that need more than a peer can be told: every one that is configured, changed alike. */
+export const idpsOf = ({ idps }: ConnectorContext, change: (idp: Idp) => Partial<Idp>): Idps => ({
+  ...idps,
+  get: id => {
+    const idp = idps.get(id);
+    return idp && { ...idp, ...change(idp) };
+  },
+});
+
+/** A user whom no other test knows. */
+export const newUser = (): string => `user-${randomUUID().slice(0, 13)}@example.com`;
+
+/**
+ * A version 2 create body of shipped keys with a PIN each, one for each element, which says how many credentials it gets; all
+ * for new users and all mails to `to`.
+ */
+export function orderBody(credentials: readonly number[] = [1], to = newUser()) {
+  return {
+    recipient: { email: to, first_name: "Ada", last_name: "Lovelace", telephone: "+15550100" },
+    enrollment_contacts: { emails_to: [to] },
+    shipment: {
+      mailing_address: {
+        street_line1: "12 Analytical Way",
+        city: "Dedham",
+        region: "MA",
+        postal_code: "02026",
+        country_code: "US",
+      },
+      shipment_items: credentials.map((count, item) => ({
+        name: `Key ${item + 1}`,
+        product_id: "1",
+        inventory_product_id: "15",
+        pin_request: { length: 6 },
+        credentials: Array.from({ length: count }, () => ({ user_id: newUser() })),
+      })),
+    },
+  };
+}
