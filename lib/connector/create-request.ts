@@ -112,11 +112,12 @@ const outcome = <T>(promise: Promise<T>): Promise<{ value: T } | { error: unknow
 /** Orders the shipment: one call, never repeated. */
 async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps): Promise<Created> {
   const notAfter = plus(markedAt, deps.timing.markMaxAge);
+  const shipment = orderOf(loaded, orders);
   let shipmentId: string;
   try {
-    ({ shipmentId } = await deps.delivery.createShipment(orderOf(loaded, orders), { notAfter }));
+    ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
   } catch (error) {
-    if (isUnanswered(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
+    if (!(error instanceof PeerFailure) || mayBeTaken(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
     throw await giveUp(loaded, begunOf(loaded), deliveryFault(error), deps);
   }
   try {
@@ -129,8 +130,7 @@ async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps):
 }
 
 /** Whether the order may have been taken. A 5xx never says that it was not, not even one that names a time to come back. */
-const isUnanswered = (error: unknown): boolean =>
-  error instanceof PeerFailure && (error.kind === "unanswered" || (error.status ?? 0) >= 500);
+const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unanswered" || status >= 500;
 
 /** What the caller is told when the keys to encrypt to can not be had: it is not the shipment that is refused. */
 function transportFault(error: unknown): Fault {
@@ -139,8 +139,7 @@ function transportFault(error: unknown): Fault {
 }
 
 /** What the caller is told when the delivery service said no or could not be asked (decision C6). */
-function deliveryFault(error: unknown): Fault {
-  if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
+function deliveryFault(error: PeerFailure): Fault {
   if (error.kind === "unauthorized") {
     return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
   }

@@ -10,6 +10,7 @@ import { type CleanUpReport, cleanUp } from "../../lib/connector/clean-up.ts";
 import { type Created, createRequest } from "../../lib/connector/create-request.ts";
 import type { Run } from "../../lib/connector/due-work.ts";
 import type { Idp } from "../../lib/connector/idp/contract.ts";
+import type { Fetch } from "../../lib/connector/peers/peer-call.ts";
 import type { DueEntry, Idps, Loaded } from "../../lib/connector/ports.ts";
 import { type CredentialsReport, processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
 import { processShipments, type ShipmentsReport } from "../../lib/connector/process-shipments.ts";
@@ -55,6 +56,8 @@ export interface TestConnector {
 
 export interface ConnectorOptions {
   readonly settings?: Readonly<Record<string, string>>;
+  /** For every call of a peer but those of storage, vault and mail, which their SDKs make. */
+  readonly fetch?: Fetch;
   /** Ports of the test's own around the real ones. */
   readonly ports?: (context: ConnectorContext, clock: Clock) => Partial<ConnectorContext>;
 }
@@ -109,7 +112,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
   const lines: string[] = [];
   const counter = createCallCounter();
   const environment = { ...environmentOf(peers, storage), ...options.settings };
-  const own = openContext(environment, { storage, clock, counter, lines });
+  const own = openContext(environment, { storage, clock, counter, lines, fetch: options.fetch ?? fetch });
   const context = { ...own, ...options.ports?.(own, clock) };
   const load = async (requestId: string) => {
     const loaded = await own.requests.load(requestId);
@@ -151,10 +154,18 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
   };
 }
 
+interface Surroundings {
+  readonly storage: FreshStorage;
+  readonly clock: Clock;
+  readonly counter: CallCounter;
+  readonly lines: string[];
+  readonly fetch: Fetch;
+}
+
 /** The composition root's own wiring, with the test's clock, log and counted storage. */
 function openContext(
   environment: Record<string, string>,
-  { storage, clock, counter, lines }: { storage: FreshStorage; clock: Clock; counter: CallCounter; lines: string[] },
+  { storage, clock, counter, lines, fetch }: Surroundings,
 ): ConnectorContext {
   const settings = settingsOf(environment);
   if (settings.connector === undefined) throw new Error("the connector is not served");
@@ -163,6 +174,7 @@ function openContext(
   const opened = openDeployment(settings.deployment);
   const deployment: Deployment = {
     ...opened,
+    fetch,
     now: clock.now,
     sleep: async (_, signal) => signal?.throwIfAborted(),
     log: createLog((_, line) => lines.push(line), "debug"),

@@ -1,0 +1,269 @@
+import { describe, expect, test } from "vitest";
+import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  idpsOf,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+
+const peers = await peersOfFile();
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+const lookUps = () => peers.delivery.count("GET", /shipments$/);
+
+const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up.";
+
+/** Orders, is told that nobody knows, and gives the id that the answer names. */
+async function unanswered(connector: TestConnector, body = orderBody()): Promise<string> {
+  const told = await refusalOf(connector.order(body));
+  expect(told).toEqual({
+    status: 500,
+    headers: {},
+    body: {
+      error_code: "api_error",
+      error_message: expect.stringContaining("not known whether the shipment was ordered"),
+      error_data: { error_type: "internal", credential_request_id: expect.any(String) },
+    },
+  });
+  return (told.body as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+}
+
+describe("a create whose delivery call is not answered (decision C6)", () => {
+  const times = { DELIVERY_TIMEOUT_SECONDS: "0.25" };
+  test.each<[string, FaultRule, "ordered" | "not ordered"]>([
+    ["hangs until the time limit", { kind: "hang" }, "not ordered"],
+    ["hangs after it has taken the order", { kind: "hang", phase: "after" }, "ordered"],
+    ["loses the connection", { kind: "drop" }, "not ordered"],
+    ["loses the connection after it has taken the order", { kind: "drop", phase: "after" }, "ordered"],
+    ["fails", { kind: "refuse", status: 500, phase: "after" }, "ordered"],
+    ["is overloaded", { kind: "refuse", status: 503 }, "not ordered"],
+    ["answers no readable JSON", { kind: "nonsense", phase: "after" }, "ordered"],
+    ["answers without an id", { kind: "nonsense", status: 201, body: { shipment: "?" } }, "not ordered"],
+    ["answers with an id that can be none", { kind: "nonsense", body: { shipment_id: "../x" } }, "not ordered"],
+    ["redirects", { kind: "refuse", status: 307 }, "not ordered"],
+  ])("because it %s: 500 that names the request, which stays received and is ordered once", async (_, fault, found) => {
+    const connector = await testConnector(peers, { settings: times });
+    const known = (await peers.delivery.shipments()).length;
+    peers.delivery.fail({ ...fault, method: "POST" });
+    const requestId = await unanswered(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
+
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    const { state, shipment } = await connector.read(requestId);
+    expect(state).toBe(found === "ordered" ? "started" : "received");
+    expect(shipment?.shipment_id !== undefined).toBe(found === "ordered");
+    expect(ordered()).toBe(1);
+    expect((await peers.delivery.shipments()).length - known).toBe(found === "ordered" ? 1 : 0);
+  });
+
+  test("because it fails with a time to come back: a 5xx never says that the order was not taken", async () => {
+    const away = new Response("{}", { status: 503, headers: { "retry-after": "5" } });
+    const isOrder = (url: unknown, init?: RequestInit) => init?.method === "POST" && /shipments$/.test(String(url));
+    const connector = await testConnector(peers, {
+      fetch: async (url, init) => (isOrder(url, init) ? away : fetch(url, init)),
+    });
+    const requestId = await unanswered(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
+  });
+
+  test("because it answers with the id of another request's shipment, which stays with that one", async () => {
+    const connector = await testConnector(peers);
+    const other = await connector.order();
+    peers.delivery.fail({ kind: "nonsense", method: "POST", body: { shipment_id: other.shipmentId } });
+    const requestId = await unanswered(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+    expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBe(other.requestId);
+  });
+
+  test("undoes nothing", async () => {
+    const undone: unknown[] = [];
+    const connector = await testConnector(peers, {
+      ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle) })) }),
+    });
+    peers.delivery.fail({ kind: "drop", method: "POST" });
+    await unanswered(connector);
+    connector.advance(hours(80));
+    await connector.runCredentials();
+    expect((await connector.queue("clean")).length).toBe(1);
+    expect(undone).toEqual([]);
+  });
+
+  test("also where storage fails once the order was taken: the job finds the shipment", async () => {
+    const connector = await testConnector(peers, {
+      ports: ({ requests }) => ({
+        requests: { ...requests, claimShipment: () => Promise.reject(new Error("storage is away")) },
+      }),
+    });
+    const requestId = await unanswered(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
+    const healthy = connector.beside({ ports: () => ({}) });
+    healthy.advance(minutes(16));
+    await healthy.runCredentials();
+    expect(await healthy.read(requestId)).toMatchObject({ state: "started" });
+    expect(ordered()).toBe(1);
+  });
+});
+
+describe("a create and time (decision C6)", () => {
+  test("orders only within 10 s of sending the mark, later takes the mark back", async () => {
+    const late = (ms: number) =>
+      testConnector(peers, {
+        ports: ({ delivery }, clock) => ({
+          delivery: {
+            ...delivery,
+            createShipment: (order, limits) => {
+              clock.advance(ms);
+              return delivery.createShipment(order, limits);
+            },
+          },
+        }),
+      });
+    const inTime = await late(seconds(10));
+    const { requestId } = await inTime.order();
+    expect(await inTime.read(requestId)).toMatchObject({ state: "started" });
+    expect(ordered()).toBe(1);
+
+    const tooLate = await late(seconds(10) + 1);
+    expect(await refusalOf(tooLate.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+    const [ended] = await tooLate.queue("clean");
+    expect(await tooLate.read(ended?.requestId ?? "")).toMatchObject({ state: "failed" });
+    expect((await tooLate.requestRow(ended?.requestId ?? "")).delivery).toBeUndefined();
+    expect(ordered()).toBe(1);
+  });
+
+  test("counts the 10 s from before the mark was sent, however long storage takes to answer", async () => {
+    const connector = await testConnector(peers, {
+      ports: ({ requests }, clock) => ({
+        requests: {
+          ...requests,
+          save: async (loaded, changes) => {
+            const saved = await requests.save(loaded, changes);
+            if (changes.request?.state === "received") clock.advance(seconds(11));
+            return saved;
+          },
+        },
+      }),
+    });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 503 });
+    expect(ordered()).toBe(0);
+  });
+
+  test("stops at its next write after 150 s and leaves the undoing to the job", async () => {
+    const slowBy = (ms: number) =>
+      testConnector(peers, {
+        ports: (context, clock) => ({
+          idps: idpsOf(context, idp => ({
+            creationOptions: async (wanted, signal) => {
+              const challenge = await idp.creationOptions(wanted, signal);
+              clock.advance(ms);
+              return challenge;
+            },
+          })),
+        }),
+      });
+    const inTime = await slowBy(seconds(150));
+    const { requestId: started } = await inTime.order();
+    expect(await inTime.read(started)).toMatchObject({ state: "started" });
+
+    const tooLate = await slowBy(seconds(150) + 1);
+    expect(await refusalOf(tooLate.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+    const [{ requestId } = { requestId: "" }] = await tooLate.queue("settle");
+    expect(await tooLate.requestRow(requestId)).toMatchObject({ state: "received" });
+    expect(ordered()).toBe(1);
+
+    tooLate.advance(minutes(5) - seconds(150) - 2);
+    await tooLate.runCredentials("on_demand");
+    expect(await tooLate.read(requestId)).toMatchObject({ state: "received" });
+    tooLate.advance(1);
+    await tooLate.runCredentials("timer");
+    expect(await tooLate.read(requestId)).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("never sent"),
+    });
+    expect(ordered()).toBe(1);
+  });
+
+  test("that died before its mark is undone after 5 minutes and ends failed, never sent", async () => {
+    const undone: unknown[] = [];
+    const connector = await testConnector(peers, {
+      ports: context => ({
+        requests: { ...context.requests, save: () => Promise.reject(new Error("killed")) },
+      }),
+    });
+    await expect(connector.order(orderBody([1, 2]))).rejects.toThrow("killed");
+    const host = connector.beside({
+      ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle) })) }),
+    });
+    const [{ requestId } = { requestId: "" }] = await host.queue("settle");
+    expect(await host.read(requestId)).toMatchObject({ state: "received" });
+    host.advance(minutes(5) - 1);
+    await host.runCredentials("on_demand");
+    expect(await host.read(requestId)).toMatchObject({ state: "received" });
+    host.advance(1);
+    await host.runCredentials("timer");
+    const read = await host.read(requestId);
+    expect(read).toMatchObject({ state: "failed", error_message: expect.stringContaining("never sent") });
+    expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["failed", "failed"]);
+    expect(ordered()).toBe(0);
+    expect(lookUps()).toBe(0);
+  });
+});
+
+describe("a creator that returns late with an id (decision C6)", () => {
+  test("still writes it, over what the job has adopted meanwhile", async () => {
+    const connector: TestConnector = await testConnector(peers, {
+      ports: ({ delivery }, clock) => ({
+        delivery: {
+          ...delivery,
+          createShipment: async order => {
+            const created = await delivery.createShipment(order);
+            clock.advance(minutes(16));
+            await connector.runCredentials();
+            const [{ requestId } = { requestId: "" }] = await connector.queue("poll");
+            expect((await connector.requestRow(requestId)).delivery).toMatchObject({ adopted: true });
+            return created;
+          },
+        },
+      }),
+    });
+    const { requestId, shipmentId = "" } = await connector.order();
+    const row = await connector.requestRow(requestId);
+    expect(row).toMatchObject({ state: "started", delivery: { shipmentId } });
+    expect(row.delivery?.adopted).toBeUndefined();
+    expect(await connector.queue("settle")).toEqual([]);
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("gives a stranger's shipment back that the job has adopted meanwhile", async () => {
+    const strangers = await testConnector(peers);
+    const body = orderBody();
+    const reference = { ...body, shipment: { ...body.shipment, customer_reference: body.recipient.email } };
+    const stranger = await strangers.order(reference);
+    const connector: TestConnector = await testConnector(peers, {
+      ports: ({ delivery }, clock) => ({
+        delivery: {
+          ...delivery,
+          createShipment: async order => {
+            clock.advance(minutes(16));
+            await connector.runCredentials();
+            return delivery.createShipment(order);
+          },
+        },
+      }),
+    });
+    const { requestId, shipmentId } = await connector.order(reference);
+    expect(shipmentId).not.toBe(stranger.shipmentId);
+    expect(await connector.requestRow(requestId)).toMatchObject({ state: "started", delivery: { shipmentId } });
+    expect(await connector.context.requests.requestOfShipment(shipmentId ?? "")).toBe(requestId);
+    expect(await connector.context.requests.requestOfShipment(stranger.shipmentId ?? "")).toBeUndefined();
+  });
+});
