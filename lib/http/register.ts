@@ -1,4 +1,3 @@
-import type { Call, Reply } from "./call.ts";
 import { hostTemplate, type RouteParts, routeParts } from "./route.ts";
 import type { Surface } from "./surface.ts";
 
@@ -9,9 +8,6 @@ export interface HttpFunction<D> {
   readonly parts: readonly RouteParts[];
   readonly endpoint: Surface<D>["endpoints"][string];
 }
-
-/** An answerer of a registered function. */
-export type Answer = (call: Call) => Promise<Reply>;
 
 /**
  * The functions of a surface. Each template of an endpoint becomes a function of its own, named after the endpoint; equal

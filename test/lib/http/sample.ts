@@ -69,7 +69,7 @@ export function served(
 }
 
 /** A request as the host hands it over. A JSON body unless the headers say otherwise. */
-export function callOf({ method = "POST", path = "", headers = {}, body }: Sent): Call {
+function callOf({ method = "POST", path = "", headers = {}, body }: Sent): Call {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const ofBody =
     bytes === undefined ? {} : { "content-type": "application/json", "content-length": String(bytes.byteLength) };
