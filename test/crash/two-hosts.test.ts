@@ -42,6 +42,7 @@ test(`two hosts that process ${count} ready shipments at once make ${count} acti
       return (await dueWork(system)).length === 0;
     },
     () => "work stays due",
+    90_000,
   );
 
   expect(orders.map(order => activationCalls(order, system))).toEqual(Array(count).fill(1));
@@ -54,4 +55,4 @@ test(`two hosts that process ${count} ready shipments at once make ${count} acti
       registrations: [1],
       mails: [1],
     });
-});
+}, 120_000);
