@@ -10,6 +10,7 @@ import { pinMailProblems } from "./pin-mail-domains.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type KeyOrder, prepareKey } from "./prepare-keys.ts";
 import type { Due, Origin } from "./request.ts";
+import { unconfirmed } from "./settle.ts";
 import { startRequest } from "./states.ts";
 import { write } from "./write.ts";
 
@@ -185,8 +186,7 @@ async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown,
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
   const due = { queue: "settle", at: plus(markedAt, deps.timing.settleAfter) } as const;
-  const errorMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
-  const written = await outcome(write(loaded, { request: { ...value, due, errorMessage } }, deps));
+  const written = await outcome(write(loaded, { request: { ...value, due, errorMessage: unconfirmed } }, deps));
   if ("error" in written)
     deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
   return new Fault(

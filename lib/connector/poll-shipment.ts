@@ -8,6 +8,7 @@ import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { readResponses } from "./read-responses.ts";
 import type { CredentialRequest, Key } from "./request.ts";
 import { afterEvent, endedKeys, rolledUp, withRollUp } from "./roll-up.ts";
+import { unconfirmed } from "./settle.ts";
 import { backOff } from "./timing.ts";
 import { write } from "./write.ts";
 
@@ -198,11 +199,13 @@ async function disown(claimed: Loaded, shipmentId: string, deps: ConnectorDeps):
   const { lease, ...rest } = request;
   const strangers = [...(delivery.strangers ?? []), shipmentId];
   const due = { queue: "settle", at: deps.now() } as const;
-  const saved = await write(
-    claimed,
-    { request: { ...rest, state: "received", delivery: { ...delivery, strangers }, due } },
-    deps,
-  );
+  const unsettled = {
+    state: "received",
+    errorMessage: unconfirmed,
+    delivery: { ...delivery, strangers },
+    due,
+  } as const;
+  const saved = await write(claimed, { request: { ...rest, ...unsettled } }, deps);
   if (saved !== undefined) await deps.requests.releaseShipment(shipmentId, request.id);
 }
 

@@ -10,6 +10,9 @@ import { startRequest } from "./states.ts";
 import { backOff } from "./timing.ts";
 import { write } from "./write.ts";
 
+/** What a request says of itself while nobody knows whether its order was taken. */
+export const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up.";
+
 /**
  * What a creator left behind (decision C6): a request without a delivery mark is undone and ends `failed`; one whose delivery
  * call was not answered is looked up until it is found or the time for it ends.
@@ -77,11 +80,7 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     await failRequest(claimed, reason, deps);
     return;
   }
-  await later(
-    claimed,
-    request.errorMessage ?? "The delivery service has not confirmed the shipment; it is being looked up.",
-    deps,
-  );
+  await later(claimed, request.errorMessage ?? unconfirmed, deps);
 }
 
 /** Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. */

@@ -95,7 +95,7 @@ describe("a create that an identity provider answers no (decision C6)", () => {
     const connector = await testConnector(peers, {
       settings: { JOB_CONCURRENCY: "1" },
       ports: context => ({
-        idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle["userId"]) })),
+        idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle.userId) })),
       }),
     });
     const body = orderBody([20]);
@@ -165,7 +165,7 @@ describe("a create that the delivery service answers no (decision C6)", () => {
     const undone: unknown[] = [];
     const connector = await testConnector(peers, {
       ports: context => ({
-        idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle["userId"]) })),
+        idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle.userId) })),
       }),
     });
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
