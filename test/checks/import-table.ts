@@ -35,7 +35,20 @@ export const importTable: readonly Zone[] = [
     name: "auth domain",
     folder: "lib/auth",
     zones: [ground],
-    packages: ["zod", "jose", "otplib", "@node-rs/argon2", "@zxcvbn-ts/language-common", "node:crypto"],
+    packages: [
+      "zod",
+      "jose",
+      "otplib",
+      "p-limit",
+      "@node-rs/argon2",
+      "@zxcvbn-ts/language-common",
+      // Key files that administrators import.
+      "csv-parse",
+      "fast-xml-parser",
+      "node:crypto",
+      // Address ranges; nothing here opens a connection.
+      "node:net",
+    ],
     deployed,
   },
   {
