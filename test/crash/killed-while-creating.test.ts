@@ -37,8 +37,7 @@ beforeEach(() => {
 const startHost = () => system.startHost({ through: proxy });
 
 /** Sends an order, kills the host as soon as the point is reached, and starts another one. */
-async function killedAt(point: Promise<void>): Promise<Order> {
-  const order = newOrder();
+async function killed(order: Order, point: Promise<void>): Promise<void> {
   const answer = send(host, order).then(
     ({ status }) => `answered ${status}`,
     () => "unanswered",
@@ -47,20 +46,30 @@ async function killedAt(point: Promise<void>): Promise<Order> {
   await host.kill();
   expect(await answer).toBe("unanswered");
   host = await startHost();
-  return order;
+}
+
+/** As `killed`, for an order that was stored by then. */
+async function killedAt(point: Promise<void>): Promise<Taken> {
+  const order = newOrder();
+  await killed(order, point);
+  return { order, requestId: await requestOf(order, system) };
+}
+
+interface Taken {
+  readonly order: Order;
+  readonly requestId: string;
 }
 
 /** Runs the jobs until nothing is left to do, then tells what has become of the order. */
-async function settled(order: Order) {
-  const requestId = await requestOf(order, system);
+async function settled({ order, requestId }: Taken) {
   await untilQuiet(host, system, requestId);
-  return outcome(order, requestId, { host, system });
+  return outcome(order, requestId, { hosts: [host], system });
 }
 
 describe("a host that is killed while it creates a request (decision C6)", () => {
   test("before it has stored the request: there is no request, and its index row goes", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.request });
-    await killedAt(hold.untilHeld());
+    await killed(newOrder(), hold.untilHeld());
     hold.drop();
     const left = async () => {
       let rows = 0;
@@ -76,74 +85,74 @@ describe("a host that is killed while it creates a request (decision C6)", () =>
 
   test("after it has stored the request, while an IdP is asked: ends failed and never sent", async () => {
     system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
-    const order = await killedAt(system.peers.entra.untilHanging());
-    expect(await settled(order)).toEqual(failed(neverSent));
+    const taken = await killedAt(system.peers.entra.untilHanging());
+    expect(await settled(taken)).toEqual(failed(neverSent));
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("after the IdPs have answered, before keys and mark are stored: ends failed and never sent", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
-    const order = await killedAt(hold.untilHeld());
+    const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(order)).toEqual(failed(neverSent));
+    expect(await settled(taken)).toEqual(failed(neverSent));
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("before keys and mark are stored, which reach storage when it is over: stays failed and never sent", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
-    const order = await killedAt(hold.untilHeld());
-    const end = await settled(order);
+    const taken = await killedAt(hold.untilHeld());
+    const end = await settled(taken);
     expect(end).toEqual(failed(neverSent));
     const late = proxy.hold({ phase: "response", ...writes.keysAndMark });
     hold.release();
     await late.untilHeld();
     late.drop();
-    expect(await settled(order)).toEqual(end);
+    expect(await settled(taken)).toEqual(end);
   });
 
   test("after keys and mark are stored, before the delivery call: ends failed with what to check", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
-    const order = await killedAt(hold.untilHeld());
+    const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(order)).toEqual(failed(neverConfirmed));
+    expect(await settled(taken)).toEqual(failed(neverConfirmed));
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("in the delivery call, before the service has done it: ends failed with what to check", async () => {
     system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "before" });
-    const order = await killedAt(system.peers.delivery.untilHanging());
-    expect(await settled(order)).toEqual(failed(neverConfirmed));
+    const taken = await killedAt(system.peers.delivery.untilHanging());
+    expect(await settled(taken)).toEqual(failed(neverConfirmed));
     expect(deliveryCalls(system)).toBe(1);
   });
 
   test("in the delivery call, after the service has done it: the shipment is found and the order fulfilled", async () => {
     system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
-    const order = await killedAt(system.peers.delivery.untilHanging());
-    expect(await settled(order)).toEqual(fulfilled);
+    const taken = await killedAt(system.peers.delivery.untilHanging());
+    expect(await settled(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 
   test("after the delivery call, before the shipment's row is written: the shipment is found and the order fulfilled", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.shipmentRow });
-    const order = await killedAt(hold.untilHeld());
+    const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(order)).toEqual(fulfilled);
+    expect(await settled(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 
   test("after the shipment's row is written, before `started` is: the shipment is found and the order fulfilled", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.started });
-    const order = await killedAt(hold.untilHeld());
+    const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(order)).toEqual(fulfilled);
+    expect(await settled(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 
   test("after `started` is written, before the index row of settling goes: the order is fulfilled", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.started });
-    const order = await killedAt(hold.untilHeld());
+    const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(order)).toEqual(fulfilled);
+    expect(await settled(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 });

@@ -52,7 +52,7 @@ const held = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) => {
 /** Runs the jobs until nothing is left to do, then tells what has become of the order. */
 async function finished(order: Order, requestId: string) {
   await untilQuiet(host, system, requestId);
-  return outcome(order, requestId, { host, system });
+  return outcome(order, requestId, { hosts: [host], system });
 }
 
 describe("a host that is killed while it polls a shipment (decisions C10, C15)", () => {

@@ -52,13 +52,14 @@ export interface Outcome {
   readonly wrong: readonly string[];
 }
 
-/** All that became of an order, asked of the API, of every peer and of storage. */
+/** All that became of an order, asked of the API, of every peer, of storage, and of the logs of those who worked on it. */
 export async function outcome(
   order: Order,
   requestId: string,
-  { host, system }: { host: HostProcess; system: TestSystem },
+  { hosts, system }: { hosts: readonly [HostProcess, ...HostProcess[]]; system: TestSystem },
 ): Promise<Outcome> {
   const { delivery, entra, mail } = system.peers;
+  const [host] = hosts;
   const { data } = (await host.call("GET", `/v2/credential-requests/${requestId}`)).body as ReadAnswer;
   const credentials = data.shipment.shipment_items.flatMap(item => item.credentials);
   const shipments = (await delivery.shipments()).filter(({ customerReference }) => customerReference === requestId);
@@ -67,7 +68,7 @@ export async function outcome(
     mails.filter(({ text = "" }) => text.includes(serial) && text.includes(pin)).length;
   const perKey = shipments.flatMap(({ keys }) => keys).map(mailsOf);
   const told = perKey.reduce((sum, count) => sum + count, 0);
-  const wrong = await wrongRows(system, requestId);
+  const wrong = [...(await wrongRows(system, requestId)), ...hosts.flatMap(wrongInLog)];
   return {
     state: data.state,
     credentials: credentials.map(({ state }) => state),
@@ -99,6 +100,13 @@ export const activationCalls = (order: Order, { peers }: TestSystem): number =>
 export const deliveryCalls = ({ peers }: TestSystem): number => peers.delivery.count("POST", /^\/v1\/fpr\/shipments$/);
 
 export const mailCalls = ({ peers }: TestSystem): number => peers.mail.count("POST", /^\/emails:send$/);
+
+/** A worker that fails by something else than a peer or storage has met what must not be. */
+const wrongInLog = (host: HostProcess): readonly string[] =>
+  host
+    .errors()
+    .split("\n")
+    .filter(line => line.includes("work_failed"));
 
 async function wrongRows(system: TestSystem, requestId: string): Promise<readonly string[]> {
   const loaded = await system.store.load(requestId);

@@ -76,7 +76,7 @@ async function stoppedIn(job: (host: HostProcess) => Promise<void>, arrange: () 
   }
   await ended;
   await untilQuiet(other, system, requestId);
-  return { end: await outcome(order, requestId, { host: other, system }), order };
+  return { end: await outcome(order, requestId, { hosts: [other, host], system }), order };
 }
 
 describe("a host that is stopped past its lease, while another finishes its work (decisions C8, C14, C15)", () => {
@@ -124,6 +124,12 @@ describe("a host that is stopped past its lease, while another finishes its work
     const { end, order } = await stoppedIn(processCredentialRequests, () =>
       hanging("entra", { method: "POST", path: "fido2Methods$", phase: "after" }),
     );
+    expect(end).toEqual(fulfilled);
+    expect(activationCalls(order, system)).toBe(3);
+  });
+
+  test("before the activation's result is stored: the result is refused, the other has found it at the IdP", async () => {
+    const { end, order } = await stoppedIn(processCredentialRequests, () => held("request", writes.activation));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
   });

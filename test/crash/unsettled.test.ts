@@ -13,7 +13,7 @@ const neverSent = "The request was interrupted and never sent to the delivery se
 const neverConfirmed =
   "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
 
-const markMaxAgeSeconds = 1.5;
+const markMaxAgeSeconds = 2;
 
 let system: TestSystem;
 let proxy: PausingProxy;
@@ -21,13 +21,16 @@ let proxy: PausingProxy;
 let creator: HostProcess;
 /** The host that settles: looks once, then gives up, so that the three days of decision C6 need no waiting. */
 let settler: HostProcess;
+/** A host by whose clock nothing is overdue. */
+let patient: HostProcess;
 
 beforeAll(async () => {
   system = await startTestSystem({ DELIVERY_MARK_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
   proxy = await startPausingProxy(system.storage.tableUrl);
-  [creator, settler] = await Promise.all([
+  [creator, settler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
     system.startHost({ settings: { SETTLE_DAYS: "0" } }),
+    system.startHost({ settings: { RECEIVED_MAX_AGE_SECONDS: "300", SETTLE_AFTER_SECONDS: "900" } }),
   ]);
 });
 
@@ -63,7 +66,7 @@ async function unanswered(order: Order, phase: "before" | "after"): Promise<stri
 /** Lets the settling host work until nothing is left to do, then tells what has become of the order. */
 async function settled(order: Order, requestId: string) {
   await untilQuiet(settler, system, requestId);
-  return outcome(order, requestId, { host: settler, system });
+  return outcome(order, requestId, { hosts: [settler, creator], system });
 }
 
 /** Resolves when the stored mark of the request has become too old. */
@@ -77,6 +80,26 @@ async function untilMarkTooOld(requestId: string): Promise<void> {
 }
 
 describe("a creator that is held up (decision C6)", () => {
+  test("by an IdP, but not for long: is left alone by the jobs", async () => {
+    system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
+    const answer = send(creator, newOrder());
+    await system.peers.entra.untilHanging();
+    await processAll(patient);
+    system.peers.entra.release();
+    expect((await answer).status).toBe(201);
+  });
+
+  test("by the delivery service, but not for long: is left alone by the jobs", async () => {
+    system.peers.delivery.fail({ kind: "hang", method: "POST" });
+    const order = newOrder();
+    const answer = send(creator, order);
+    await system.peers.delivery.untilHanging();
+    await processAll(patient);
+    system.peers.delivery.release();
+    expect((await answer).status).toBe(201);
+    expect(system.peers.delivery.count("GET", /^\/v1\/fpr\/shipments$/)).toBe(0);
+  });
+
   test("by storage's answer to its mark for longer than the mark may be old: orders nothing and takes the mark back", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
     const order = newOrder();
@@ -86,7 +109,7 @@ describe("a creator that is held up (decision C6)", () => {
     await untilMarkTooOld(requestId);
     hold.release();
     expect((await answer).status).toBe(503);
-    const end = await outcome(order, requestId, { host: settler, system });
+    const end = await outcome(order, requestId, { hosts: [settler, creator], system });
     expect(end).toEqual(failed("The delivery service does not answer now; nothing was ordered."));
     expect(deliveryCalls(system)).toBe(0);
   });
