@@ -1,5 +1,4 @@
 import type { Instant } from "../../time.ts";
-import type { ValidationClient } from "./validation-client.ts";
 
 /** What follows the prefix in an OTP. */
 export interface CodeForm {
@@ -97,6 +96,12 @@ export interface LocalKind extends Kind {
 export interface RemoteKind extends Kind {
   readonly checked: "elsewhere";
   ask(otp: string, peers: OtpPeers): Promise<Answer>;
+}
+
+/** Asks validation servers by the validation protocol 2.0 (decision A7). */
+export interface ValidationClient {
+  /** What goes wrong at the servers is `unavailable`, with each one's trouble as detail. Rejects where our own key is away. */
+  validate(otp: string): Promise<Answer>;
 }
 
 /** Whom kinds may ask; absent where not configured. */

@@ -1,11 +1,5 @@
-import type { Answer } from "./contract.ts";
+import type { Answer, ValidationClient } from "./contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
-
-/** Asks validation servers by the validation protocol 2.0 (decision A7). */
-export interface ValidationClient {
-  /** What goes wrong at the servers is `unavailable`, with each one's trouble as detail. Rejects with what `key` throws alone. */
-  validate(otp: string): Promise<Answer>;
-}
 
 export interface ValidationOptions {
   /** Addresses of `verify`, asked in turn until one gives an answer that can be believed. */

@@ -1,0 +1,88 @@
+import { XMLParser, XMLValidator } from "fast-xml-parser";
+
+/** An element or attribute by its name without namespace; `@` before an attribute's name. */
+export interface XmlElement {
+  readonly [name: string]: XmlElement | readonly XmlElement[] | string | undefined;
+}
+
+/** A document that is refused, by the line at which that was seen. The message quotes nothing of it. */
+export class XmlError extends Error {
+  override readonly name = "XmlError";
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.line = line;
+  }
+}
+
+const parser = new XMLParser({
+  ignoreAttributes: false,
+  attributeNamePrefix: "@",
+  removeNSPrefix: true,
+  parseTagValue: false,
+  parseAttributeValue: false,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  captureMetaData: true,
+  maxNestedTags: 32,
+});
+const metaData = XMLParser.getMetaDataSymbol() as symbol;
+
+/**
+ * A document as nested objects. Throws an `XmlError` for one that is not well-formed, and for any document type declaration: it
+ * could name other files, or grow without end (decision A18).
+ */
+export function readXml(text: string): { readonly root: XmlElement; lineOf(element: XmlElement): number } {
+  const normal = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
+  const lineAt = lineCounter(normal);
+  const declaration = normal.search(/<!DOCTYPE/i);
+  if (declaration >= 0) throw new XmlError(lineAt(declaration), "it has a document type declaration");
+  const found = XMLValidator.validate(normal);
+  if (found !== true) throw new XmlError(found.err.line, "it is no well-formed XML");
+  return {
+    root: parse(normal),
+    lineOf: element => {
+      const { startIndex = 0 } = (element as Record<symbol, { startIndex?: number } | undefined>)[metaData] ?? {};
+      return lineAt(startIndex + 1);
+    },
+  };
+}
+
+/** Lines by index. Elements are asked for in their order, so each stretch of text is counted once. */
+function lineCounter(text: string): (index: number) => number {
+  let [at, line] = [0, 1];
+  return index => {
+    if (index < at) [at, line] = [0, 1];
+    line += text.slice(at, index).split("\n").length - 1;
+    at = index;
+    return line;
+  };
+}
+
+function parse(text: string): XmlElement {
+  try {
+    return parser.parse(text) as XmlElement;
+  } catch {
+    throw new XmlError(1, "it is no well-formed XML");
+  }
+}
+
+/** The elements of one name, in order. */
+export function elements(parent: XmlElement | undefined, name: string): readonly XmlElement[] {
+  const value = parent?.[name];
+  if (value === undefined) return [];
+  return (Array.isArray(value) ? value : [value]).map(child =>
+    typeof child === "string" ? { "#text": child } : child,
+  );
+}
+
+/** The first element at a path of names. */
+export const element = (parent: XmlElement | undefined, ...path: readonly string[]): XmlElement | undefined =>
+  path.reduce<XmlElement | undefined>((at, name) => elements(at, name)[0], parent);
+
+/** The text of the first element at a path, trimmed; of an attribute where the last name begins with `@`. Empty where absent. */
+export function textAt(parent: XmlElement | undefined, ...path: readonly string[]): string {
+  const value = element(parent, ...path)?.["#text"];
+  return typeof value === "string" ? value.trim() : "";
+}
