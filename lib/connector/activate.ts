@@ -28,8 +28,8 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   const overdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
   const registered = tried ? await readBack(idp, credential, deps) : false;
   if (registered === true) return end(hold, index, "activated", undefined, deps);
-  if (registered === "failed" && !overdue)
-    return later(hold, index, `${idp.id} could not be asked for the credential.`, undefined, deps);
+  if (registered instanceof PeerFailure && !overdue)
+    return later(hold, index, `${idp.id} could not be asked for the credential.`, registered.retryAfter, deps);
   if (registered === false && credential.refusal !== undefined)
     return end(hold, index, "refused", credential.refusal.reason, deps);
   if (overdue) {
@@ -37,6 +37,7 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
     return end(hold, index, "expired", `Not activated in time.${doubt} ${credential.errorMessage ?? ""}`.trim(), deps);
   }
   const attestation = await attestationOf(hold, key, index, deps);
+  if (attestation instanceof PeerFailure) return later(hold, index, attestation.message, attestation.retryAfter, deps);
   if (typeof attestation === "string") return end(hold, index, "response_rejected", attestation, deps);
 
   const triedAt = deps.now();
@@ -68,7 +69,7 @@ async function readBack(
   idp: Idp,
   credential: Credential,
   deps: ConnectorDeps,
-): Promise<boolean | undefined | "failed"> {
+): Promise<boolean | undefined | PeerFailure> {
   try {
     return await idp.isRegistered(
       credential.handle ?? {},
@@ -78,22 +79,26 @@ async function readBack(
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });
-    return "failed";
+    return error;
   }
 }
 
-/** The attestation from the responses as received, or why there is none. */
+/** The attestation from the responses as received, or why there is none: for now where a peer failed, else for good. */
 async function attestationOf(
   { loaded }: KeyHold,
   key: Key,
   index: number,
   deps: ConnectorDeps,
-): Promise<Attestation | string> {
+): Promise<Attestation | PeerFailure | string> {
   const responses: KeyResponses | undefined =
     key.responses === undefined ? undefined : await deps.responses.get(key.responses);
   const response = responses?.credentials[index];
   if (response === undefined) return "The key maker's response is lost.";
-  const opened = await openAttestation(loaded.request.value.id, key, index, response, deps);
+  const opened = await openAttestation(loaded.request.value.id, key, index, response, deps).catch((error: unknown) => {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("signing_keys_unread", { keyId: key.id, index, error });
+    return error;
+  });
   return typeof opened === "string" ? `The key maker's response can not be used: ${opened}.` : opened;
 }
 
@@ -124,7 +129,9 @@ function failed(
   deps.log.warn("activation_failed", { keyId: hold.keyId, index, error: failure });
   const reason = failure.detail ?? failure.message;
   if (failure.passing || failure.kind === "unauthorized") {
-    return later(hold, index, reason, failure.retryAfter, deps, tried || failure.kind === "unanswered");
+    // A 5xx never says that it was not done, not even one that names a time to come back.
+    const unanswered = failure.kind === "unanswered" || (failure.status ?? 0) >= 500;
+    return later(hold, index, reason, failure.retryAfter, deps, tried || unanswered);
   }
   if (!tried) return end(hold, index, "refused", reason, deps);
   if (!readable) return end(hold, index, "refused", `${reason} (may be registered, check)`, deps);
@@ -153,11 +160,13 @@ function later(
 ): Promise<Loaded | undefined> {
   const postponed = ({ triedAt, held, ...credential }: Credential): Credential => {
     const wait = Math.max(backOff(credential.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+    const { retryableUntil: end } = credential;
+    const nextAt = plus(now(), wait);
     return {
       ...credential,
       errorMessage,
       attempts: credential.attempts + 1,
-      nextAt: plus(now(), wait),
+      nextAt: end !== undefined && end > now() && end < nextAt ? end : nextAt,
       ...(retryAfter !== undefined && { held: true }),
       ...(unanswered && triedAt !== undefined && { triedAt }),
     };
