@@ -87,6 +87,13 @@ describe("an error in the log", () => {
     expect(line).toContain('"event":"failed"');
   });
 
+  it("does not hold its own way to JSON, in whatever field it stands", () => {
+    const { lines, log } = collected();
+    log.warn("failed", { reason: Object.assign(new Error("m"), { toJSON: () => ({ headers: secret }) }) });
+    expect(lines[0]?.[1]).toContain('"message":"m"');
+    expect(lines[0]?.[1]).not.toContain(secret);
+  });
+
   it("is written although its causes run in a circle", () => {
     const error = new Error("m");
     error.cause = new Error("c", { cause: error });

@@ -68,7 +68,13 @@ describe("a single setting", () => {
     [
       "an address with a password",
       setting.address(""),
-      "https://a:b@vault.example",
+      "https://:b@vault.example",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an address with a user",
+      setting.address(""),
+      "https://a@vault.example",
       "must be an https address (http only on the loopback), without credentials",
     ],
     [

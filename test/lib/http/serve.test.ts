@@ -242,7 +242,7 @@ describe("an unknown field (decision G4)", () => {
   });
 
   it("can not put anything into the header", async () => {
-    const { header } = await ask({ name: "n", "a\r\nset-cookie: x": 1, ["😀".repeat(101)]: 1, ["__proto__"]: 1 });
+    const { header } = await ask({ name: "n", "a\r\nset-cookie: x": 1, [`x${"😀".repeat(101)}`]: 1, ["__proto__"]: 1 });
     expect(header).toMatch(/^[\x21-\x7e ]+$/);
     expect(decodeURIComponent(header ?? "")).toContain("set-cookie");
   });
