@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Problem } from "./fault.ts";
+import { isNcrontab } from "./ncrontab.ts";
 
 /** The environment as the platform gives it: strings, where an empty one counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -41,9 +42,7 @@ export const setting = {
   schedule: (description: string) =>
     z
       .string()
-      .regex(/^\s*[\d*,/-]+(\s+[\d*,/A-Za-z-]+){5}\s*$/, {
-        error: "must be a cron expression of six fields, seconds first",
-      })
+      .refine(isNcrontab, { error: "must be a cron expression of six fields, seconds first" })
       .transform(text => text.trim().split(/\s+/).join(" "))
       .meta({ description }),
 };

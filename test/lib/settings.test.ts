@@ -95,6 +95,12 @@ describe("a single setting", () => {
       "every hour on the hour please",
       "must be a cron expression of six fields, seconds first",
     ],
+    [
+      "a schedule that no clock reaches",
+      setting.schedule(""),
+      "0 99 * * * *",
+      "must be a cron expression of six fields, seconds first",
+    ],
   ])("says what is expected of %s", (_, schema, words, reason) => {
     expect(problemsOf(() => read(schema, words)).problems).toEqual([{ path: "IT", reason }]);
   });
