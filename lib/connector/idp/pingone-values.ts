@@ -1,0 +1,63 @@
+import * as z from "zod";
+import type { CreationOptions } from "./contract.ts";
+
+const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
+
+/** Binary values as Ping's products write them: a list of signed bytes, or base64 in either alphabet. Gives base64url. */
+export const binary = z.union([
+  z
+    .array(z.int().min(-128).max(255))
+    .min(1)
+    .transform(bytes => Buffer.from(Uint8Array.from(bytes)).toString("base64url")),
+  z
+    .string()
+    .regex(base64)
+    .transform(text => Buffer.from(text, "base64").toString("base64url")),
+]);
+
+const wholeText = z
+  .string()
+  .regex(/^-?\d{1,15}$/)
+  .transform(Number);
+
+/** A whole number, also where it came as text. */
+export const whole = z.union([z.int(), wholeText]);
+
+const parameter = z.object({ type: z.literal("public-key"), alg: whole });
+const excluded = z.object({ id: binary });
+
+/** The members of creation options that need no translation beyond their values' spelling. */
+export const commonOptions = {
+  challenge: binary,
+  pubKeyCredParams: z.array(parameter).min(1),
+  timeout: whole.nullish().catch(undefined),
+  excludeCredentials: z.array(excluded).nullish(),
+  authenticatorSelection: z.record(z.string(), z.unknown()).nullish(),
+  attestation: z.string().nullish(),
+  extensions: z.record(z.string(), z.unknown()).nullish(),
+};
+
+interface ToldOptions extends z.output<z.ZodObject<typeof commonOptions>> {
+  readonly rp: { readonly id: string; readonly name?: string | null | undefined };
+  /** `id` in base64url. */
+  readonly user: { readonly id: string; readonly name: string; readonly displayName?: string | null | undefined };
+}
+
+/** Creation options as the contract has them: what was not told is left out. */
+export function toCreationOptions(told: ToldOptions): CreationOptions {
+  const { rp, user, challenge, pubKeyCredParams, timeout, excludeCredentials } = told;
+  const { authenticatorSelection, attestation, extensions } = told;
+  return {
+    rp: { id: rp.id, name: rp.name || rp.id },
+    user: { id: user.id, name: user.name, displayName: user.displayName ?? user.name },
+    challenge,
+    pubKeyCredParams,
+    ...(typeof timeout === "number" && { timeout }),
+    ...(excludeCredentials && {
+      excludeCredentials: excludeCredentials.map(({ id }) => ({ type: "public-key" as const, id })),
+    }),
+    ...(authenticatorSelection && { authenticatorSelection }),
+    ...(typeof attestation === "string" && { attestation }),
+    ...(extensions && { extensions }),
+  };
+}

@@ -1,0 +1,163 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { verifyAttestation } from "./authenticator-verify.ts";
+import { readActivation } from "./pingone-activation.ts";
+import { invalid, notFound, tooManyDevices } from "./pingone-errors.ts";
+import type { State } from "./state-file.ts";
+
+interface Device {
+  readonly id: string;
+  readonly userId: string;
+  readonly rp: { readonly id: string; readonly name: string };
+  /** base64url */
+  readonly challenge: string;
+  /** In ms since 1970; counts until it is active. */
+  expiresAt: number;
+  nickname?: string;
+  /** An active device has one. */
+  credentialId?: string;
+}
+
+export interface PingOneDevicesState {
+  readonly devices: Device[];
+}
+
+/** What an operator may choose. */
+export interface PingOneBehaviour {
+  /** How many devices a user may have, pending ones counted. */
+  readonly maxDevices: number;
+  /** How binary values of creation options are written. */
+  readonly bytes: "signed" | "base64";
+}
+
+export interface PingOneDevices {
+  /** All throw or reject with `PingOneError`. */
+  begin(user: { readonly id: string; readonly name: string }, rp: Device["rp"]): Record<string, unknown>;
+  activate(userId: string, deviceId: string, body: Buffer): Promise<Record<string, unknown>>;
+  rename(userId: string, deviceId: string, nickname: string): Record<string, unknown>;
+  one(userId: string, deviceId: string): Record<string, unknown>;
+  of(userId: string): readonly Record<string, unknown>[];
+  remove(userId: string, deviceId: string): void;
+  active(): readonly { userId: string; credentialId: string; nickname: string }[];
+  expireChallenges(): void;
+}
+
+const LIFE_MS = 30 * 86_400_000;
+
+export function createPingOneDevices(
+  file: State<PingOneDevicesState>,
+  attestationRoot: string,
+  behaviour: () => PingOneBehaviour,
+): PingOneDevices {
+  const { devices } = file.value;
+  const of = (userId: string) => devices.filter(device => device.userId === userId);
+  const one = (userId: string, deviceId: string) => {
+    const found = of(userId).find(({ id }) => id === deviceId);
+    if (found === undefined) throw notFound();
+    return found;
+  };
+  const refuseUnlessPending = (device: Device, credentialId: string) => {
+    if (device.credentialId !== undefined) throw invalid("status", "The device is active already.");
+    if (device.expiresAt <= Date.now()) throw invalid("attestation", "The challenge has expired.");
+    if (devices.some(other => other.credentialId === credentialId))
+      throw invalid("attestation", "The credential is registered already.");
+  };
+
+  return {
+    begin: (user, rp) => {
+      const { maxDevices, bytes } = behaviour();
+      if (of(user.id).length >= maxDevices) throw tooManyDevices();
+      const challenge = randomBytes(32).toString("base64url");
+      const device: Device = { id: randomUUID(), userId: user.id, rp, challenge, expiresAt: Date.now() + LIFE_MS };
+      const taken = of(user.id).flatMap(({ credentialId }) => credentialId ?? []);
+      devices.push(device);
+      file.save();
+      const options = optionsOf(device, user, taken, bytes);
+      return { ...view(device), publicKeyCredentialCreationOptions: JSON.stringify(options) };
+    },
+    activate: async (userId, deviceId, body) => {
+      const device = one(userId, deviceId);
+      const { id, origin, clientDataJSON, attestationObject } = readActivation(body);
+      refuseUnlessPending(device, id);
+      if (!isOriginOf(device.rp.id, origin)) throw invalid("origin", "The origin is not one of the relying party.");
+      await verifyAttestation({
+        ...{ id, origin, clientDataJSON, attestationObject },
+        challenge: device.challenge,
+        rpId: device.rp.id,
+        root: attestationRoot,
+      }).catch((error: unknown) => {
+        throw invalid("attestation", (error as Error).message);
+      });
+      // Another call may have come first meanwhile.
+      refuseUnlessPending(one(userId, deviceId), id);
+      device.credentialId = id;
+      file.save();
+      return view(device);
+    },
+    rename: (userId, deviceId, nickname) => {
+      const device = one(userId, deviceId);
+      device.nickname = nickname;
+      file.save();
+      return view(device);
+    },
+    one: (userId, deviceId) => view(one(userId, deviceId)),
+    of: userId => of(userId).map(view),
+    remove: (userId, deviceId) => {
+      devices.splice(devices.indexOf(one(userId, deviceId)), 1);
+      file.save();
+    },
+    active: () =>
+      devices.flatMap(({ userId, credentialId, nickname = "" }) =>
+        credentialId === undefined ? [] : { userId, credentialId, nickname },
+      ),
+    expireChallenges: () => {
+      for (const device of devices) device.expiresAt = 0;
+      file.save();
+    },
+  };
+}
+
+function isOriginOf(rpId: string, origin: string): boolean {
+  const url = URL.parse(origin);
+  return url?.protocol === "https:" && url.origin === origin && `.${url.hostname}`.endsWith(`.${rpId}`);
+}
+
+const view = ({ id, userId, rp, nickname, credentialId }: Device): Record<string, unknown> => ({
+  id,
+  user: { id: userId },
+  type: "FIDO2",
+  status: credentialId === undefined ? "ACTIVATION_REQUIRED" : "ACTIVE",
+  rp,
+  ...(nickname !== undefined && { nickname }),
+});
+
+function optionsOf(
+  { rp, challenge }: Device,
+  user: { readonly id: string; readonly name: string },
+  taken: readonly string[],
+  bytes: PingOneBehaviour["bytes"],
+) {
+  const written = (base64url: string) => {
+    const value = Buffer.from(base64url, "base64url");
+    return bytes === "signed" ? [...new Int8Array(value)] : value.toString("base64");
+  };
+  return {
+    rp,
+    user: {
+      id: written(Buffer.from(user.id.replaceAll("-", ""), "hex").toString("base64url")),
+      name: user.name,
+      displayName: user.name,
+    },
+    challenge: written(challenge),
+    pubKeyCredParams: ["-7", "-37", "-257"].map(alg => ({ type: "public-key", alg })),
+    timeout: 120_000,
+    excludeCredentials: taken.map(id => ({ id: written(id), type: "public-key" })),
+    authenticatorSelection: {
+      authenticatorAttachment: "cross-platform",
+      residentKey: "preferred",
+      requireResidentKey: false,
+      userVerification: "required",
+    },
+    attestation: "direct",
+    extensions: { credProps: true },
+  };
+}

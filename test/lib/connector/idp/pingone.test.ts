@@ -1,0 +1,500 @@
+import { generateKeyPairSync } from "node:crypto";
+import { exportJWK, type JWK } from "jose";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
+import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import { plus } from "../../../../lib/time.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
+import { type PingOne, startPingOne } from "../../../../local/peers/pingone.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../peers/peer-tools.ts";
+
+const environmentId = "11111111-2222-3333-4444-555555555555";
+const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
+const user = "jan@example.com";
+const { signal } = new AbortController();
+
+let authenticator: Authenticator;
+let pingone: PingOne;
+let tools: TestTools;
+let idp: Idp;
+
+beforeAll(async () => {
+  authenticator = createAuthenticator(await createAuthenticatorKeys());
+});
+
+beforeEach(async () => {
+  pingone = await start();
+  tools = testTools();
+  idp = connect();
+});
+
+afterEach(() => pingone.close());
+
+const start = (clientKey?: JWK) =>
+  startPingOne({
+    environmentId,
+    clientId: "3f2b",
+    clientSecret: "secret",
+    clientKey,
+    attestationRoot: authenticator.rootCertificate,
+  });
+
+const least = () => ({
+  type: "pingone",
+  "default-relying-party": "keys.example",
+  "api-base-url": pingone.url,
+  "auth-base-url": pingone.url,
+  "environment-id": environmentId,
+  "client-id": "3f2b",
+});
+
+function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
+  const settings = idpSettings.parse({ ...least(), ...told });
+  return connectIdp("main", settings, { ...tools, timeLimitMs: 20_000, secret: async () => "secret", ...changes });
+}
+
+const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
+  of.creationOptions({ userId, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
+
+function answerTo({ options, origin }: Challenge): Attestation {
+  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
+  return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
+}
+
+const activated = async (of: Idp = idp, userId = user) => {
+  const challenge = await ask(of, userId);
+  const attestation = answerTo(challenge);
+  await of.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
+  return { challenge, attestation };
+};
+
+const device = /\/devices\/[^/]+$/;
+const activations = () => pingone.count("POST", device);
+const grants = () => pingone.count("POST", /\/as\/token$/);
+
+/** A PingOne of the test's own: it grants tokens, and answers everything else as told. */
+async function answering(answer: (call: { method: string; url: URL; body: string; type: string }) => unknown) {
+  const url = await oddServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const called = new URL(request.url ?? "", "http://localhost");
+    const call = { method: request.method ?? "", url: called, body, type: request.headers["content-type"] ?? "" };
+    const granted = called.pathname.endsWith("/as/token") ? { access_token: "t", expires_in: 3600 } : answer(call);
+    response.end(JSON.stringify(granted));
+  });
+  return connect({ "api-base-url": url, "auth-base-url": url });
+}
+
+describe("the settings of an IdP of kind A (decision C13)", () => {
+  const wrong = (told: Record<string, unknown>) =>
+    idpSettings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+
+  test("have the specification's names, of which the time-out in days may be missing", () => {
+    expect(idpSettings.parse(least())).toEqual(least());
+    for (const days of [1, 365, "30"])
+      expect(idpSettings.parse({ ...least(), "pre-registration-timeout-days": days })).toEqual({
+        ...least(),
+        "pre-registration-timeout-days": Number(days),
+      });
+    for (const days of [0, 366, 1.5, "", "1e1"])
+      expect(wrong({ "pre-registration-timeout-days": days })).toEqual(["pre-registration-timeout-days"]);
+    for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
+    expect(idpSettings.safeParse({ ...least(), "client-secret": "x" }).error?.issues).toMatchObject([
+      { code: "unrecognized_keys", keys: ["client-secret"] },
+    ]);
+  });
+
+  test("refuse what would change an address", () => {
+    for (const value of ["", "a/b", "a?b", "a b", "a#"])
+      for (const name of ["environment-id", "client-id", "default-relying-party"])
+        expect(wrong({ [name]: value }), name).toEqual([name]);
+    for (const name of ["api-base-url", "auth-base-url"])
+      expect(wrong({ [name]: "http://api.example" })).toEqual([name]);
+  });
+});
+
+describe("an IdP of kind A (decision C13)", () => {
+  test("is asked for a challenge, gets the key registered and shows it on reading back", async () => {
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(false);
+    expect(pingone.registrations()).toEqual([]);
+    await idp.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
+    expect(pingone.registrations(user)).toEqual([
+      { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
+    ]);
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+
+    const again = await ask();
+    expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
+    expect(grants()).toBe(1);
+  });
+
+  test.each(["signed", "base64"] as const)("gives the options as WebAuthn has them, with %s bytes", async bytes => {
+    pingone.settings({ bytes });
+    const { options, origin, expiresAt, handle } = await ask();
+    expect(options).toEqual({
+      rp: { id: "keys.example", name: "keys.example" },
+      user: { id: expect.stringMatching(/^[\w-]{22}$/), name: user, displayName: user },
+      challenge: expect.stringMatching(/^[\w-]{43}$/),
+      pubKeyCredParams: [-7, -37, -257].map(alg => ({ type: "public-key", alg })),
+      timeout: 120_000,
+      excludeCredentials: [],
+      authenticatorSelection: {
+        authenticatorAttachment: "cross-platform",
+        residentKey: "preferred",
+        requireResidentKey: false,
+        userVerification: "required",
+      },
+      attestation: "direct",
+      extensions: { credProps: true },
+    });
+    expect(origin).toBe("https://keys.example");
+    // Nothing public says when a pending device ends.
+    expect(expiresAt).toBeUndefined();
+    expect(handle).toEqual({ userId: expect.any(String), deviceId: expect.any(String), origin });
+    await activated();
+  });
+
+  test("is done with a challenge by our own clock, after the days that are set", async () => {
+    const asked = tools.now();
+    const { expiresAt } = await ask(connect({ "pre-registration-timeout-days": 30 }));
+    expect(expiresAt?.toISOString()).toBe(plus(asked, 30 * 86_400_000));
+  });
+
+  test("is reached with and without the version in its base address", async () => {
+    for (const base of [pingone.url, `${pingone.url}/v1`, `${pingone.url}/v1/`])
+      expect(await ask(connect({ "api-base-url": base }), userUuid)).toBeDefined();
+    expect(pingone.count("POST", new RegExp(`^/v1/environments/${environmentId}/users/${userUuid}/devices$`))).toBe(3);
+  });
+
+  test("names its relying party by its settings, and a request may name another", async () => {
+    expect(idp.defaultRelyingPartyId).toBe("keys.example");
+    const other = await ask(idp, user, "login.keys.example");
+    expect(other.options.rp.id).toBe("login.keys.example");
+    expect(other.origin).toBe("https://login.keys.example");
+    await idp.activate(other.handle, answerTo(other), "k", { signal });
+    expect(pingone.registrations()).toHaveLength(1);
+  });
+
+  test("gets the origin, and the attestation as text, in the media type of an activation", async () => {
+    const calls: { method: string; url: URL; body: string; type: string }[] = [];
+    const odd = await answering(call => {
+      calls.push(call);
+      return { status: "ACTIVE" };
+    });
+    const handle = { userId: "u/1", deviceId: "d?1", origin: "https://keys.example" };
+    const attestation = { clientDataJson: "-_8", attestationObject: "_-8A", clientExtensionResults: { a: 1 } };
+    await odd.activate(handle, { ...attestation, credentialId: "-_-_AA" }, "Key: 1", { signal });
+    expect(calls.map(({ method, url, type }) => [method, url.pathname, type])).toEqual([
+      [
+        "POST",
+        `/v1/environments/${environmentId}/users/u%2F1/devices/d%3F1`,
+        "application/vnd.pingidentity.device.activate+json",
+      ],
+      ["PUT", `/v1/environments/${environmentId}/users/u%2F1/devices/d%3F1/nickname`, "application/json"],
+    ]);
+    const sent = JSON.parse(calls[0]?.body ?? "");
+    expect(sent).toEqual({ origin: "https://keys.example", attestation: expect.any(String) });
+    expect(JSON.parse(sent.attestation)).toEqual({
+      id: "-_-_AA",
+      type: "public-key",
+      rawId: "+/+/AA==",
+      response: { clientDataJSON: "+/8=", attestationObject: "/+8A" },
+      clientExtensionResults: { a: 1 },
+    });
+    expect(JSON.parse(calls[1]?.body ?? "")).toEqual({ nickname: "Key: 1" });
+  });
+
+  test("that can not name a key has registered it nevertheless", async () => {
+    pingone.fail({ kind: "refuse", path: "nickname$" });
+    const { attestation } = await activated();
+    expect(pingone.registrations()).toEqual([
+      { userId: user, credentialId: attestation.credentialId, displayName: "" },
+    ]);
+  });
+});
+
+describe("a user at an IdP of kind A", () => {
+  const lookUps = () => pingone.requests().filter(({ path }) => /\/users$/.test(path));
+
+  test("is looked up by name, unless the name is an id", async () => {
+    await ask();
+    expect(lookUps()).toHaveLength(1);
+    await ask(idp, userUuid.toUpperCase());
+    expect(lookUps()).toHaveLength(1);
+    expect(pingone.count("POST", new RegExp(`${userUuid.toUpperCase()}/devices$`))).toBe(1);
+  });
+
+  test.each([
+    `a"b`,
+    String.raw`a\b`,
+    `x" or username sw "`,
+    String.raw`x\" or username sw \"a`,
+    "ä&b=c+d e%20#",
+    "\u0000\n",
+  ])("is searched for as the name %j and nothing else", async name => {
+    const { options } = await ask(idp, name);
+    expect(options.user.name).toBe(name);
+  });
+
+  test("who is not found is missing: the search says so by an empty list", async () => {
+    expect(await failureOf(ask(idp, "unknown-user"))).toMatchObject({
+      kind: "missing",
+      code: "user",
+      detail: "The user was not found.",
+    });
+    pingone.setUser(userUuid, "unknown");
+    expect(await failureOf(ask(idp, userUuid))).toMatchObject({ kind: "missing", status: 404, code: "NOT_FOUND" });
+    expect(pingone.count("POST", /devices$/)).toBe(1);
+  });
+
+  test("who is not one, or not the one asked for, is refused", async () => {
+    const found = (...users: object[]) => answering(() => ({ _embedded: { users } }));
+    const one = { id: userUuid, username: "Jan@Example.com" };
+    for (const users of [[one, one], [{ ...one, username: "other" }]])
+      expect(await failureOf(ask(await found(...users)))).toMatchObject({ kind: "refused", code: "user" });
+    // The case of a name is PingOne's to judge: the search went on to the device here.
+    expect(await kindOf(ask(await found(one)))).toBe("unanswered");
+  });
+});
+
+describe("a failure of an IdP of kind A (decision C8)", () => {
+  test.each([
+    ["blocked-user", "refused", 400, "INVALID_DATA"],
+    ["forbidden-user", "unauthorized", 403, "ACCESS_FAILED"],
+  ])("is %s: %s", async (userId, kind, status, code) => {
+    pingone.setUser("forbidden-user", "forbidden");
+    expect(await failureOf(ask(idp, userId))).toMatchObject({ peer: "IdP main", kind, status, code });
+  });
+
+  test("that cannot heal is a refusal with PingOne's code and texts: an expired challenge, the same key twice", async () => {
+    const challenge = await ask();
+    pingone.expireChallenges();
+    expect(await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toMatchObject({
+      kind: "refused",
+      status: 400,
+      code: "INVALID_DATA",
+      detail: expect.stringMatching(/validation errors were in it\. The challenge has expired\.$/),
+    });
+    const { challenge: second, attestation } = await activated();
+    expect(await kindOf(idp.activate(second.handle, attestation, "k", { signal }))).toBe("refused");
+  });
+
+  test("by the cap on devices is for good, though it comes with the status and code of throttling", async () => {
+    pingone.settings({ maxDevices: 1 });
+    const challenge = await ask();
+    expect(await failureOf(ask())).toMatchObject({
+      message: "IdP main: creation options refused (429)",
+      kind: "refused",
+      code: "LIMIT_EXCEEDED",
+      detail: "The request was limited. The user has as many devices as are allowed.",
+    });
+    const body = { code: "REQUEST_LIMITED", details: [{ code: "OTHER" }, { code: "LIMIT_EXCEEDED" }] };
+    pingone.fail({ kind: "throttle", body, path: device.source });
+    const attestation = answerTo(challenge);
+    expect(await kindOf(idp.activate(challenge.handle, attestation, "k", { signal }))).toBe("refused");
+  });
+
+  test("by throttling passes, and tells when", async () => {
+    pingone.fail({ kind: "throttle", retryAfter: 17, body: { code: "REQUEST_LIMITED" }, path: "devices$" });
+    expect(await failureOf(ask())).toMatchObject({
+      kind: "throttled",
+      retryAfter: 17,
+      code: "REQUEST_LIMITED",
+      passing: true,
+    });
+  });
+
+  test.each([
+    [{ kind: "drop", phase: "after" }, "unanswered", true],
+    [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", true],
+    [{ kind: "nonsense", phase: "after" }, "unanswered", true],
+    [{ kind: "throttle", retryAfter: 17 }, "throttled", false],
+  ] as const)("of an activation is told as it is and the call is not repeated: %o", async (fault, kind, registered) => {
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    pingone.fail({ ...fault, method: "POST", path: device.source });
+    expect(await kindOf(idp.activate(challenge.handle, attestation, "k", { signal }))).toBe(kind);
+    expect(activations()).toBe(1);
+    expect(pingone.registrations()).toHaveLength(registered ? 1 : 0);
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(registered);
+  });
+
+  test("of a begun device is not repeated: each try would leave a device", async () => {
+    pingone.fail({ kind: "refuse", status: 503, path: "devices$", phase: "after" });
+    expect(await kindOf(ask())).toBe("unanswered");
+    expect(pingone.count("POST", /devices$/)).toBe(1);
+  });
+
+  test("of an activation whose device is not active afterwards is unanswered", async () => {
+    const odd = await answering(() => ({ status: "ACTIVATION_REQUIRED" }));
+    const handle = { userId: "u", deviceId: "d", origin: "https://keys.example" };
+    const attestation = {
+      credentialId: "aWQ",
+      clientDataJson: "e30",
+      attestationObject: "oA",
+      clientExtensionResults: {},
+    };
+    expect(await kindOf(odd.activate(handle, attestation, "k", { signal }))).toBe("unanswered");
+  });
+
+  test("of a read passes when it is tried again", async () => {
+    const { challenge, attestation } = await activated();
+    pingone.fail({ kind: "refuse", status: 503, method: "GET", times: 2 });
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    pingone.fail({ kind: "throttle", method: "GET", path: "/users$" });
+    expect(await ask()).toBeDefined();
+  });
+
+  test("an activation is not begun when it is too late for it", async () => {
+    const challenge = await ask();
+    const notAfter = plus(tools.now(), -1);
+    const late = idp.activate(challenge.handle, answerTo(challenge), "k", { signal, notAfter });
+    expect(await kindOf(late)).toBe("unreachable");
+    expect(activations()).toBe(0);
+  });
+
+  test("ends at the end of its time, token included, and with the caller's signal", async () => {
+    const challenge = await ask();
+    pingone.fail({ kind: "hang", method: "POST", path: device.source });
+    const slow = connect({}, { timeLimitMs: 200 });
+    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
+    pingone.fail({ kind: "hang", path: "devices$" });
+    const leaving = new AbortController();
+    const left = kindOf(idp.creationOptions({ userId: userUuid }, leaving.signal));
+    await pingone.untilHanging();
+    leaving.abort();
+    expect(await left).toBe("unanswered");
+    pingone.fail({ kind: "hang", path: "as/token", times: 9 });
+    const noToken = connect({}, { timeLimitMs: 50 });
+    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
+  });
+
+  test("is one also where the stored handle names no device", async () => {
+    const attestation = answerTo(await ask());
+    for (const handle of [{}, { userId: "u" }, { userId: "u", deviceId: 7, origin: "https://keys.example" }]) {
+      expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
+      expect(await kindOf(idp.isRegistered(handle, "aWQ", signal))).toBe("refused");
+      expect(await kindOf(idp.undo(handle, signal))).toBe("refused");
+    }
+    expect(activations()).toBe(0);
+  });
+
+  test("is where nobody listens, or where another answers for PingOne", async () => {
+    expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
+    const { challenge } = await activated();
+    pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
+    expect(await kindOf(idp.isRegistered(challenge.handle, "aWQ", signal))).toBe("missing");
+    expect(await kindOf(idp.undo(challenge.handle, signal))).toBe("missing");
+  });
+});
+
+describe("what an IdP of kind A has begun (decision C6)", () => {
+  test("is undone by deleting the pending device, as often as one likes", async () => {
+    pingone.settings({ maxDevices: 1 });
+    const challenge = await ask();
+    await idp.undo(challenge.handle, signal);
+    await idp.undo(challenge.handle, signal);
+    expect(await idp.isRegistered(challenge.handle, "aWQ", signal)).toBe(false);
+    expect(pingone.count("DELETE", device)).toBe(1);
+    // Its place is free again.
+    await ask();
+    const gone = await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }));
+    expect(gone).toMatchObject({ kind: "missing", code: "NOT_FOUND" });
+  });
+
+  test("stays when it is an active device, which is its user's", async () => {
+    const { challenge, attestation } = await activated();
+    await idp.undo(challenge.handle, signal);
+    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(pingone.count("DELETE", device)).toBe(0);
+  });
+
+  test("is undone again after a passing failure, also when the first try did it", async () => {
+    const challenge = await ask();
+    pingone.fail({ kind: "drop", method: "DELETE", phase: "after" });
+    await idp.undo(challenge.handle, signal);
+    expect(pingone.count("DELETE", device)).toBe(2);
+  });
+
+  const publicKey = { rp: { id: "keys.example" }, user: { id: [1], name: "jan" }, challenge: [1] };
+  const parameters = { pubKeyCredParams: [{ type: "public-key", alg: "-7" }] };
+
+  test.each([
+    ["unreadable", "{", "unanswered"],
+    ["without algorithms", JSON.stringify({ ...publicKey, pubKeyCredParams: [] }), "unanswered"],
+    ["no text", { ...publicKey, ...parameters }, "unanswered"],
+    [
+      "of another relying party",
+      JSON.stringify({ ...publicKey, ...parameters, rp: { id: "other.example" } }),
+      "refused",
+    ],
+  ])("is taken back where the options are %s", async (_, told, kind) => {
+    const calls: string[] = [];
+    const odd = await answering(({ method, url }) => {
+      calls.push(`${method} ${url.pathname.split("/users/")[1]}`);
+      return { id: "d1", status: "ACTIVATION_REQUIRED", publicKeyCredentialCreationOptions: told };
+    });
+    expect(await kindOf(ask(odd, userUuid))).toBe(kind);
+    expect(calls).toEqual([`POST ${userUuid}/devices`, `DELETE ${userUuid}/devices/d1`]);
+  });
+
+  test("is read in every spelling of bytes and numbers", async () => {
+    const told = {
+      rp: { id: "keys.example", name: "Keys" },
+      user: { id: [12, -7, 255, -128, 127], name: "jan" },
+      challenge: [-33, 47],
+      pubKeyCredParams: [
+        { type: "public-key", alg: "-7" },
+        { type: "public-key", alg: -257 },
+      ],
+      excludeCredentials: ["+/8=", "-_8", [-5, -1]].map(id => ({ type: "public-key", id })),
+    };
+    const odd = await answering(() => ({ id: "d1", publicKeyCredentialCreationOptions: JSON.stringify(told) }));
+    expect((await ask(odd, userUuid)).options).toEqual({
+      rp: { id: "keys.example", name: "Keys" },
+      user: { id: Buffer.from([12, 249, 255, 128, 127]).toString("base64url"), name: "jan", displayName: "jan" },
+      challenge: Buffer.from([223, 47]).toString("base64url"),
+      pubKeyCredParams: [
+        { type: "public-key", alg: -7 },
+        { type: "public-key", alg: -257 },
+      ],
+      excludeCredentials: [1, 2, 3].map(() => ({ type: "public-key", id: "-_8" })),
+    });
+  });
+});
+
+describe("the client's own credentials at PingOne (decision C13)", () => {
+  test("are a secret, or a private key in the secret's place, in an algorithm that PingOne takes", async () => {
+    const pairs = [
+      generateKeyPairSync("rsa", { modulusLength: 2048 }),
+      generateKeyPairSync("ec", { namedCurve: "P-256" }),
+      generateKeyPairSync("ec", { namedCurve: "P-384" }),
+    ];
+    for (const { privateKey, publicKey } of pairs) {
+      await pingone.close();
+      pingone = await start(await exportJWK(publicKey));
+      const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
+      expect(await ask(connect({}, { secret }))).toBeDefined();
+    }
+    expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
+      kind: "unauthorized",
+      code: "invalid_client",
+    });
+    const broken = "-----BEGIN PRIVATE KEY-----\nAAAAs3cret\n-----END PRIVATE KEY-----";
+    expect(await kindOf(ask(connect({}, { secret: async () => broken })))).toBe("unauthorized");
+  });
+
+  test("that are revoked meanwhile are asked for anew, once", async () => {
+    await ask();
+    pingone.revokeTokens();
+    tools.advance(10_000);
+    expect(await ask()).toBeDefined();
+    expect(grants()).toBe(2);
+  });
+});
