@@ -25,7 +25,9 @@ export async function fetchPin(
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {
     if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
-    throw error;
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("signing_keys_unread", { keyId, error });
+    return { problem: "The key maker's signing keys can not be read." };
   }
 }
 

@@ -37,7 +37,14 @@ export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: Connect
 
     const renewed = await renew(hold, withMail({ number, triedAt: now() }), timing.mailCall, deps);
     if (renewed === undefined) return undefined;
-    return await deliver(renewed, pin.pin, operationId(requestId, hold.keyId, number), brake, deps);
+    const inDoubt = mail.triedAt !== undefined;
+    return await deliver(
+      renewed,
+      pin.pin,
+      { operation: operationId(requestId, hold.keyId, number), inDoubt },
+      brake,
+      deps,
+    );
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("mail_look_up_failed", { keyId: hold.keyId, error });
@@ -45,10 +52,16 @@ export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: Connect
   }
 }
 
+interface Send {
+  readonly operation: string;
+  /** An earlier send was not answered. */
+  readonly inDoubt: boolean;
+}
+
 async function deliver(
   hold: KeyHold,
   pin: string,
-  operation: string,
+  { operation, inDoubt }: Send,
   brake: MailBrake,
   deps: ConnectorDeps,
 ): Promise<Loaded | undefined> {
@@ -62,7 +75,7 @@ async function deliver(
     await deps.mailer.send({ to: emailsTo, ...words, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    return notAccepted(hold, error, brake, deps);
+    return notAccepted(hold, error, { brake, inDoubt }, deps);
   }
   return follow(hold, operation, deps);
 }
@@ -70,11 +83,11 @@ async function deliver(
 /** The mail was accepted: most are on their way within a moment, the others are looked up by a later run. */
 async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
   for (let look = 0; look < lookUps; look++) {
+    if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
     const status = await deps.mailer.status(operation).catch(stillRunning);
     if (status === "succeeded") return sent(hold, deps);
     if (status === "failed")
       return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
-    await deps.sleep(firstWaitMs * 2 ** look);
   }
   return change(hold, { nextAt: plus(deps.now(), deps.timing.mailRunning), held: true }, deps);
 }
@@ -88,22 +101,19 @@ function stillRunning(error: unknown): "running" {
 async function notAccepted(
   hold: KeyHold,
   failure: PeerFailure,
-  brake: MailBrake,
+  { brake, inDoubt }: { brake: MailBrake; inDoubt: boolean },
   deps: ConnectorDeps,
 ): Promise<Loaded | undefined> {
   deps.log.warn("mail_failed", { keyId: hold.keyId, error: failure });
-  if (failure.kind === "unanswered") return later(hold, "The mail service did not answer.", undefined, deps, true);
+  // A 5xx never says that it was not done, not even one that names a time to come back.
+  if (failure.kind === "unanswered" || (failure.status ?? 0) >= 500)
+    return later(hold, "The mail service did not answer.", failure.retryAfter, deps, true);
   if (failure.kind === "throttled") {
     brake.stoppedUntil = plus(deps.now(), Math.max(1, failure.retryAfter ?? 60) * 1000);
-    return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps, ["triedAt"]);
+    return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps, inDoubt ? [] : ["triedAt"]);
   }
-  return later(
-    hold,
-    `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`,
-    failure.retryAfter,
-    deps,
-    false,
-  );
+  const reason = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
+  return later(hold, reason, failure.retryAfter, deps, inDoubt);
 }
 
 /** A GUID that only this send of this key has, the same after a crash. */
@@ -137,7 +147,7 @@ function giveUp(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined>
   return change(hold, { state: "given_up" }, deps, ["triedAt", "nextAt", "held"]);
 }
 
-/** @param unanswered the last send may have been taken: it is looked up before the next one */
+/** @param unanswered a send may have been taken: it is looked up before the next one */
 function later(
   hold: KeyHold,
   errorMessage: string,
