@@ -33,3 +33,12 @@ it("the sample holds texts alone, each a default or none, so it holds no secret"
   expect(others).toEqual({ ...hostSettings, ...defaults, SERVICE_APIS: undefined });
   expect(SERVICE_APIS).toBe("core,client,connector");
 });
+
+it("no schema that the app reads is left out", () => {
+  const read = [...readFileSync("functions/settings.ts", "utf8").matchAll(/readSettings\((\w+),/g)].map(
+    ([, name = ""]) => name,
+  );
+  expect(read.length).toBeGreaterThanOrEqual(Object.keys(settingSchemas).length);
+  const told = readFileSync("local/settings-files.ts", "utf8");
+  for (const name of read) expect(told).toMatch(new RegExp(`: ${name}\\b`));
+});
