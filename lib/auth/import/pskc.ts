@@ -92,7 +92,7 @@ function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: 
 /** Some writers count the typed prefix in. */
 function digitsOf(length: string, prefix: string): number | undefined {
   const digits = numberOf(length);
-  return digits !== undefined && digits > prefix.length + 5 ? digits - prefix.length : digits;
+  return digits === undefined || digits <= 8 ? digits : digits - prefix.length;
 }
 
 /** Public and private id stand in the user's name, as the personalisation tool writes them. */

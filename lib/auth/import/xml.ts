@@ -25,6 +25,7 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
   ignorePiTags: true,
   captureMetaData: true,
+  alwaysCreateTextNode: true,
   maxNestedTags: 32,
 });
 const metaData = XMLParser.getMetaDataSymbol() as symbol;

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
+import { BadSettings, type Environment, readSettings, settingTexts } from "../../../lib/settings.ts";
+import { days, hours, seconds } from "../../../lib/time.ts";
+
+const read = (environment: Environment = {}) => readSettings(authSettings, environment);
+const problemsOf = (environment: Environment) => {
+  try {
+    read(environment);
+    return [];
+  } catch (error) {
+    if (!(error instanceof BadSettings)) throw error;
+    return error.problems.map(({ path }) => path);
+  }
+};
+
+describe("the settings of the authentication server", () => {
+  it("have the decided defaults", () => {
+    expect(read()).toMatchObject({
+      AUTH_OTP_POLICY: "when-assigned",
+      AUTH_ALLOW_EMPTY_PASSWORD: false,
+      AUTH_IDENTIFY_BY_OTP: false,
+      AUTH_THROTTLE_FAILURES: 10,
+      AUTH_THROTTLE_FIRST_WAIT_SECONDS: seconds(30),
+      AUTH_THROTTLE_LONGEST_WAIT_SECONDS: hours(1),
+      AUTH_THROTTLE_RESERVATION_SECONDS: seconds(30),
+      AUTH_THROTTLE_BUSY_SECONDS: seconds(2),
+      AUTH_KEY_STOP_FAILURES: 100,
+      AUTH_ADDRESS_LIMIT: 0,
+      AUTH_ADDRESS_ALLOW_LIST: [],
+      OTP_HOTP_LOOK_AHEAD: 15,
+      OTP_HOTP_RESYNC_WINDOW: 100,
+      OTP_TOTP_STEPS: 1,
+      OTP_VALIDATION_URLS: [],
+      OTP_SPENT_DAYS: days(30),
+      SESSION_IDLE_SECONDS: hours(1),
+      SESSION_ABSOLUTE_SECONDS: hours(24),
+      SESSION_TOUCH_SECONDS: seconds(60),
+      SESSION_COOKIE_SECURE: true,
+      CLIENT_ALLOWED_ORIGINS: [],
+      CRON_SESSION_CLEANUP_SCHEDULE: "0 15 * * * *",
+    });
+  });
+
+  it("ask for longer passwords where one may be the only factor (decision A4)", () => {
+    expect(passwordMinLength(read())).toBe(8);
+    expect(passwordMinLength(read({ AUTH_OTP_POLICY: "always" }))).toBe(8);
+    expect(passwordMinLength(read({ AUTH_OTP_POLICY: "never" }))).toBe(15);
+    expect(passwordMinLength(read({ AUTH_OTP_POLICY: "never", AUTH_PASSWORD_MIN_LENGTH: "12" }))).toBe(12);
+  });
+
+  it("take several of what comes in lists", () => {
+    const settings = read({
+      OTP_VALIDATION_URLS: "https://a.example.com/wsapi/2.0/verify, http://127.0.0.1:8000/wsapi/2.0/verify",
+      OTP_VALIDATION_CLIENT_ID: "87",
+      CLIENT_ALLOWED_ORIGINS: "https://app.example.com,http://localhost:3000",
+      AUTH_ADDRESS_ALLOW_LIST: "10.0.0.0/8,::1",
+    });
+    expect(settings.OTP_VALIDATION_URLS).toHaveLength(2);
+    expect(settings.CLIENT_ALLOWED_ORIGINS).toEqual(["https://app.example.com", "http://localhost:3000"]);
+    expect(settings.AUTH_ADDRESS_ALLOW_LIST).toEqual(["10.0.0.0/8", "::1"]);
+  });
+
+  it.each([
+    ["AUTH_OTP_POLICY", "sometimes"],
+    ["AUTH_PASSWORD_MIN_LENGTH", "7"],
+    ["AUTH_ADDRESS_ALLOW_LIST", "example.com"],
+    ["AUTH_KEY_STOP_FAILURES", "101"],
+    ["OTP_HOTP_LOOK_AHEAD", "26"],
+    ["OTP_HOTP_RESYNC_WINDOW", "1001"],
+    ["OTP_HOTP_RESYNC_WINDOW", "14"],
+    ["AUTH_THROTTLE_KEEP_SECONDS", "3599"],
+    ["SESSION_TOUCH_SECONDS", "3600"],
+    ["CLIENT_ALLOWED_ORIGINS", "https://app.example.com/"],
+    ["CLIENT_ALLOWED_ORIGINS", "http://app.example.com"],
+    ["CLIENT_ALLOWED_ORIGINS", "null"],
+    ["CLIENT_ALLOWED_ORIGINS", "*"],
+  ])("refuse %s=%s", (name, value) => {
+    expect(problemsOf({ [name]: value })).toEqual([name]);
+  });
+
+  it("refuse validation servers without TLS, without a client id, or slower than an attempt may be (decision A12)", () => {
+    const urls = { OTP_VALIDATION_URLS: "https://a.example.com/verify" };
+    const open = { OTP_VALIDATION_URLS: "http://a.example.com/verify", OTP_VALIDATION_CLIENT_ID: "1" };
+    expect(problemsOf(open)).toEqual(["OTP_VALIDATION_URLS"]);
+    expect(problemsOf(urls)).toEqual(["OTP_VALIDATION_CLIENT_ID"]);
+    expect(problemsOf({ ...urls, OTP_VALIDATION_CLIENT_ID: "1", OTP_VALIDATION_TOTAL_SECONDS: "30" })).toEqual([
+      "OTP_VALIDATION_TOTAL_SECONDS",
+    ]);
+  });
+
+  it("are all described, and none has to be set", () => {
+    for (const { name, description, required } of settingTexts(authSettings)) {
+      expect([name, description === "", required]).toEqual([name, false, false]);
+    }
+  });
+});
