@@ -257,7 +257,6 @@ export interface AuthStore {
   readonly sessions: Sessions;
   readonly throttles: Throttles;
   readonly addresses: AddressCounts;
-  readonly addresses: AddressCounts;
   /** Removes what is over, in the order of expiry (decision A19). Ends early at the signal; the rest is for the next time. */
   cleanUp(signal?: AbortSignal): Promise<CleanedUp>;
 }

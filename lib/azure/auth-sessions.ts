@@ -1,0 +1,25 @@
+import type { Sessions } from "../auth/ports.ts";
+import { fromSessionRow, fromUserRow, toSessionColumns, userRow } from "./auth-rows.ts";
+import type { Shelves } from "./auth-shelves.ts";
+
+/** A partition is an hour of absolute expiry (decision A20). */
+export function sessionStore({ sessions, users }: Shelves): Sessions {
+  return {
+    async begin({ hour, hash }, session) {
+      // A value is never given twice: a row that is there was written by an earlier try of this very call.
+      await sessions.insert({ partitionKey: hour, rowKey: hash, ...toSessionColumns(session) });
+    },
+
+    async find({ hour, hash, handle }) {
+      const [session, user] = await Promise.all([sessions.get(hour, hash), users.get(handle, userRow)]);
+      return { ...(session && { session: fromSessionRow(session) }), ...(user && { user: fromUserRow(user) }) };
+    },
+
+    async save({ hour, hash }, { value, version }, { epoch, accessedAt }) {
+      const etag = await sessions.merge({ partitionKey: hour, rowKey: hash, epoch, accessedAt }, version);
+      return etag === undefined ? undefined : { value: { ...value, epoch, accessedAt }, version: etag };
+    },
+
+    end: ({ hour, hash }) => sessions.remove(hour, hash),
+  };
+}

@@ -1,0 +1,24 @@
+import type { Whom } from "../auth/ports.ts";
+import { userHandle } from "../auth/user-handle.ts";
+import { pointerOf } from "./auth-lists.ts";
+import { ownerOf } from "./auth-rows.ts";
+import type { Shelves } from "./auth-shelves.ts";
+import type { Row } from "./tables.ts";
+
+/** Where a user would be: the partition, and the id that the one there must have. */
+export interface Address {
+  readonly handle: string;
+  readonly id?: number;
+}
+
+/** Where a user is, if there is one: by name at once, by id with one read. */
+export async function locate(shelves: Shelves, whom: Whom): Promise<Address | undefined> {
+  if (whom.by === "name") return { handle: userHandle(whom.folded) };
+  if (whom.by === "handle") return whom;
+  const pointer = await pointerOf(shelves, "users", whom.id);
+  return pointer && { handle: String(pointer.handle), id: whom.id };
+}
+
+/** A `user` row, where it is the one that was asked for. */
+export const wanted = (row: Row | undefined, { id }: Pick<Address, "id">): Row | undefined =>
+  row !== undefined && (id === undefined || ownerOf(row) === id) ? row : undefined;
