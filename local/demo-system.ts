@@ -7,8 +7,9 @@ import { type Facts, readFacts } from "./facts.ts";
 
 /** A whole system in a process of its own, with a temporary directory for its facts and its log. */
 export interface LaunchedSystem {
-  /** Rejects where the system ends before it is up. */
+  /** Resolves when the system is up, never where it ends before that. */
   readonly ready: Promise<Facts>;
+  readonly ended: Promise<void>;
   /** The end of what it wrote. */
   log(): string;
   /** Ends the system and takes the directory away. May be called again. */
@@ -30,7 +31,7 @@ export function launchSystem(): LaunchedSystem {
     stdio: ["ignore", log, log, "ipc"],
   });
   closeSync(log);
-  const exited = new Promise<void>(resolve => {
+  const ended = new Promise<void>(resolve => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());
   });
@@ -40,17 +41,15 @@ export function launchSystem(): LaunchedSystem {
       if (facts === undefined) reject(new Error("the system wrote no facts."));
       else resolve(facts);
     });
-    void exited.then(() => reject(new Error("the system ended before it was up.")));
   });
-  // Whoever closes early may never look at it.
-  ready.catch(() => {});
   return {
     ready,
+    ended,
     log: () => readFileSync(logPath, "utf8").split("\n").slice(-20).join("\n"),
     close: async () => {
       child.kill("SIGTERM");
       const giveUp = setTimeout(() => child.kill("SIGKILL"), longestStopMs);
-      await exited;
+      await ended;
       clearTimeout(giveUp);
       rmSync(directory, { recursive: true, force: true });
     },

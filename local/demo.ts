@@ -1,6 +1,6 @@
 // Development tool: one hardware key from the order to the PIN mail, on a system of its own that leaves nothing behind.
 import { tellStory } from "./demo-story.ts";
-import { launchSystem } from "./demo-system.ts";
+import { type LaunchedSystem, launchSystem } from "./demo-system.ts";
 import { createTeller } from "./demo-teller.ts";
 
 const longestMs = 55_000;
@@ -14,21 +14,23 @@ process.exit(await demo());
 
 async function demo(): Promise<number> {
   const teller = createTeller(text => process.stdout.write(text));
-  const system = launchSystem();
+  let system: LaunchedSystem | undefined;
   try {
+    system = launchSystem();
     const end = AbortSignal.any([interrupted.signal, AbortSignal.timeout(longestMs)]);
-    await within(end, tellStory({ ready: system.ready, teller, end }));
+    const ended = system.ended.then(() => Promise.reject(new Error("the system ended by itself.")));
+    await within(end, Promise.race([tellStory({ ready: system.ready, teller, end }), ended]));
     await system.close();
-    teller.paragraph(
-      `Done in ${((performance.now() - started) / 1000).toFixed(1)} s. npm start keeps such a system running.`,
-    );
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    teller.paragraph(`Done in ${seconds} s. npm start keeps such a system running.`);
     return 0;
   } catch (error) {
     if (interrupted.signal.aborted) return 130;
-    console.error(`\nThe demo failed: ${reasonOf(error)}\n\nThe end of the system's log:\n${system.log()}`);
+    console.error(`\nThe demo failed: ${reasonOf(error)}`);
+    if (system !== undefined) console.error(`\nThe end of the system's log:\n${system.log()}`);
     return 1;
   } finally {
-    await system.close();
+    await system?.close();
   }
 }
 
@@ -42,5 +44,6 @@ function within(end: AbortSignal, work: Promise<void>): Promise<void> {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.name === "TimeoutError" ? `it did not end within ${longestMs / 1000} s.` : error.message;
+  if (error.name === "TimeoutError") return `it did not end within ${longestMs / 1000} s.`;
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }

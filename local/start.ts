@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { settingsOf } from "../functions/settings.ts";
+import { Fault } from "../lib/fault.ts";
 import { type Facts, removeFacts, writeFacts } from "./facts.ts";
 import { refuseTakenPort } from "./free-port.ts";
 import { installFunctionsCore } from "./host/functions-core.ts";
@@ -45,7 +46,7 @@ async function main(): Promise<void> {
   if (serving) await refuseTakenPort(port);
   const system = await (values.storage === undefined
     ? startSystem(values.ephemeral === true ? undefined : directory)
-    : joinSystem(values.storage));
+    : joinRunning(values.storage));
   try {
     const stop = serving ? await serve(system, { port, directory }) : tellPeers(system, { port, directory });
     stopOnce(stop);
@@ -54,6 +55,13 @@ async function main(): Promise<void> {
     await system.close();
     throw error;
   }
+}
+
+/** Storage that does not answer holds no running system either. */
+function joinRunning(connectionString: string): Promise<System> {
+  return joinSystem(connectionString).catch((cause: unknown) => {
+    throw cause instanceof Fault ? new Error("There is no running local system on this storage.", { cause }) : cause;
+  });
 }
 
 /** Runs the host beside its system, and tells people and programs. Returns what stops both. */

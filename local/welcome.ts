@@ -32,7 +32,10 @@ Ctrl-C stops it. The README says more; npm run demo tells the whole story.
 }
 
 /** What a newcomer reads who brings a host. `path`: the settings for it. */
-export function peersWelcome({ tokens, peerUrls, connectionString }: System, path: string): string {
+export function peersWelcome(
+  { tokens, peerUrls, connectionString }: Pick<System, "tokens" | "peerUrls" | "connectionString">,
+  path: string,
+): string {
   return `
 Storage and peers are up, without a host. This is a development tool: every peer is simulated, nothing leaves this machine.
 
