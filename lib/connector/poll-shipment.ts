@@ -6,7 +6,7 @@ import type { DeliveryShipment } from "./peers/delivery-wire.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { readResponses } from "./read-responses.ts";
-import type { CredentialRequest, Key } from "./request.ts";
+import type { Credential, CredentialRequest, Key } from "./request.ts";
 import { afterEvent, endedKeys, rolledUp, withRollUp } from "./roll-up.ts";
 import { unconfirmed } from "./settle.ts";
 import { backOff } from "./timing.ts";
@@ -31,6 +31,10 @@ export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps
   if (shipmentId === undefined || heldByAnother(request.lease, run, now())) return "skipped";
   const claimed = await write(loaded, { request: { ...request, lease: leaseOf(run, now(), timing) } }, deps);
   if (claimed === undefined) return "skipped";
+  if (nobodyWaits(claimed, deps)) {
+    await endExpired(claimed, deps);
+    return "skipped";
+  }
   try {
     const shipment = await delivery.getShipment(shipmentId);
     await takeOver(claimed, shipment, deps);
@@ -51,6 +55,33 @@ export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps
     );
     return "failed";
   }
+}
+
+/** When the IdP stops taking an answer to a credential's challenge (decision C8). */
+const challengeEnd = (
+  { challengeExpiresAt }: Credential,
+  { createdAt }: CredentialRequest,
+  { timing }: ConnectorDeps,
+) => challengeExpiresAt ?? plus(createdAt, timing.credentialMax);
+
+/** Whether every shipped credential without a response has outlived its challenge: whatever the delivery service says is too late. */
+const nobodyWaits = ({ request, keys }: Loaded, deps: ConnectorDeps): boolean =>
+  shippedItems(keys.map(({ value }) => value))
+    .flat()
+    .flatMap(({ credentials }) => credentials)
+    .filter(({ state }) => state === "processing")
+    .every(credential => challengeEnd(credential, request.value, deps) <= deps.now());
+
+async function endExpired(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
+  const request = claimed.request.value;
+  const shipped = shippedItems(claimed.keys.map(({ value }) => value)).flat();
+  const read = await Promise.all(shipped.map(key => readKey(request, key, undefined, deps)));
+  await save(
+    claimed,
+    request,
+    read.map(({ key }) => key),
+    deps,
+  );
 }
 
 /** Gives the claim back and changes nothing else. */
@@ -133,7 +164,7 @@ async function readKey(
   responses: KeyResponses | undefined,
   deps: ConnectorDeps,
 ): Promise<ReadKey> {
-  const { id: requestId, createdAt } = request;
+  const { id: requestId } = request;
   const now = deps.now();
   const waiting = key.credentials.some(({ state }) => state === "processing");
   if (!waiting) return { key, opened: 0, unopened: 0 };
@@ -145,7 +176,7 @@ async function readKey(
   const credentials = key.credentials.map((credential, index) => {
     const answer = read?.credentials[index];
     if (credential.state !== "processing") return credential;
-    const expiresAt = credential.challengeExpiresAt ?? plus(createdAt, deps.timing.credentialMax);
+    const expiresAt = challengeEnd(credential, request, deps);
     if (expiresAt <= now)
       return afterEvent(
         credential,
