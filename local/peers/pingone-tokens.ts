@@ -66,6 +66,7 @@ async function isClient(client: PingClient, form: URLSearchParams, tokenUrl: str
       subject: client.clientId,
       audience: tokenUrl,
       requiredClaims: ["exp"],
+      clockTolerance: 60,
     });
     return true;
   } catch {

@@ -1,0 +1,106 @@
+/** How the registration node hands out its options: as data, as data of older versions, or as a script. */
+export const AIC_FORMS = ["metadata", "plain", "script"] as const;
+export type AicForm = (typeof AIC_FORMS)[number];
+
+export interface AicOptions {
+  readonly rpId: string;
+  readonly userName: string;
+  /** As AM keeps it: text in base64, which nobody decodes. */
+  readonly userId: string;
+  readonly challenge: Buffer;
+  /** Credential ids. */
+  readonly taken: readonly Buffer[];
+}
+
+export const askForName = () => ({
+  type: "NameCallback",
+  output: [{ name: "prompt", value: "User Name" }],
+  input: [{ name: "IDToken1", value: "" }],
+});
+
+/** The callbacks of the registration node; the last one takes the outcome. */
+export function askForCredential(form: AicForm, options: AicOptions): readonly object[] {
+  if (form === "script") return [textOutput(script(options)), textOutput("document.body.focus();"), hidden("IDToken3")];
+  const data = form === "plain" ? plain(options) : { ...plain(options), ...parsed(options) };
+  return [{ type: "MetadataCallback", output: [{ name: "data", value: data }] }, hidden("IDToken2")];
+}
+
+const hidden = (tokenId: string) => ({
+  type: "HiddenValueCallback",
+  output: [
+    { name: "value", value: "false" },
+    { name: "id", value: "webAuthnOutcome" },
+  ],
+  input: [{ name: tokenId, value: "webAuthnOutcome" }],
+});
+
+const textOutput = (message: string) => ({
+  type: "TextOutputCallback",
+  output: [
+    { name: "message", value: message },
+    { name: "messageType", value: "4" },
+  ],
+});
+
+const PARAMETERS = [-257, -7].map(alg => ({ type: "public-key", alg }));
+const SELECTION = { userVerification: "required", authenticatorAttachment: "cross-platform" };
+const RP_NAME = "Simulated Journey";
+
+const signed = (bytes: Buffer) => [...new Int8Array(bytes)];
+const parameters = `[ ${PARAMETERS.map(({ type, alg }) => `{ "type": "${type}", "alg": ${alg} }`).join(", ")} ]`;
+const excluded = (taken: readonly Buffer[]) =>
+  taken.map(id => `{ "type": "public-key", "id": new Int8Array([${signed(id).join(", ")}]).buffer }`).join(",");
+
+const plain = ({ rpId, userName, userId, challenge, taken }: AicOptions) => ({
+  _type: "WebAuthn",
+  challenge: challenge.toString("base64"),
+  attestationPreference: "direct",
+  userName,
+  userId,
+  displayName: userName,
+  relyingPartyName: RP_NAME,
+  relyingPartyId: `id: "${rpId}",`,
+  authenticatorSelection: JSON.stringify(SELECTION),
+  pubKeyCredParams: parameters,
+  excludeCredentials: excluded(taken),
+  timeout: "60000",
+});
+
+const parsed = ({ rpId, taken }: AicOptions) => ({
+  _action: "webauthn_registration",
+  _relyingPartyId: rpId,
+  _authenticatorSelection: SELECTION,
+  _pubKeyCredParams: PARAMETERS,
+  _excludeCredentials: taken.map(id => ({ type: "public-key", id: signed(id) })),
+  extensions: {},
+  supportsJsonResponse: true,
+});
+
+const script = ({ rpId, userName, userId, challenge, taken }: AicOptions) => `/*
+ * A page's part in a registration
+ */
+if (!window.PublicKeyCredential) {
+    document.getElementById('webAuthnOutcome').value = "unsupported";
+}
+
+var publicKey = {
+    challenge: new Int8Array([${signed(challenge).join(", ")}]).buffer,
+    // Relying Party:
+    rp: {
+        id: "${rpId}",
+        name: "${RP_NAME}"
+    },
+    user: {
+        id: Uint8Array.from("${userId}", function (c) { return c.charCodeAt(0) }),
+        name: ${JSON.stringify(userName)},
+        displayName: ${JSON.stringify(userName)}
+    },
+    pubKeyCredParams: ${parameters},
+    attestation: "direct",
+    timeout: 60000,
+    excludeCredentials: [${excluded(taken)}],
+    authenticatorSelection: ${JSON.stringify(SELECTION)}
+};
+
+navigator.credentials.create({ publicKey: publicKey });
+`;

@@ -1,0 +1,583 @@
+import { generateKeyPairSync } from "node:crypto";
+import { exportJWK, type JWK, UnsecuredJWT } from "jose";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
+import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import { plus } from "../../../../lib/time.ts";
+import { type Aic, startAic } from "../../../../local/peers/aic.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../peers/peer-tools.ts";
+
+const user = "jan@example.com";
+const { signal } = new AbortController();
+
+let authenticator: Authenticator;
+let aic: Aic;
+let tools: TestTools;
+let idp: Idp;
+
+beforeAll(async () => {
+  authenticator = createAuthenticator(await createAuthenticatorKeys());
+});
+
+beforeEach(async () => {
+  aic = await start();
+  tools = testTools();
+  idp = connect();
+});
+
+afterEach(() => aic.close());
+
+const start = (changes: { clientKey?: JWK; authenticationHeader?: string } = {}) =>
+  startAic({
+    realm: "alpha",
+    journey: "Register Key",
+    relyingPartyId: "keys.example",
+    clientId: "connector",
+    clientSecret: "secret",
+    attestationRoot: authenticator.rootCertificate,
+    ...changes,
+  });
+
+const least = () => ({
+  type: "aic",
+  "api-base-url": aic.url,
+  "auth-base-url": aic.url,
+  realm: "alpha",
+  journey: "Register Key",
+  "client-id": "connector",
+});
+
+function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
+  const settings = idpSettings.parse({ ...least(), ...told });
+  return connectIdp("main", settings, { ...tools, timeLimitMs: 20_000, secret: async () => "secret", ...changes });
+}
+
+const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
+  of.creationOptions({ userId, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
+
+function answerTo({ options, origin }: Challenge): Attestation {
+  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
+  return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
+}
+
+const steps = () => aic.count("POST", /authenticate$/);
+const grants = () => aic.count("POST", /access_token$/);
+const text = (value: string) => Buffer.from(value).toString("base64url");
+
+interface Call {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: unknown;
+}
+
+const nameStep = { authId: "first", callbacks: [{ type: "NameCallback", input: [{ name: "IDToken1", value: "" }] }] };
+const hidden = (name = "IDToken2", id = "webAuthnOutcome") => ({
+  type: "HiddenValueCallback",
+  output: [{ name: "id", value: id }],
+  input: [{ name, value: id }],
+});
+const metadata = (data: object) => ({ type: "MetadataCallback", output: [{ name: "data", value: data }] });
+const data = {
+  _type: "WebAuthn",
+  challenge: "+/8=",
+  userName: "jan",
+  userId: "bm90IGRlY29kZWQ=",
+  _relyingPartyId: "keys.example",
+  _pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+};
+const credentialStep = (changes: object = {}) => ({
+  authId: "second",
+  callbacks: [metadata({ ...data, ...changes }), hidden()],
+});
+
+/** An AM of the test's own: it grants tokens, and answers the steps in turn. */
+async function answering(...answers: object[]) {
+  const calls: Call[] = [];
+  const url = await oddServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+    if (pathname.endsWith("access_token")) {
+      response.end('{"access_token":"t","expires_in":3600}');
+      return;
+    }
+    const { headers } = request;
+    calls.push({ path: pathname, query: searchParams, headers, body: body === "" ? undefined : JSON.parse(body) });
+    response.end(JSON.stringify(answers.shift()));
+  });
+  const settings = { "api-base-url": url, "auth-base-url": url };
+  return { calls, odd: connect(settings), with: (told: Record<string, unknown>) => connect({ ...settings, ...told }) };
+}
+
+const attestation: Attestation = {
+  credentialId: "aWQ",
+  clientDataJson: text('{"ä":1}'),
+  attestationObject: Buffer.from([163, 99, 0, 127, 128, 255]).toString("base64url"),
+  clientExtensionResults: {},
+};
+const legacy = '{"ä":1}::-93,99,0,127,-128,-1::aWQ::Desk key: 1';
+
+describe("the settings of an IdP of kind C (decision C13)", () => {
+  const wrong = (told: Record<string, unknown>) =>
+    idpSettings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+
+  test("have the specification's names, and defaults for a journey that asks for a name and a key", () => {
+    const whole = {
+      ...least(),
+      "authentication-header": "Authorization",
+      "callback-1": "NameCallback",
+      "callback-2": "MetadataCallback",
+      "callback-3": "HiddenValueCallback",
+      "token-id-1": "IDToken1",
+      "token-id-2": "IDToken2",
+    };
+    expect(idpSettings.parse(least())).toEqual(whole);
+    const told = { ...whole, scope: "fido", "challenge-timeout-milliseconds": "300000" };
+    expect(idpSettings.parse(told)).toEqual({ ...told, "challenge-timeout-milliseconds": 300_000 });
+    for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
+    expect(idpSettings.safeParse({ ...least(), callback: "x" }).error?.issues).toMatchObject([
+      { code: "unrecognized_keys", keys: ["callback"] },
+    ]);
+  });
+
+  test("refuse what would change an address, a header or nothing at all", () => {
+    for (const realm of ["", "a/b", "..", "a?b", "a b"]) expect(wrong({ realm })).toEqual(["realm"]);
+    for (const header of ["", "a b", "a:b", "Content-Type", "accept-api-version", "host"])
+      expect(wrong({ "authentication-header": header })).toEqual(["authentication-header"]);
+    for (const name of ["journey", "client-id", "scope", "callback-1", "token-id-2"])
+      expect(wrong({ [name]: "" })).toEqual([name]);
+    for (const ms of [999, 31_536_000_001, 1000.5, "x"])
+      expect(wrong({ "challenge-timeout-milliseconds": ms })).toEqual(["challenge-timeout-milliseconds"]);
+    for (const name of ["api-base-url", "auth-base-url"])
+      expect(wrong({ [name]: "http://am.example" })).toEqual([name]);
+  });
+});
+
+describe("an IdP of kind C (decision C13)", () => {
+  test.each(["metadata", "plain", "script"] as const)(
+    "is asked for a challenge and gets the key registered, in the form of %s",
+    async form => {
+      aic.settings({ form });
+      const told = form === "script" ? { "callback-2": "TextOutputCallback", "token-id-2": "IDToken3" } : {};
+      const journey = connect(told);
+      const challenge = await ask(journey);
+      const response = answerTo(challenge);
+      expect(bindResponse(response, bindingOf(challenge))).toBeUndefined();
+      await journey.activate(challenge.handle, response, "Desk key: 30000001", { signal });
+      expect(aic.registrations(user)).toEqual([
+        { userId: user, credentialId: response.credentialId, displayName: "Desk key: 30000001" },
+      ]);
+
+      const { options, origin } = await ask(journey);
+      expect(origin).toBe("https://keys.example");
+      expect(options).toMatchObject({
+        rp: { id: "keys.example", name: "Simulated Journey" },
+        user: { name: user, displayName: user },
+        challenge: expect.stringMatching(/^[\w-]{43}$/),
+        pubKeyCredParams: [
+          { type: "public-key", alg: -257 },
+          { type: "public-key", alg: -7 },
+        ],
+        timeout: 60_000,
+        excludeCredentials: [{ type: "public-key", id: response.credentialId }],
+        authenticatorSelection: { userVerification: "required", authenticatorAttachment: "cross-platform" },
+        attestation: "direct",
+      });
+      // The handle is the letters of AM's base64 text, which nobody decodes.
+      expect(Buffer.from(options.user.id, "base64url").toString()).toMatch(/^[A-Za-z0-9+/]{48}$/);
+      expect(grants()).toBe(1);
+    },
+  );
+
+  test("has its realm and journey in the address, and may lie elsewhere than at /am", async () => {
+    const { calls, with: changed } = await answering(...Array(4).fill([nameStep, credentialStep()]).flat());
+    const base = (await answering()).odd;
+    expect(base.defaultRelyingPartyId).toBeUndefined();
+    const one = changed({ realm: "/bravo", journey: "a&b c" });
+    await ask(one);
+    expect(calls.map(({ path, query }) => [path, ...query])).toEqual(
+      [1, 2].map(() => [
+        "/am/json/realms/root/realms/bravo/authenticate",
+        ["authIndexType", "service"],
+        ["authIndexValue", "a&b c"],
+        ["noSession", "true"],
+      ]),
+    );
+    expect(await ask(connect({ "api-base-url": `${aic.url}/am`, "auth-base-url": `${aic.url}/am/` }))).toBeDefined();
+    expect(await kindOf(ask(connect({ "api-base-url": `${aic.url}/openam` })))).toBe("unauthorized");
+  });
+
+  test("gets the version of its API, and the token in the header that the settings name", async () => {
+    for (const header of ["Authorization", "X-Journey-Token"]) {
+      const { calls, with: changed } = await answering(nameStep, credentialStep());
+      await ask(changed({ "authentication-header": header }));
+      for (const { headers } of calls) {
+        expect(headers["accept-api-version"]).toBe("resource=2.1, protocol=1.0");
+        expect(headers["content-type"]).toBe("application/json");
+        expect(headers[header.toLowerCase()]).toBe("Bearer t");
+        expect(headers.authorization).toBe(header === "Authorization" ? "Bearer t" : undefined);
+      }
+    }
+    await aic.close();
+    aic = await start({ authenticationHeader: "X-Journey-Token" });
+    expect(await ask(connect({ "authentication-header": "X-Journey-Token" }))).toBeDefined();
+    expect(await kindOf(ask(connect()))).toBe("unauthorized");
+  });
+
+  test("gets each step back as it was, but for the one input", async () => {
+    const page = {
+      ...nameStep,
+      stage: "UsernamePassword",
+      callbacks: [
+        { type: "PasswordCallback", input: [{ name: "IDToken1", value: "" }], _id: 3 },
+        ...nameStep.callbacks,
+      ],
+    };
+    const asked = { ...credentialStep(), header: "Register" };
+    const { calls, odd } = await answering(page, asked, { successUrl: "/" });
+    const challenge = await ask(odd);
+    // As it comes out of the row that keeps it.
+    const handle = JSON.parse(JSON.stringify(challenge.handle)) as Challenge["handle"];
+    await odd.activate(handle, attestation, "Desk key: 1", { signal });
+    const [, named, answered] = calls.map(({ body }) => body) as [unknown, typeof page, typeof asked];
+    expect(calls[0]?.body).toBeUndefined();
+    expect(named).toMatchObject({
+      ...page,
+      callbacks: [page.callbacks[0], { input: [{ name: "IDToken1", value: user }] }],
+    });
+    expect(answered).toMatchObject({ ...asked, callbacks: [asked.callbacks[0], { input: [{ value: legacy }] }] });
+  });
+
+  test("finds its callbacks by the outcome's id, then by the inputs' names, then by their being alone", async () => {
+    const names = {
+      authId: "first",
+      callbacks: ["IDToken1", "IDToken7"].map(name => ({ type: "NameCallback", input: [{ name, value: "" }] })),
+    };
+    const sent = async (first: object, second: object, told: Record<string, unknown>) => {
+      const { calls, with: changed } = await answering(first, second, { successUrl: "/" });
+      const journey = changed(told);
+      await journey.activate((await ask(journey)).handle, attestation, "Desk key: 1", { signal });
+      const inputs = (body: unknown) =>
+        (body as { callbacks: { input: { name: string; value: string }[] }[] }).callbacks.flatMap(({ input }) => input);
+      const of = (value: string, body: unknown) =>
+        inputs(body)
+          .filter(input => input.value === value)
+          .map(({ name }) => name);
+      return [of(user, calls[1]?.body), of(legacy, calls[2]?.body)];
+    };
+    const two = (...callbacks: object[]) => ({ authId: "second", callbacks: [metadata(data), ...callbacks] });
+    const seven = { "token-id-1": "IDToken7", "token-id-2": "IDToken7" };
+    expect(await sent(names, two(hidden("IDToken7", "other"), hidden("IDToken5")), seven)).toEqual([
+      ["IDToken7"],
+      ["IDToken5"],
+    ]);
+    expect(await sent(names, two(hidden("IDToken2", "a"), hidden("IDToken7", "b")), seven)).toEqual([
+      ["IDToken7"],
+      ["IDToken7"],
+    ]);
+    expect(await sent(nameStep, two(hidden("IDToken2", "a")), seven)).toEqual([["IDToken1"], ["IDToken2"]]);
+
+    const { with: changed } = await answering(names);
+    expect(await kindOf(ask(changed({ "token-id-1": "IDToken9" })))).toBe("refused");
+  });
+
+  test("takes the outcome as JSON where it says so, else as plain text; a name can not break it apart", async () => {
+    for (const [supportsJsonResponse, name, expected] of [
+      [true, "Desk key: 1", JSON.stringify({ authenticatorAttachment: "cross-platform", legacyData: legacy })],
+      [false, "Desk key: 1", legacy],
+      [undefined, "Desk:::: key::1", legacy.replace("Desk key: 1", "Desk: key:1")],
+    ] as const) {
+      const { calls, odd } = await answering(nameStep, credentialStep({ supportsJsonResponse }), { realm: "/alpha" });
+      await odd.activate((await ask(odd)).handle, attestation, name, { signal });
+      expect(calls[2]?.body).toMatchObject({ callbacks: [{}, { input: [{ value: expected }] }] });
+    }
+  });
+
+  test("takes a session's end for success, and gives none", async () => {
+    for (const end of [
+      { tokenId: "AQIC", successUrl: "/", realm: "/" },
+      { message: "Done", successUrl: "/" },
+    ]) {
+      const { odd } = await answering(nameStep, credentialStep(), end);
+      await odd.activate((await ask(odd)).handle, attestation, "k", { signal });
+    }
+    for (const end of [{}, { message: "Hello" }, []]) {
+      const { odd } = await answering(nameStep, credentialStep(), end);
+      expect(await kindOf(odd.activate((await ask(odd)).handle, attestation, "k", { signal }))).toBe("unanswered");
+    }
+  });
+
+  test("offers no read-back, and keeps nothing that would have to be undone", async () => {
+    const { handle } = await ask();
+    const before = aic.requests().length;
+    expect(await idp.isRegistered(handle, "aWQ", signal)).toBeUndefined();
+    await idp.undo(handle, signal);
+    expect(aic.requests()).toHaveLength(before);
+  });
+});
+
+describe("creation options of kind C", () => {
+  const optionsOf = async (changes: object) =>
+    (await ask((await answering(nameStep, credentialStep(changes))).odd)).options;
+
+  test("are read with as little as there may be, and the user's handle is text", async () => {
+    expect(await optionsOf({})).toEqual({
+      rp: { id: "keys.example", name: "keys.example" },
+      user: { id: text("bm90IGRlY29kZWQ="), name: "jan", displayName: "jan" },
+      challenge: "-_8",
+      pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+    });
+    expect((await optionsOf({ challenge: [-5, -1] })).challenge).toBe("-_8");
+  });
+
+  test("prefer the members with an underscore; those without are text of a script", async () => {
+    const literals = {
+      relyingPartyId: 'id: "old.example",',
+      pubKeyCredParams: '[ { "type": "public-key", "alg": -257 } ]',
+      excludeCredentials:
+        '{ "type": "public-key", "id": new Int8Array([-5, -1]).buffer },{ "id": new Int8Array([1]).buffer }',
+      authenticatorSelection: '{"userVerification":"preferred"}',
+      timeout: "60000",
+    };
+    expect(await optionsOf({ ...literals, _relyingPartyId: undefined, _pubKeyCredParams: undefined })).toMatchObject({
+      rp: { id: "old.example" },
+      pubKeyCredParams: [{ type: "public-key", alg: -257 }],
+      excludeCredentials: [
+        { type: "public-key", id: "-_8" },
+        { type: "public-key", id: "AQ" },
+      ],
+      authenticatorSelection: { userVerification: "preferred" },
+      timeout: 60_000,
+    });
+    const both = {
+      _excludeCredentials: [{ type: "public-key", id: [-12] }],
+      _authenticatorSelection: { userVerification: "required" },
+    };
+    expect(await optionsOf({ ...literals, ...both })).toMatchObject({
+      rp: { id: "keys.example" },
+      pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+      excludeCredentials: [{ type: "public-key", id: "9A" }],
+      authenticatorSelection: { userVerification: "required" },
+    });
+  });
+
+  test.each([
+    ["the options are not readable", credentialStep({ challenge: "" }), "unanswered"],
+    ["no relying party is named", credentialStep({ _relyingPartyId: "", relyingPartyId: "" }), "refused"],
+    ["a sign-in is asked for", credentialStep({ _action: "webauthn_authentication" }), "refused"],
+    ["the data is of another kind", credentialStep({ _type: "Other" }), "refused"],
+    ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }, "refused"],
+    ["the journey ended", { successUrl: "/" }, "refused"],
+    ["the step is too long to be kept", credentialStep({ junk: "x".repeat(24_000) }), "refused"],
+  ])("are not taken where %s", async (_, second, kind) => {
+    expect(await kindOf(ask((await answering(nameStep, second)).odd))).toBe(kind);
+  });
+
+  test("tell what the journey has instead of them", async () => {
+    const { odd } = await answering(nameStep, { authId: "a", callbacks: [{ type: "PasswordCallback" }, hidden()] });
+    expect(await failureOf(ask(odd))).toMatchObject({
+      detail: "The journey has no MetadataCallback with options, but PasswordCallback, HiddenValueCallback.",
+    });
+    const { odd: unnamed } = await answering(credentialStep());
+    expect(await failureOf(ask(unnamed))).toMatchObject({ detail: "The journey has no NameCallback for the user." });
+  });
+
+  test("of another relying party than the one asked for are refused", async () => {
+    expect(await ask(idp, user, "keys.example")).toBeDefined();
+    expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
+      kind: "refused",
+      code: "relying_party",
+      detail: "The relying party of this IdP is keys.example, not the one asked for.",
+    });
+  });
+
+  test("end when the step does or the set time is over, whichever comes first", async () => {
+    aic.settings({ journeySeconds: 3600 });
+    const asked = tools.now();
+    const wait = async (told: Record<string, unknown>) =>
+      ((await ask(connect(told))).expiresAt?.getTime() ?? 0) - Date.parse(asked);
+    expect(Math.abs((await wait({})) - 3_600_000)).toBeLessThan(60_000);
+    expect(Math.abs((await wait({ "challenge-timeout-milliseconds": 86_400_000 })) - 3_600_000)).toBeLessThan(60_000);
+    expect(await wait({ "challenge-timeout-milliseconds": 60_000 })).toBe(60_000);
+    for (const authId of ["no JWT", new UnsecuredJWT({}).encode()]) {
+      const { with: changed } = await answering(...[1, 2].flatMap(() => [nameStep, { ...credentialStep(), authId }]));
+      expect((await ask(changed({}))).expiresAt).toBeUndefined();
+      const set = await ask(changed({ "challenge-timeout-milliseconds": 60_000 }));
+      expect(set.expiresAt?.toISOString()).toBe(plus(asked, 60_000));
+    }
+  });
+});
+
+describe("a failure of an IdP of kind C (decision C8)", () => {
+  test.each(["unknown-user", "blocked-user", "capped"])("by the journey itself is for good: %s", async userId => {
+    const taken = await ask(idp, "capped");
+    await idp.activate(taken.handle, answerTo(taken), "k", { signal });
+    aic.settings({ maxDevices: 1 });
+    expect(await failureOf(ask(idp, userId))).toMatchObject({
+      peer: "IdP main",
+      kind: "refused",
+      code: "Unauthorized",
+      detail: "Login failure",
+    });
+  });
+
+  test("by the end of a journey's time is for good, and told by its code", async () => {
+    const challenge = await ask();
+    aic.expireChallenges();
+    expect(await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toMatchObject({
+      kind: "refused",
+      code: "110",
+      detail: "Session has timed out",
+    });
+  });
+
+  test("before the journey knows the user is one of the settings or of the client", async () => {
+    for (const told of [{ journey: "other" }, { realm: "bravo", "auth-base-url": `${aic.url}/am` }])
+      expect(await kindOf(ask(connect(told)))).toBe("unauthorized");
+    aic.fail({
+      kind: "refuse",
+      status: 400,
+      path: "authenticate$",
+      body: { code: 400, reason: "Bad Request", message: "No." },
+    });
+    expect(await failureOf(ask())).toMatchObject({
+      kind: "unauthorized",
+      status: 400,
+      code: "Bad Request",
+      detail: "No.",
+    });
+  });
+
+  test("by a token that does not count any more is made good by a new one", async () => {
+    await ask();
+    aic.revokeTokens();
+    tools.advance(10_000);
+    expect(await ask()).toBeDefined();
+    expect(grants()).toBe(2);
+  });
+
+  test.each([
+    [{ kind: "drop", phase: "after" }, "unanswered", 1],
+    [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", 1],
+    [{ kind: "nonsense", phase: "after" }, "unanswered", 1],
+    [{ kind: "throttle", retryAfter: 17 }, "throttled", 0],
+  ] as const)("of an activation is told as it is, and a step is sent once: %o", async (fault, kind, registered) => {
+    const challenge = await ask();
+    const response = answerTo(challenge);
+    tools.advance(10_000);
+    aic.resetRequests();
+    aic.fail({ ...fault, path: "authenticate$" });
+    expect(await kindOf(idp.activate(challenge.handle, response, "k", { signal }))).toBe(kind);
+    expect(steps()).toBe(1);
+    expect(aic.registrations()).toHaveLength(registered);
+    // The same answer once more is the caller's to decide; the spent step is then refused, with one call again.
+    const again = idp.activate(challenge.handle, response, "k", { signal });
+    if (registered === 1) expect(await kindOf(again)).toBe("refused");
+    else await again;
+    expect(steps()).toBe(2);
+    expect(grants()).toBe(0);
+    expect(aic.registrations()).toHaveLength(1);
+  });
+
+  test("of an activation by a 401 that is not AM's is not taken for the journey's end", async () => {
+    const challenge = await ask();
+    aic.fail({ kind: "refuse", status: 401, path: "authenticate$", body: { error: "invalid_token" } });
+    expect(await kindOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unauthorized");
+    await idp.activate(challenge.handle, answerTo(challenge), "k", { signal });
+  });
+
+  test("of an activation after which the journey goes on is a refusal only when it asks for a key again", async () => {
+    const again = await answering(nameStep, credentialStep(), credentialStep());
+    expect(await kindOf(again.odd.activate((await ask(again.odd)).handle, attestation, "k", { signal }))).toBe(
+      "refused",
+    );
+    const more = { authId: "third", callbacks: [{ type: "ConfirmationCallback" }] };
+    const on = await answering(nameStep, credentialStep(), more);
+    expect(await failureOf(on.odd.activate((await ask(on.odd)).handle, attestation, "k", { signal }))).toMatchObject({
+      kind: "unanswered",
+      detail: "The journey goes on with ConfirmationCallback.",
+    });
+  });
+
+  test("of the first step passes when it is tried again; the second is sent once", async () => {
+    aic.fail({ kind: "refuse", status: 503, path: "authenticate$", times: 2 });
+    expect(await ask()).toBeDefined();
+    expect(steps()).toBe(4);
+    aic.resetRequests();
+    aic.fail({ kind: "delay", ms: 0, path: "authenticate$" });
+    aic.fail({ kind: "drop", path: "authenticate$", phase: "after" });
+    expect(await kindOf(ask())).toBe("unanswered");
+    expect(steps()).toBe(2);
+  });
+
+  test("an activation is not begun when it is too late for it", async () => {
+    const challenge = await ask();
+    aic.resetRequests();
+    const notAfter = plus(tools.now(), -1);
+    const late = idp.activate(challenge.handle, answerTo(challenge), "k", { signal, notAfter });
+    expect(await kindOf(late)).toBe("unreachable");
+    expect(steps()).toBe(0);
+  });
+
+  test("ends at the end of its time, token included, and with the caller's signal", async () => {
+    const challenge = await ask();
+    expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
+    aic.fail({ kind: "hang", path: "authenticate$" });
+    const slow = connect({}, { timeLimitMs: 200 });
+    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
+    aic.fail({ kind: "hang", path: "authenticate$" });
+    const leaving = new AbortController();
+    const left = kindOf(idp.creationOptions({ userId: user }, leaving.signal));
+    await aic.untilHanging();
+    leaving.abort();
+    expect(await left).toBe("unanswered");
+    aic.fail({ kind: "hang", path: "access_token", times: 9 });
+    const noToken = connect({}, { timeLimitMs: 50 });
+    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
+  });
+
+  test("is one also where the stored handle has no step", async () => {
+    aic.resetRequests();
+    for (const handle of [
+      {},
+      { step: { authId: "a", callbacks: [] } },
+      { step: { authId: "a", callbacks: [metadata(data)] } },
+    ])
+      expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
+    expect(steps()).toBe(0);
+  });
+});
+
+describe("the client's own credentials at Advanced Identity Cloud (decision C13)", () => {
+  test("are a secret, or a private key in the secret's place, for the scope that is set", async () => {
+    const forms: URLSearchParams[] = [];
+    const url = await oddServer(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += chunk;
+      forms.push(new URLSearchParams(body));
+      response.end("{}");
+    });
+    for (const scope of ["fido register", undefined]) await kindOf(ask(connect({ "auth-base-url": url, scope })));
+    expect(Object.fromEntries(forms[0] ?? [])).toEqual({
+      grant_type: "client_credentials",
+      client_id: "connector",
+      client_secret: "secret",
+      scope: "fido register",
+    });
+    expect(forms.at(-1)?.has("scope")).toBe(false);
+
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    await aic.close();
+    aic = await start({ clientKey: await exportJWK(publicKey) });
+    const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    expect(await ask(connect({}, { secret }))).toBeDefined();
+    expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
+      code: "invalid_client",
+    });
+  });
+});
