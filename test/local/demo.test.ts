@@ -22,7 +22,9 @@ function play() {
     });
   const ended = once(child, "close").then(([code]) => code as number);
   const up = async (): Promise<{ host: URL; pid: number }> => {
-    while (!/The host is up at (\S+)\./.test(output)) await Promise.race([once(child.stdout, "data"), ended]);
+    const over = ended.then(() => Promise.reject(new Error(output)));
+    while (!output.includes("The host is up at ")) await Promise.race([once(child.stdout, "data"), over]);
+    over.catch(() => {});
     const [home = ""] = readdirSync(directory);
     const { host, pid } = JSON.parse(readFileSync(join(directory, home, "run.json"), "utf8"));
     return { host: new URL(host), pid };

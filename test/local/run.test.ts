@@ -1,0 +1,145 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { emptyDirectory, endAll } from "./start-process.ts";
+
+/** Stands for the whole system: it warns, says how it was called, and waits to be stopped where told to. */
+const startedTask = `
+import { writeFileSync } from "node:fs";
+process.emitWarning("of no use", "ExperimentalWarning");
+process.emitWarning("of use", "DeprecationWarning");
+console.log("started by", process.version, "with", process.argv.slice(2).join(" "));
+if (process.argv.includes("--fail")) process.exit(3);
+if (process.argv.includes("--wait")) {
+  // Nobody is left waiting where the signal never comes.
+  const waiting = setTimeout(() => process.exit(9), 20_000);
+  process.on("SIGTERM", () => {
+    writeFileSync("stopped", "");
+    clearTimeout(waiting);
+    process.disconnect?.();
+  });
+}
+else process.disconnect?.();
+`;
+
+const root = join(import.meta.dirname, "../..");
+let project: string;
+
+beforeAll(() => {
+  project = emptyDirectory();
+  for (const directory of ["local", "node_modules"]) mkdirSync(join(project, directory));
+  copyFileSync(join(root, "local/run.mjs"), join(project, "local/run.mjs"));
+  writeFileSync(join(project, "local/start.ts"), startedTask);
+  const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
+  writeFileSync(
+    join(project, "package.json"),
+    JSON.stringify({ name: "p", version: "1.0.0", type: "module", scripts }),
+  );
+  writeFileSync(join(project, "package-lock.json"), JSON.stringify({ name: "p", lockfileVersion: 3, packages: {} }));
+});
+afterAll(endAll);
+
+/** Runs a command in the project. @param path directories to look for commands in, first */
+function run(command: string, args: readonly string[], path: readonly string[] = [dirname(process.execPath)]) {
+  const { npm_execpath: _, npm_lifecycle_event: __, ...env } = process.env;
+  const child = spawn(command, args, {
+    cwd: project,
+    env: { ...env, PATH: [...path, env.PATH].join(delimiter) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  // The task holds the pipes: they close when it has ended, also where npm ended before.
+  const ended = once(child, "close").then(([code]) => code as number);
+  const started = async () => {
+    const over = ended.then(() => Promise.reject(new Error(output)));
+    while (!output.includes("started by")) await Promise.race([once(child.stdout, "data"), over]);
+    over.catch(() => {});
+  };
+  return { child, ended, started, output: () => output };
+}
+
+const npmStart = (...args: string[]) => run("npm", ["start", "--", ...args]);
+
+/** A Node on this machine that is older than the SDKs need. */
+const oldNode = (process.env.PATH ?? "").split(delimiter).find(directory => {
+  const { stdout } = spawnSync(join(directory, "node"), ["--version"], { encoding: "utf8" });
+  const [, major = "24", minor = "0"] = /^v(\d+)\.(\d+)/.exec(stdout ?? "") ?? [];
+  return Number(major) < 22 || (Number(major) === 22 && Number(minor) < 18);
+});
+
+test("two starts at once in a fresh clone install once, and both run", async () => {
+  const both = [npmStart("--one"), npmStart("--two")];
+  for (const each of both) expect(await each.ended, each.output()).toBe(0);
+  const outputs = both.map(({ output }) => output());
+  expect(outputs.filter(output => output.includes("Installing packages."))).toHaveLength(1);
+  expect(outputs.map(output => /with (\S+)/.exec(output)?.[1])).toEqual(["--one", "--two"]);
+  expect(existsSync(join(project, "node_modules/.installed"))).toBe(true);
+  expect(existsSync(join(project, ".node/install.lock"))).toBe(false);
+});
+
+describe("where all is installed", () => {
+  test("nothing is installed again, and only warnings of use are shown", async () => {
+    const again = npmStart();
+    expect(await again.ended).toBe(0);
+    expect(again.output()).not.toContain("Installing");
+    expect(again.output()).toContain("DeprecationWarning: of use");
+    expect(again.output()).not.toContain("ExperimentalWarning");
+  });
+
+  test("a task's exit code is npm's", async () => {
+    expect(await npmStart("--fail").ended).toBe(3);
+  });
+
+  test("an unknown task is refused by name", async () => {
+    const other = run("npm", ["run", "other"]);
+    expect(await other.ended).toBe(2);
+    expect(other.output()).toContain('Unknown task "other". Tasks: start, demo, test');
+  });
+
+  // That npm has died is told by /proc alone.
+  const signals = process.platform === "linux" ? (["SIGTERM", "SIGKILL"] as const) : (["SIGTERM"] as const);
+
+  test.each(signals)("%s to npm stops the task", async signal => {
+    const waiting = npmStart("--wait");
+    await waiting.started();
+    const stopped = join(project, "stopped");
+    expect(existsSync(stopped)).toBe(false);
+    waiting.child.kill(signal);
+    await waiting.ended;
+    expect(existsSync(stopped)).toBe(true);
+    rmSync(stopped);
+  });
+
+  test("an abandoned lock holds nobody up", async () => {
+    rmSync(join(project, "node_modules/.installed"));
+    const gone = spawn(process.execPath, ["-e", ""]);
+    await once(gone, "exit");
+    writeFileSync(join(project, ".node/install.lock"), String(gone.pid));
+    const next = npmStart();
+    expect(await next.ended).toBe(0);
+    expect(next.output()).toContain("Installing packages.");
+  });
+
+  test.runIf(oldNode)(
+    "an old Node hands the task over to the Node that came by npm, and passes on its end",
+    async () => {
+      const own = join(project, `.node/node_modules/node-${process.platform}-${process.arch}/bin`);
+      mkdirSync(own, { recursive: true });
+      symlinkSync(process.execPath, join(own, "node"));
+      const handed = run("npm", ["start", "--", "--wait"], [oldNode ?? ""]);
+      await handed.started();
+      expect(handed.output()).toContain(`started by ${process.version} with --wait`);
+      expect(handed.output()).not.toContain("ExperimentalWarning");
+      handed.child.kill("SIGTERM");
+      await handed.ended;
+      expect(existsSync(join(project, "stopped"))).toBe(true);
+      expect(await run("npm", ["start", "--", "--fail"], [oldNode ?? ""]).ended).toBe(3);
+    },
+  );
+});
