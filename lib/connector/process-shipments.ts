@@ -1,5 +1,6 @@
+import { countMissing } from "./count-missing.ts";
 import { forEachDue, type Run, startRun } from "./due-work.ts";
-import { countMissing, type PollResult, pollShipment } from "./poll-shipment.ts";
+import { type PollResult, pollShipment } from "./poll-shipment.ts";
 import type { ConnectorDeps } from "./ports.ts";
 
 export interface ShipmentsReport {

@@ -16,7 +16,7 @@ export interface ReadCredential {
 export interface ReadResponses {
   /** By position; undefined where none came. */
   readonly credentials: readonly (ReadCredential | undefined)[];
-  /** How many opened with this key's response keys, and how many did not. */
+  /** How many opened with this key's response keys, and how many are for others; the malformed ones prove neither. */
   readonly opened: number;
   readonly unopened: number;
 }
@@ -42,7 +42,7 @@ export async function readResponses(
     }
     const result = await openAttestation(requestId, key, index, response, deps);
     if (result === "undecryptable") unopened++;
-    else opened++;
+    else if (result !== "malformed" && result !== noResponseKey) opened++;
     credentials.push(
       typeof result === "string"
         ? { problem: `The key maker's response can not be used: ${result}.` }
@@ -51,6 +51,8 @@ export async function readResponses(
   }
   return { credentials, opened, unopened };
 }
+
+const noResponseKey = "no response key";
 
 /** The attestation in a response, or why it is not this credential's. */
 export async function openAttestation(
@@ -61,7 +63,7 @@ export async function openAttestation(
   { sealer, delivery }: Pick<ConnectorDeps, "sealer" | "delivery">,
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
-  if (credential?.responseKey === undefined || credential.binding === undefined) return "no response key";
+  if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
   const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
   const privateJwk = JSON.parse(await sealer.open(credential.responseKey, place)) as PrivateKey;
   try {

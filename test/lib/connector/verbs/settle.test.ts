@@ -259,6 +259,22 @@ describe("a shipment that looks like the order (decision C6)", () => {
     expect(peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email))).toEqual([]);
   });
 
+  test("is not confirmed by responses that are no such thing", async () => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    const { shipmentId = "" } = await strangers.order(body);
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    await peers.delivery.control(shipmentId, { sabotage: "garbage" });
+    await connector.runShipments();
+    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ adopted: true, shipmentId });
+    await peers.delivery.control(shipmentId, { sabotage: null });
+    await connector.runShipments();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+  });
+
   test("and belongs to a stranger gives way to the request's own one", async () => {
     const body = referenced();
     const strangers = await testConnector(peers);

@@ -1,0 +1,37 @@
+import { type Instant, plus } from "../time.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import type { Key } from "./request.ts";
+import { afterEvent, endedKeys, withRollUp } from "./roll-up.ts";
+import { pollLater, savePoll } from "./save-poll.ts";
+
+/**
+ * Counts a 404 with the service's own error object; after 3 over the time named by decision C10 the shipment counts as cancelled.
+ * Called only when the run has seen that the service knows other shipments.
+ */
+export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
+  const { now, timing, log } = deps;
+  const request = loaded.request.value;
+  const missing = {
+    count: (request.delivery?.missing?.count ?? 0) + 1,
+    since: request.delivery?.missing?.since ?? now(),
+  };
+  const delivery = { ...request.delivery, missing };
+  if (missing.count < 3 || plus(missing.since, timing.shipmentMissing) > now())
+    return pollLater(loaded, { delivery, errorMessage: "The delivery service does not know the shipment." }, deps);
+
+  log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
+  const errorMessage = "The shipment was deleted at the delivery service.";
+  const shipped = loaded.keys.map(({ value }) => value).filter(({ place }) => place === "shipment");
+  const ended = shipped.map(key => withoutWaiting(key, errorMessage, now()));
+  return savePoll(loaded, { ...request, delivery, errorMessage }, ended, deps);
+}
+
+/** Cancels what waits for a key; what was answered goes on. */
+function withoutWaiting(key: Key, reason: string, now: Instant): Key {
+  if (key.credentials.every(({ state }) => state === "processing"))
+    return endedKeys([key], "cancelled", reason, now)[0] ?? key;
+  const credentials = key.credentials.map(credential =>
+    credential.state === "processing" ? afterEvent(credential, "cancelled", reason) : credential,
+  );
+  return withRollUp({ ...key, credentials }, now);
+}

@@ -1,0 +1,45 @@
+import { plus } from "../time.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import type { CredentialRequest, Key } from "./request.ts";
+import { rolledUp } from "./roll-up.ts";
+import { backOff } from "./timing.ts";
+import { write } from "./write.ts";
+
+/** The request as it is to be polled next: after 1 hour, backing off to 6 (decision C10). */
+function polledAgain(
+  request: CredentialRequest,
+  { now, timing }: ConnectorDeps,
+  retryAfter?: number,
+): CredentialRequest {
+  const { lease, ...rest } = request;
+  const wait = Math.max(backOff(request.attempts, timing.pollAfter, timing.pollMax), (retryAfter ?? 0) * 1000);
+  const due = { queue: "poll", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
+  return { ...rest, attempts: request.attempts + 1, due };
+}
+
+/** Writes a poll that changes no key. @param retryAfter seconds that the peer asked to wait */
+export async function pollLater(
+  claimed: Loaded,
+  changes: Partial<CredentialRequest>,
+  deps: ConnectorDeps,
+  retryAfter?: number,
+): Promise<void> {
+  await write(claimed, { request: { ...polledAgain(claimed.request.value, deps, retryAfter), ...changes } }, deps);
+}
+
+/** Writes what a poll changed. Polling ends when no shipped credential waits any more. */
+export async function savePoll(
+  claimed: Loaded,
+  request: CredentialRequest,
+  shipped: readonly Key[],
+  deps: ConnectorDeps,
+): Promise<void> {
+  const before = claimed.keys.map(({ value }) => value);
+  const changed = shipped.filter(key => !before.includes(key));
+  const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
+  const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
+  const { lease, due, ...rest } = request;
+  const next = waiting ? polledAgain(request, deps) : rest;
+  const saved = await write(claimed, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
+  if (saved === undefined) deps.log.warn("poll_overtaken", {});
+}
