@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { FaultRule } from "../../local/peers/peer.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { quick, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
@@ -60,23 +60,23 @@ const hanging = (name: "entra" | "mail" | "delivery", rule: Omit<FaultRule, "kin
 };
 
 /** One host is stopped in a job past its lease, the other finishes the work, then the first goes on to the end of its job. */
-async function stoppedIn(job: (host: HostProcess) => Promise<void>, arrange: () => Point, host = sleeper) {
+async function stoppedIn(job: (host: HostProcess) => Promise<void>, arrange: () => Point) {
   const order = newOrder();
   const requestId = await placed(other, order);
   if (job === processCredentialRequests) await processShipments(other);
   const point = arrange();
-  const ended = job(host);
+  const ended = job(sleeper);
   await point.reached();
-  host.signal("SIGSTOP");
+  sleeper.signal("SIGSTOP");
   try {
     await untilQuiet(other, system, requestId);
     await point.release();
   } finally {
-    host.signal("SIGCONT");
+    sleeper.signal("SIGCONT");
   }
   await ended;
   await untilQuiet(other, system, requestId);
-  return { end: await outcome(order, requestId, { hosts: [other, host], system }), order };
+  return { end: await outcome(order, requestId, { hosts: [other, sleeper], system }), order };
 }
 
 describe("a host that is stopped past its lease, while another finishes its work (decisions C8, C14, C15)", () => {
@@ -99,18 +99,6 @@ describe("a host that is stopped past its lease, while another finishes its work
     const { end, order } = await stoppedIn(processCredentialRequests, () => held("response", writes.activationTry));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
-  });
-
-  test("between its try and the call, while it waits for a token: no call is made", async () => {
-    const fresh = await system.startHost();
-    const { end, order } = await stoppedIn(
-      processCredentialRequests,
-      () => hanging("entra", { path: "oauth2/v2.0/token$" }),
-      fresh,
-    );
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    await fresh.kill();
   });
 
   test("in the activation, before the IdP has done it: one registration", async () => {
@@ -164,4 +152,31 @@ describe("a host that is stopped past its lease, while another finishes its work
     const mails = system.peers.mail.mails().filter(({ to }) => to.includes(order.email));
     expect(new Set(mails.map(({ operationId, text }) => `${operationId} ${text}`)).size).toBe(2);
   });
+});
+
+test("a host that is stopped between its try and the call until its hold would not outlast the call makes none (decision C15)", async () => {
+  // Has no token yet, so that it must ask for one in between.
+  const fresh = await system.startHost();
+  const order = newOrder();
+  const requestId = await placed(other, order);
+  await processShipments(other);
+  const point = hanging("entra", { path: "oauth2/v2.0/token$" });
+  const ended = processCredentialRequests(fresh);
+  await point.reached();
+  fresh.signal("SIGSTOP");
+  const { lease } = (await system.store.load(requestId))?.keys[0]?.value ?? {};
+  const latest = Date.parse(lease?.until ?? "") - 1000 * Number(quick.IDP_TIMEOUT_SECONDS);
+  await until(
+    () => Date.now() > latest,
+    () => "the clock stands",
+  );
+  await point.release();
+  fresh.signal("SIGCONT");
+  await ended;
+  expect(activationCalls({ ...order, users: order.users.slice(0, 1) }, system)).toBe(0);
+
+  await untilQuiet(other, system, requestId);
+  expect(await outcome(order, requestId, { hosts: [other, fresh], system })).toEqual(fulfilled);
+  expect(activationCalls(order, system)).toBe(3);
+  await fresh.kill();
 });

@@ -25,7 +25,7 @@ export interface TestSystem {
 }
 
 /** Intervals as short as a busy machine allows; timers that never fire, so that only the calls of a test start jobs (decision G9). */
-export const quick: Readonly<Record<string, string>> = {
+export const quick = {
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
   CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
   CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
@@ -41,7 +41,7 @@ export const quick: Readonly<Record<string, string>> = {
   MAIL_RUNNING_SECONDS: "0.2",
   DUE_STALE_SECONDS: "0.5",
   DUE_ORPHAN_SECONDS: "2",
-};
+} as const;
 
 /** @param settings of every host, on top of `quick` */
 export async function startTestSystem(settings: Readonly<Record<string, string>> = {}): Promise<TestSystem> {
