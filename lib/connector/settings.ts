@@ -48,6 +48,33 @@ export const connectorSettings = z
     IDPA_TENANT_ID: setting.text("Kind B: tenant; by default `CLOUD_TENANT_ID`.").optional(),
     IDPA_GRAPH_ENDPOINT: setting.address("Kind B: Microsoft Graph.").prefault("https://graph.microsoft.com"),
     IDPA_ONLINE_ENDPOINT: setting.address("Kind B: token authority.").prefault("https://login.microsoftonline.com"),
+    IDPB_ENVIRONMENT: setting.text("Kind A: environment of PingOne.").optional(),
+    IDPB_DEFAULT_RELYING_PARTY: setting.text("Kind A: relying party that keys are registered for.").optional(),
+    IDPB_AUTH_BASE_URL: setting.address("Kind A: token authority.").optional(),
+    IDPB_CLIENT_ID: setting.text("Kind A: worker application.").optional(),
+    IDPB_API_BASE_URL: setting.address("Kind A: PingOne's API, with or without `/v1`.").optional(),
+    IDPB_PRE_REGISTRATION_TIMEOUT_DAYS: setting
+      .integer(1, 365, "Kind A: how long a challenge is valid; unset assumes no end.")
+      .optional(),
+    IDPC_API_BASE_URL: setting.address("Kind C: the tenant, or its AM elsewhere than at `/am`.").optional(),
+    IDPC_AUTH_BASE_URL: setting.address("Kind C: token authority, in the same form.").optional(),
+    IDPC_REALM: setting.text("Kind C: realm of users and journey.").optional(),
+    IDPC_JOURNEY: setting.text("Kind C: journey that registers a key.").optional(),
+    IDPC_CLIENT_ID: setting.text("Kind C: application that the journey lets in.").optional(),
+    IDPC_SCOPE: setting.text("Kind C: scope of its access tokens.").optional(),
+    IDPC_AUTHENTICATION_HEADER: setting
+      .text("Kind C: header in which the journey looks for the access token.")
+      .prefault("Authorization"),
+    IDPC_CALLBACK_1: setting.text("Kind C: callback that takes the user id.").prefault("NameCallback"),
+    IDPC_CALLBACK_2: setting
+      .text("Kind C: callback that has the creation options; `TextOutputCallback` for a script.")
+      .prefault("MetadataCallback"),
+    IDPC_CALLBACK_3: setting.text("Kind C: callback that takes the new credential.").prefault("HiddenValueCallback"),
+    IDPC_TOKEN_ID_1: setting.text("Kind C: input of the user id.").prefault("IDToken1"),
+    IDPC_TOKEN_ID_2: setting.text("Kind C: input of the new credential.").prefault("IDToken2"),
+    IDPC_CHALLENGE_TIMEOUT_MILLISECONDS: setting
+      .integer(1000, 31_536_000_000, "Kind C: how long a challenge is valid, where the journey does not end before.")
+      .optional(),
 
     RESEND_PIN_PER_HOUR: setting
       .integer(1, 1000, "How often one key's PIN may be resent within an hour (decision C1).")
