@@ -16,7 +16,7 @@ export const totp: LocalKind = {
     // As with events: a code that equals the last used one would pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
 
-    const [first, last] = [Math.max(0, step - windows.steps), step + windows.steps];
+    const [first, last] = [step - windows.steps, step + windows.steps];
     const passing = find(Math.max(first, counter), last);
     if (passing !== undefined) return { outcome: "valid", nextState: { counter: passing + 1 } };
     return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };

@@ -88,8 +88,13 @@ describe("a stored password (decision A4)", () => {
 describe("a password without a stored one (decision A4)", () => {
   it("is never right", async () => {
     expect(await hasher.verify("correct horse", undefined)).toBe(false);
-    expect(await hasher.verify("", undefined)).toBe(false);
-    expect(await hasher.verify("", await hasher.hash("correct horse"))).toBe(false);
+  });
+
+  it("is nobody's where it is empty, and that takes no turn, whoever is asked for", async () => {
+    const full = hasherOf({ waiting: 0 });
+    for (const stored of [undefined, await hasher.hash("correct horse")]) {
+      expect(await full.verify("", stored)).toBe(false);
+    }
   });
 
   it("takes its turn among the hashes as a wrong one does, so that an unknown user costs the same", async () => {

@@ -60,6 +60,7 @@ describe("a username (decision A3)", () => {
     ["Ångström", "a\u030angstro\u0308m"],
     ["İ", "i\u0307"],
     ["\u212aay", "kay"],
+    ["H\u0331", "\u1e96"],
   ])("%j and %j are one user", (one, other) => {
     expect(foldedOf(one)).toBe(foldedOf(other));
   });
@@ -70,6 +71,13 @@ describe("a username (decision A3)", () => {
     ["1x", "１x"],
   ])("%j and %j are two users", (one, other) => {
     expect(foldedOf(one)).not.toBe(foldedOf(other));
+  });
+
+  it("is folded alike whether it was composed or not", () => {
+    expect(foldUsername("e\u0301")).toBe(foldUsername("\u00c9"));
+    forAll(unicode, text => {
+      expect(foldUsername(text.normalize("NFD"))).toBe(foldUsername(text));
+    });
   });
 
   it("is the same however often it is parsed or folded", () => {

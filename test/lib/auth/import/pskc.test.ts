@@ -1,6 +1,7 @@
 import { createCipheriv, createHmac, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { readPskc } from "../../../../lib/auth/import/pskc.ts";
+import { element, elements, readXml } from "../../../../lib/auth/import/xml.ts";
 
 const now = "2031-01-01T00:00:00.000Z";
 const hotp = "urn:ietf:params:xml:ns:keyprov:pskc:hotp";
@@ -219,6 +220,15 @@ describe("a PSKC under a pre-shared key (decision A18, RFC 6030 section 6)", () 
     );
     const other = text6().replaceAll(aesCbc(128), "http://www.w3.org/2001/04/xmlenc#tripledes-cbc");
     expect(refusal(other, figure6.key)).toBe("its secret is encrypted by an algorithm that is not supported");
+  });
+});
+
+describe("a line of a file", () => {
+  it("is right in whatever order elements are asked for", () => {
+    const { root, lineOf } = readXml("<a>\n<b/>\n\n<b/><b/>\n</a>");
+    const lines = elements(element(root, "a"), "b").map(lineOf);
+    expect(lines).toEqual([2, 4, 4]);
+    expect(elements(element(root, "a"), "b").toReversed().map(lineOf)).toEqual([4, 4, 2]);
   });
 });
 
