@@ -28,6 +28,8 @@ export interface Deployment {
   readonly blobs: Blobs;
   readonly secrets: Secrets;
   readonly sealer: Sealer;
+  /** How secrets are read again (decision G3). */
+  readonly caching: CacheOptions;
   readonly healthy: () => Promise<boolean>;
   /** A secret's value, read again by decision G3. Throws where there is none. */
   secretText(name: string): () => Promise<string>;
@@ -63,10 +65,11 @@ export function openDeployment(settings: DeploymentSettings): Deployment {
     tables,
     blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
     secrets,
+    caching,
     sealer: createSealer(keyRing(secrets, dataKey, caching)),
     healthy: createHealth(
       {
-        storage: async () => void (await tables.table("due").get("health", "health")),
+        storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
         vault: async () => void (await secrets.get(dataKey)),
       },
       { now, log, maxAgeMs: settings.HEALTH_MAX_AGE_SECONDS, timeLimitMs: seconds(5) },
@@ -83,6 +86,10 @@ export function openDeployment(settings: DeploymentSettings): Deployment {
   };
 }
 
+/** A table that the deployment has: each wing has its own storage account (decision G1). */
+const healthTable = ({ SERVICE_APIS }: DeploymentSettings): string =>
+  SERVICE_APIS.includes("connector") ? "due" : "users";
+
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
@@ -91,15 +98,10 @@ export function callerCheck(
   deployment: Deployment,
   { surface, role }: { surface: "core" | "connector"; role: string },
 ): (headers: Headers) => Promise<Caller> {
-  const { settings, secrets, fetch, now, log } = deployment;
+  const { settings, secrets, caching, fetch, now } = deployment;
   const tenant = tenantTokens(settings);
   const name = `${surface}-api-tokens`;
-  const cached = cachedSecret(name, () => secrets.get(name), {
-    maxAgeMs: settings.SECRETS_MAX_AGE_SECONDS,
-    refreshAfterMs: settings.SECRETS_REFRESH_SECONDS,
-    now,
-    log,
-  });
+  const cached = cachedSecret(name, () => secrets.get(name), caching);
   const tokenHashes = async (refresh: boolean) => {
     const secret = await (refresh ? cached.refresh() : cached.get());
     return secret === undefined ? [] : z.array(tokenHash).parse(JSON.parse(secret.value));

@@ -1,45 +1,91 @@
-import { writeToHost } from "../lib/azure/functions.ts";
-import { inAzure } from "../lib/deployment-settings.ts";
+import { onTerminate, writeToHost } from "../lib/azure/functions.ts";
+import { deploymentSettings, inAzure, namedSurfaces } from "../lib/deployment-settings.ts";
+import type { Identify } from "../lib/http/surface.ts";
 import { createLog } from "../lib/log.ts";
 import { BadSettings, type Environment } from "../lib/settings.ts";
+import { authJobs } from "./auth/jobs.ts";
+import { client, core } from "./auth/routes.ts";
+import { openAuth } from "./auth-deps.ts";
+import { clientPreflight } from "./client-preflight.ts";
 import { connectorJobs } from "./connector/jobs.ts";
 import { connector } from "./connector/routes.ts";
 import { openConnector } from "./connector-deps.ts";
 import { callerCheck, openDeployment } from "./deployment.ts";
 import { registerHealth, registerJobs, registerRefusing, registerSurface } from "./register.ts";
-import { type Settings, settingsOf } from "./settings.ts";
+import { settingsOf } from "./settings.ts";
 
 /** The composition root: environment, settings, clients, the chosen surfaces. The only reader of `process.env`. */
 function start(environment: Environment): void {
-  let settings: Settings;
+  let app: ReturnType<typeof open>;
   try {
-    settings = settingsOf(environment);
+    app = open(environment);
   } catch (error) {
-    if (!(error instanceof BadSettings)) throw error;
     refuse(environment, error);
     return;
   }
-  const deployment = openDeployment(settings.deployment);
-  registerHealth(deployment.healthy);
-  if (settings.deployment.SERVICE_APIS.length === 0) deployment.log.warn("no_surface", { setting: "SERVICE_APIS" });
-  if (settings.connector !== undefined) {
-    const context = openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);
-    const callers = callerCheck(deployment, { surface: "connector", role: "Connector.Call" });
-    registerSurface(connector, settings.deployment.CONNECTOR_PATH, {
-      deps: context,
-      identify: (access, call) => (access === "open" ? Promise.resolve({ id: "anybody" }) : callers(call.headers)),
-      log: deployment.log,
-      strictTransport: inAzure(settings.deployment),
-    });
-    registerJobs(connectorJobs(settings.connector.settings), context, deployment.log);
+  const { settings, deployment, auth, jobs } = app;
+  const { SERVICE_APIS, CORE_PATH, CLIENT_PATH, CONNECTOR_PATH, TRUSTED_PROXIES } = settings.deployment;
+  const { log } = deployment;
+  const common = { log, strictTransport: inAzure(settings.deployment), trustedProxies: TRUSTED_PROXIES };
+
+  registerHealth(deployment.healthy, common);
+  if (SERVICE_APIS.length === 0) log.warn("no_surface", { setting: "SERVICE_APIS" });
+  if (auth !== undefined && SERVICE_APIS.includes("core")) {
+    const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin" }));
+    registerSurface(core, CORE_PATH, { ...common, deps: auth, identify });
   }
+  if (auth !== undefined && SERVICE_APIS.includes("client")) {
+    const serving = { ...common, deps: auth, identify: anybody };
+    registerSurface(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
+    registerJobs(jobs.auth, auth, log);
+  }
+  if (app.connector !== undefined) {
+    const identify = bearer(callerCheck(deployment, { surface: "connector", role: "Connector.Call" }));
+    registerSurface(connector, CONNECTOR_PATH, { ...common, deps: app.connector, identify });
+    registerJobs(jobs.connector, app.connector, log);
+  }
+  onTerminate(async () => log.info("stopped", {}));
 }
 
-/** Bad settings: the same routes, each refusing, and the reasons in the log. A throw here would make the host answer 404 to all (decision G14). */
-function refuse(environment: Environment, { message, problems }: BadSettings): void {
-  createLog(writeToHost).error("bad_settings", { message, problems });
-  registerHealth(async () => false);
-  registerRefusing(connector, environment["CONNECTOR_PATH"] ?? "");
+/** Parses the settings and connects everything, so that whatever is wrong shows before anything is registered. */
+function open(environment: Environment) {
+  const settings = settingsOf(environment);
+  const deployment = openDeployment(settings.deployment);
+  const auth = settings.auth && openAuth(deployment, settings.auth);
+  const connector =
+    settings.connector && openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);
+  const jobs = {
+    auth: settings.auth ? authJobs(settings.auth) : {},
+    connector: settings.connector ? connectorJobs(settings.connector.settings) : {},
+  };
+  return { settings, deployment, auth, connector, jobs };
+}
+
+const anybody: Identify = async () => ({ id: "anybody" });
+
+const bearer =
+  (check: ReturnType<typeof callerCheck>): Identify =>
+  (access, call) =>
+    access === "open" ? anybody(access, call) : check(call.headers);
+
+/**
+ * Bad settings: the same routes, each refusing, and the reasons in the log. A throw while the app loads would make the host answer
+ * 404 to everything (decision G14).
+ */
+function refuse(environment: Environment, error: unknown): void {
+  const log = createLog(writeToHost);
+  if (error instanceof BadSettings) log.error("bad_settings", { message: error.message, problems: error.problems });
+  else log.error("not_started", { error });
+  const options = { strictTransport: environment.CLOUD_STORAGE_CONNECTION_STRING === undefined };
+  const pathOf = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH"): string => {
+    const field = deploymentSettings.shape[name];
+    return field.safeParse(environment[name]).data ?? field.parse(undefined);
+  };
+  const named = namedSurfaces(environment);
+  registerHealth(async () => false, options);
+  if (named.includes("core")) registerRefusing(core, pathOf("CORE_PATH"), options);
+  if (named.includes("client")) registerRefusing(client, pathOf("CLIENT_PATH"), options);
+  if (named.includes("connector")) registerRefusing(connector, pathOf("CONNECTOR_PATH"), options);
 }
 
 start({ ...process.env });

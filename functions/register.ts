@@ -1,4 +1,6 @@
 import { registerHttp, registerTimer } from "../lib/azure/functions.ts";
+import { Fault } from "../lib/fault.ts";
+import { type AnswerOptions, answerCall } from "../lib/http/answer.ts";
 import type { Call, Reply } from "../lib/http/call.ts";
 import type { Job } from "../lib/http/job.ts";
 import { httpFunctions } from "../lib/http/register.ts";
@@ -6,16 +8,24 @@ import { type Serving, serve } from "../lib/http/serve.ts";
 import type { Surface } from "../lib/http/surface.ts";
 import { type Log, withLogFields } from "../lib/log.ts";
 
-/** Registers every endpoint of a surface. */
-export function registerSurface<D>(surface: Surface<D>, prefix: string, serving: Serving<D>): void {
+/**
+ * Registers every endpoint of a surface.
+ * @param preflight answers OPTIONS on every template; absent: OPTIONS is nothing here
+ */
+export function registerSurface<D>(
+  surface: Surface<D>,
+  prefix: string,
+  serving: Serving<D>,
+  preflight?: (call: Call) => Promise<Reply>,
+): void {
   for (const { name, template, parts, endpoint } of httpFunctions(surface, prefix)) {
     const answers = new Map(parts.map(route => [route.method, serve(surface, endpoint, route, serving)]));
-    const methods = [...answers.keys()];
+    if (preflight !== undefined) answers.set("OPTIONS", preflight);
     const answer = (call: Call): Promise<Reply> => {
       const ofMethod = answers.get(call.method);
       return ofMethod === undefined ? Promise.resolve({ status: 404 }) : ofMethod(call);
     };
-    registerHttp(name, { template, methods, answer });
+    registerHttp(name, { template, methods: [...answers.keys()], answer });
   }
 }
 
@@ -36,28 +46,21 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
 }
 
 /** Registers `GET /health`, public and without data (decision G11). */
-export function registerHealth(healthy: () => Promise<boolean>): void {
-  registerHttp("health", {
-    template: "health",
-    methods: ["GET"],
-    answer: async () => {
-      const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-      return (await healthy())
-        ? { status: 200, headers, body: { status: "ok" } }
-        : { status: 503, headers: { ...headers, "retry-after": "10" }, body: { status: "unavailable" } };
-    },
-  });
+export function registerHealth(healthy: () => Promise<boolean>, options: AnswerOptions): void {
+  const answer = (call: Call) =>
+    answerCall(call, options, async () =>
+      (await healthy())
+        ? { status: 200, body: { status: "ok" } }
+        : { status: 503, headers: { "retry-after": "10" }, body: { status: "unavailable" } },
+    );
+  registerHttp("health", { template: "health", methods: ["GET"], answer });
 }
 
 /** Registers the routes of a surface so that each refuses: the settings are wrong (decision G14). */
-export function registerRefusing<D>(surface: Surface<D>, prefix: string): void {
+export function registerRefusing<D>(surface: Surface<D>, prefix: string, options: AnswerOptions): void {
+  const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
+  const answer = (call: Call) => answerCall(call, options, async () => surface.refuse(refusal));
   for (const { name, template, parts } of httpFunctions(surface, prefix)) {
-    registerHttp(name, { template, methods: parts.map(({ method }) => method), answer: refuseAll });
+    registerHttp(name, { template, methods: parts.map(({ method }) => method), answer });
   }
 }
-
-const refuseAll = async (): Promise<Reply> => ({
-  status: 503,
-  headers: { "cache-control": "no-store" },
-  body: { error: "The service is not configured." },
-});

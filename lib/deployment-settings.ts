@@ -1,7 +1,15 @@
 import * as z from "zod";
-import { setting } from "./settings.ts";
+import { type Environment, setting } from "./settings.ts";
 
 const surfaces = ["core", "client", "connector"] as const;
+
+export type SurfaceName = (typeof surfaces)[number];
+
+/** The surfaces that an environment names, whatever else is wrong with it. */
+export const namedSurfaces = (environment: Environment): readonly SurfaceName[] => {
+  const names = (environment.SERVICE_APIS ?? "").split(",").map(name => name.trim());
+  return surfaces.filter(surface => names.includes(surface));
+};
 
 /** Leading segments of a surface's paths (decision G2). */
 const path = (description: string) =>
@@ -14,56 +22,73 @@ const path = (description: string) =>
     .meta({ description });
 
 /** What every deployment is told, whatever it serves (decisions G1 to G11). */
-export const deploymentSettings = z.object({
-  SERVICE_APIS: setting
-    .list("Surfaces that this deployment serves: `core`, `client`, `connector`. Empty serves none.")
-    .refine(names => names.every(name => surfaces.some(surface => surface === name)), {
-      error: `must name ${surfaces.join(", ")} only`,
-    })
-    .transform(names => surfaces.filter(surface => names.includes(surface)))
-    .prefault(""),
-  CORE_PATH: path("Leading path segments of the Core API.").prefault("core"),
-  CLIENT_PATH: path("Leading path segments of the Client API.").prefault("client"),
-  CONNECTOR_PATH: path("Leading path segments of the connector; empty by default.").prefault(""),
-  PUBLIC_BASE_URL: setting.address("Front of every absolute address that an answer names.").optional(),
-  TRUSTED_PROXIES: setting
-    .integer(
-      0,
-      10,
-      "How many proxies before the app are ours: the caller's address lies that many entries back in `X-Forwarded-For`.",
-    )
-    .prefault("1"),
-  LOGGING_LEVEL_COM_SERVICE: setting
-    .oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Least level that is logged.")
-    .prefault("INFO"),
+export const deploymentSettings = z
+  .object({
+    SERVICE_APIS: setting
+      .list("Surfaces that this deployment serves: `core`, `client`, `connector`. Empty serves none.")
+      .refine(names => names.every(name => surfaces.some(surface => surface === name)), {
+        error: `must name ${surfaces.join(", ")} only`,
+      })
+      .transform(names => surfaces.filter(surface => names.includes(surface)))
+      .prefault(""),
+    CORE_PATH: path("Leading path segments of the Core API.").prefault("core"),
+    CLIENT_PATH: path("Leading path segments of the Client API.").prefault("client"),
+    CONNECTOR_PATH: path("Leading path segments of the connector; empty by default.").prefault(""),
+    PUBLIC_BASE_URL: setting.address("Front of every absolute address that an answer names.").optional(),
+    TRUSTED_PROXIES: setting
+      .integer(
+        0,
+        10,
+        "How many proxies before the app are ours: the caller's address lies that many entries back in `X-Forwarded-For`.",
+      )
+      .prefault("1"),
+    LOGGING_LEVEL_COM_SERVICE: setting
+      .oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Least level that is logged.")
+      .prefault("INFO"),
 
-  CLOUD_TENANT_ID: setting.text("The Entra tenant of the deployment.").optional(),
-  CALLER_AUDIENCES: setting.list("Audiences of tenant tokens, comma list. Empty accepts no tenant token.").prefault(""),
-  CALLER_ISSUERS: setting
-    .list("Issuers of tenant tokens, comma list. By default both forms of `CLOUD_TENANT_ID`.")
-    .prefault(""),
-  CALLER_JWKS_ENDPOINT: setting
-    .address("Signing keys of tenant tokens. By default those of `CLOUD_TENANT_ID`.")
-    .optional(),
-  CALLER_STATIC_TOKENS: setting.flag("Accept static API tokens, whose hashes lie in the vault.").prefault("false"),
+    CLOUD_TENANT_ID: setting.text("The Entra tenant of the deployment.").optional(),
+    CALLER_AUDIENCES: setting
+      .list("Audiences of tenant tokens, comma list. Empty accepts no tenant token.")
+      .prefault(""),
+    CALLER_ISSUERS: setting
+      .list("Issuers of tenant tokens, comma list. By default both forms of `CLOUD_TENANT_ID`.")
+      .prefault(""),
+    CALLER_JWKS_ENDPOINT: setting
+      .address("Signing keys of tenant tokens. By default those of `CLOUD_TENANT_ID`.")
+      .optional(),
+    CALLER_STATIC_TOKENS: setting.flag("Accept static API tokens, whose hashes lie in the vault.").prefault("false"),
 
-  CLOUD_TABLES_ENDPOINT: setting.address("Table storage.").optional(),
-  CLOUD_STORAGE_BLOB_ENDPOINT: setting.address("Blob storage.").optional(),
-  CLOUD_STORAGE_CONNECTION_STRING: setting
-    .text("Storage by account key, for local runs only; in Azure the managed identity is used.")
-    .optional(),
-  CLOUD_KEY_VAULT_ENDPOINT: setting.address("Key Vault."),
-  AZURE_CLIENT_ID: setting.text("Client id of the managed identity.").optional(),
+    CLOUD_TABLES_ENDPOINT: setting.address("Table storage.").optional(),
+    CLOUD_STORAGE_BLOB_ENDPOINT: setting.address("Blob storage.").optional(),
+    CLOUD_STORAGE_CONNECTION_STRING: setting
+      .text("Storage by account key, for local runs only; in Azure the managed identity is used.")
+      .regex(/(^|;)AccountName=[^;]+;(.*;)?AccountKey=[^;]+/, { error: "must have AccountName and AccountKey" })
+      .optional(),
+    CLOUD_KEY_VAULT_ENDPOINT: setting.address("Key Vault."),
+    AZURE_CLIENT_ID: setting.text("Client id of the managed identity.").optional(),
 
-  STORAGE_TIMEOUT_SECONDS: setting.seconds("Time limit of one storage call, retries included.").prefault("15"),
-  SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a secret is read again (decision G3).").prefault("300"),
-  SECRETS_REFRESH_SECONDS: setting
-    .seconds("Least time between two reads that an unknown token forces (decision G3).")
-    .prefault("60"),
-  HEALTH_MAX_AGE_SECONDS: setting
-    .seconds("How long an answer of storage and vault counts for `/health` (decision G11).")
-    .prefault("10"),
-});
+    STORAGE_TIMEOUT_SECONDS: setting.seconds("Time limit of one storage call, retries included.").prefault("15"),
+    SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a secret is read again (decision G3).").prefault("300"),
+    SECRETS_REFRESH_SECONDS: setting
+      .seconds("Least time between two reads that an unknown token forces (decision G3).")
+      .prefault("60"),
+    HEALTH_MAX_AGE_SECONDS: setting
+      .seconds("How long an answer of storage and vault counts for `/health` (decision G11).")
+      .prefault("10"),
+  })
+  .superRefine((settings, context) => {
+    const refuse = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
+    const local = settings.CLOUD_STORAGE_CONNECTION_STRING !== undefined;
+    for (const name of ["CLOUD_TABLES_ENDPOINT", "CLOUD_STORAGE_BLOB_ENDPOINT"] as const) {
+      if (!local && settings[name] === undefined)
+        refuse(name, "must be set where storage is reached by managed identity");
+    }
+    const fromTenant = settings.CLOUD_TENANT_ID !== undefined;
+    const named = (settings.CALLER_ISSUERS ?? []).length > 0 && settings.CALLER_JWKS_ENDPOINT !== undefined;
+    if ((settings.CALLER_AUDIENCES ?? []).length > 0 && !fromTenant && !named) {
+      refuse("CALLER_AUDIENCES", "needs CLOUD_TENANT_ID, or CALLER_ISSUERS and CALLER_JWKS_ENDPOINT");
+    }
+  });
 
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
 

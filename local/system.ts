@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import * as z from "zod";
+import { authTables } from "../lib/azure/auth-shelves.ts";
 import { openBlobs } from "../lib/azure/blobs.ts";
 import { responsesContainer } from "../lib/azure/connector-blobs.ts";
 import { connectorTables } from "../lib/azure/connector-tables.ts";
@@ -88,7 +89,7 @@ export async function createStores(connectionString: string, shipmentsTable = sh
   const tables = openTables({ connectionString, timeoutMs });
   const blobs = openBlobs({ connectionString, timeoutMs });
   await Promise.all([
-    ...connectorTables(shipmentsTable).map(name => tables.createTable(name)),
+    ...[...connectorTables(shipmentsTable), ...authTables].map(name => tables.createTable(name)),
     ...[responsesContainer, container].map(name => blobs.createContainer(name)),
   ]);
 }

@@ -25,7 +25,10 @@ export const connectorSettings = z
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Mail service."),
     EMAIL_SENDER_ADDRESS: setting.text("Sender of PIN mails."),
-    EMAIL_CONNECTION_STRING: setting.text("Mail service by access key, for local runs only.").optional(),
+    EMAIL_CONNECTION_STRING: setting
+      .text("Mail service by access key, for local runs only.")
+      .regex(/^endpoint=https?:\/\/[^;]+;accesskey=[^;]+$/i, { error: "must have endpoint and accesskey" })
+      .optional(),
     PIN_MAIL_DOMAINS: setting.list("Domains that PIN mails may go to, comma list; empty allows any.").prefault(""),
 
     DELIVERY_API_BASE_URL: setting.address("Delivery service."),
@@ -124,7 +127,9 @@ export const connectorSettings = z
   })
   .superRefine((settings, context) => {
     for (const name of ["IDP_TIMEOUT_SECONDS", "DELIVERY_TIMEOUT_SECONDS", "MAIL_TIMEOUT_SECONDS"] as const) {
-      if (settings[name] < settings.LEASE_SECONDS) continue;
+      // A wrong one is told on its own.
+      const bothRead = settings[name] !== undefined && settings.LEASE_SECONDS !== undefined;
+      if (!bothRead || settings[name] < settings.LEASE_SECONDS) continue;
       context.addIssue({
         code: "custom",
         path: [name],

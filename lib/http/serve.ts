@@ -1,6 +1,8 @@
 import { Fault } from "../fault.ts";
-import { type Log, withLogFields } from "../log.ts";
+import type { Log } from "../log.ts";
+import { answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
+import { callerAddress } from "./caller-address.ts";
 import type { Endpoint, RawInput } from "./endpoint.ts";
 import { readPairs } from "./read-body.ts";
 import { readFields } from "./read-fields.ts";
@@ -14,22 +16,42 @@ export interface Serving<D> {
   readonly log: Log;
   /** In Azure, where TLS ends before the app (decision G7). */
   readonly strictTransport: boolean;
+  /** How many proxies before the app are ours (decision G7). */
+  readonly trustedProxies: number;
 }
 
 /** The request's way through: who calls, what was sent, the handler, and the single catch (decisions G3 to G7). */
 export function serve<D>(surface: Surface<D>, endpoint: Endpoint<D>, route: RouteParts, serving: Serving<D>) {
+  const shownRoute = `${route.method} /${route.segments.join("/")}`;
   return (call: Call): Promise<Reply> => {
-    const requestId = requestIdOf(call);
-    return withLogFields({ requestId, invocationId: call.invocationId }, async () => {
-      const reply = await answer(surface, endpoint, route, serving, call, requestId);
-      serving.log.info("http", {
-        surface: surface.name,
-        route: `${route.method} /${route.segments.join("/")}`,
-        status: reply.status,
-      });
-      return { ...reply, headers: { ...commonHeaders(requestId, serving.strictTransport), ...reply.headers } };
+    const address = callerAddress(call, serving.trustedProxies);
+    const options = { strictTransport: serving.strictTransport, ...(address && { fields: { address } }) };
+    return answerCall(call, options, async requestId => {
+      const reply = await guarded(surface, serving, call, () =>
+        answer(surface, endpoint, route, serving, call, requestId),
+      );
+      serving.log.info("http", { surface: surface.name, route: shownRoute, status: reply.status });
+      return reply;
     });
   };
+}
+
+/** Lets the surface's guard refuse, and puts its headers on whatever is answered. */
+async function guarded<D>(
+  { guard, refuse }: Surface<D>,
+  { deps }: Serving<D>,
+  call: Call,
+  work: () => Promise<Reply>,
+): Promise<Reply> {
+  let headers: Readonly<Record<string, string>>;
+  try {
+    headers = guard?.(call, deps) ?? {};
+  } catch (error) {
+    if (error instanceof Fault) return refuse(error);
+    throw error;
+  }
+  const reply = await work();
+  return { ...reply, headers: { ...headers, ...reply.headers } };
 }
 
 async function answer<D>(
@@ -68,20 +90,6 @@ async function rawInput<D>(
   const body = endpoint.body === undefined ? undefined : await readJson(call);
   return { params, query: readPairs(call.url.search), body };
 }
-
-/** The caller's id where it can stand in a log line and a header, else the invocation's (decision G7). */
-const requestIdOf = (call: Call): string => {
-  const given = call.headers.get("x-request-id") ?? "";
-  return /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : call.invocationId;
-};
-
-const commonHeaders = (requestId: string, strictTransport: boolean): Record<string, string> => ({
-  "cache-control": "no-store",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "x-request-id": requestId,
-  ...(strictTransport ? { "strict-transport-security": "max-age=31536000; includeSubDomains" } : {}),
-});
 
 /** A mistyped field is noticed before keys ship (decision G4). Paths come from the caller, so they are encoded and bounded. */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {

@@ -9,6 +9,8 @@ export interface Surface<D> {
   readonly endpoints: Readonly<Record<string, Endpoint<D>>>;
   /** How bodies are read: JSON only, or form fields with JSON as an alternative. */
   readonly input: "json" | "fields";
+  /** Looks at every call before anything else; throws Fault, or gives headers for the answer. */
+  readonly guard?: (call: Call, deps: D) => Readonly<Record<string, string>>;
   /** The wire shape of a refusal; exhaustive over the kinds. */
   refuse(fault: Fault): Reply;
 }

@@ -28,6 +28,7 @@ export async function startPeers(directory?: string): Promise<Peers> {
     return vault.get(name) ?? "";
   };
   secret("data-encryption-key");
+  secret("password-pepper");
   const issuer = await startTokenIssuer({ ...state("issuer") });
   const delivery = await startDelivery({ ...state("delivery"), token: secret("delivery-api-token") });
   const entra = await startEntra({
@@ -54,6 +55,7 @@ export function peerSettings({ vault, issuer, delivery, entra, mail }: Peers): R
     CALLER_ISSUERS: issuer.issuer,
     CALLER_JWKS_ENDPOINT: issuer.jwksUri,
     CALLER_STATIC_TOKENS: "true",
+    SESSION_COOKIE_SECURE: "false",
     EMAIL_API_SEND_ENDPOINT: mail.url,
     EMAIL_CONNECTION_STRING: mail.connectionString,
     EMAIL_SENDER_ADDRESS: "keys@example.com",

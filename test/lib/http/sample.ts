@@ -59,6 +59,7 @@ export function served(
     identify,
     log,
     strictTransport: true,
+    trustedProxies: 1,
     ...serving,
   });
   return {

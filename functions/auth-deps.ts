@@ -1,0 +1,46 @@
+import { rulesOf } from "../lib/auth/deps.ts";
+import { createValidationClient } from "../lib/auth/otp/validation-client.ts";
+import { createPasswordHasher } from "../lib/auth/password-hash.ts";
+import type { AuthSettings } from "../lib/auth/settings.ts";
+import { authStore } from "../lib/azure/auth-tables.ts";
+import { keyRing } from "../lib/azure/secrets-key-ring.ts";
+import type { AuthContext } from "./auth/context.ts";
+import type { Deployment } from "./deployment.ts";
+
+/** Connects the authentication server to storage, vault and validation servers. Nothing is called yet. */
+export function openAuth(deployment: Deployment, settings: AuthSettings): AuthContext {
+  const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
+  const { CORE_PATH, PUBLIC_BASE_URL } = deployment.settings;
+  const validationKey = deployment.secretText("otp-validation-key");
+  const clientId = settings.OTP_VALIDATION_CLIENT_ID;
+  return {
+    ...authStore(deployment.tables, { now, random }),
+    hasher: createPasswordHasher({
+      pepper: keyRing(secrets, "password-pepper", caching),
+      random,
+      inFlight: settings.AUTH_HASHES_IN_FLIGHT,
+      waiting: settings.AUTH_HASHES_WAITING,
+    }),
+    sealer,
+    otpPeers:
+      clientId === undefined
+        ? {}
+        : {
+            validation: createValidationClient({
+              urls: settings.OTP_VALIDATION_URLS,
+              clientId,
+              key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
+              fetch,
+              random,
+              timeLimitMs: settings.OTP_VALIDATION_TIMEOUT_SECONDS,
+              totalMs: settings.OTP_VALIDATION_TOTAL_SECONDS,
+            }),
+          },
+    rules: rulesOf(settings),
+    log,
+    now,
+    random,
+    sleep,
+    coreUrl: call => [PUBLIC_BASE_URL ?? call.origin, CORE_PATH].filter(part => part !== "").join("/"),
+  };
+}

@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { changePassword as change } from "../../../lib/auth/change-password.ts";
+import { presentedSession } from "../../../lib/auth/session-cookie.ts";
+import { requireSession } from "../../../lib/auth/sessions.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../context.ts";
+import { optionalText } from "../inputs.ts";
+
+/** Specification section 4, rules 3 and 4; decision A16. */
+export const changePassword = endpoint({
+  routes: ["GET /password", "POST /password"],
+  access: "session",
+  summary: "Change the password of the session's user",
+  body: z.object({
+    newpass: optionalText("The new password."),
+    oldpass: optionalText("The password in force."),
+    otp: optionalText("A new OTP, where a login needs one."),
+  }),
+  answers: { 200: { description: "Changed.", schema: z.literal(true) } },
+  handle: async ({ body }, context: AuthContext, { call }) => {
+    const live = await requireSession(presentedSession(call.headers, context.rules.secureCookie), context);
+    await change(live, body, context);
+    return ok(true);
+  },
+});

@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { presentedSession, sessionCookie } from "../../../lib/auth/session-cookie.ts";
+import { beginSession, endSession } from "../../../lib/auth/sessions.ts";
+import { signIn } from "../../../lib/auth/sign-in.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../context.ts";
+import { credentials } from "./credentials.ts";
+
+/** Specification sections 3 and 4; a session that is presented ends (decision A15). */
+export const login = endpoint({
+  routes: ["GET /login", "POST /login"],
+  access: "open",
+  summary: "Open a session",
+  body: credentials,
+  answers: {
+    200: { description: "The session, set as a cookie too.", schema: z.object({ session: z.string() }) },
+  },
+  handle: async ({ body }, context: AuthContext, { call }) => {
+    const { secureCookie } = context.rules;
+    const presented = presentedSession(call.headers, secureCookie);
+    let session = "";
+    const result = await signIn(body, context, async ({ user, prefix }) => {
+      [session] = await Promise.all([beginSession(user, prefix, context), endSession(presented, context)]);
+    });
+    if (!result.granted) throw new Fault("unauthenticated", "Invalid credentials!");
+    return { status: 200, body: { session }, cookies: [sessionCookie(session, secureCookie)] };
+  },
+});

@@ -1,0 +1,33 @@
+import { Fault } from "../../../lib/fault.ts";
+import type { Call, Reply } from "../../../lib/http/call.ts";
+
+/**
+ * Keeps other sites' pages out of the Client API (decision A15): a foreign `Origin`, `null` too, or a cross-site fetch is refused
+ * unless the origin is allowed. Throws Fault `forbidden`.
+ * @returns headers for the answer to an allowed origin
+ */
+export function checkOrigin({ headers, url }: Call, allowed: readonly string[]): Readonly<Record<string, string>> {
+  const origin = headers.get("origin") ?? undefined;
+  if (origin !== undefined && allowed.includes(origin)) {
+    return { "access-control-allow-origin": origin, "access-control-allow-credentials": "true", vary: "Origin" };
+  }
+  const foreign = origin !== undefined && !isOwn(origin, headers.get("host") ?? url.host);
+  if (foreign || headers.get("sec-fetch-site")?.toLowerCase() === "cross-site") {
+    throw new Fault("forbidden", "Calls from other sites are not allowed.");
+  }
+  return {};
+}
+
+/** The scheme is not compared: TLS ends before the app. */
+const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
+
+/** The answer to a CORS preflight of an allowed origin. */
+export const preflight = (cors: Readonly<Record<string, string>>): Reply => ({
+  status: 204,
+  headers: {
+    ...cors,
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": "content-type, x-service-session, x-request-id",
+    "access-control-max-age": "600",
+  },
+});

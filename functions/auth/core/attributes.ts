@@ -1,0 +1,89 @@
+import * as z from "zod";
+import { noSuchUser } from "../../../lib/auth/manage-users.ts";
+import type { AttributeOwner, Whom } from "../../../lib/auth/ports.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { noContent, ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { Route } from "../../../lib/http/route.ts";
+import type { AuthContext } from "../context.ts";
+import { attribute, ofAttribute, ofAttributes } from "../inputs.ts";
+
+/** The three bases of attributes, one of them in its singular form too (specification section 4, decision A17). */
+const bases = [
+  "users/{user}/attributes",
+  "otpkeys/{prefix}/attributes",
+  "users/{user}/otpkeys/{prefix}/attributes",
+  "user/{user}/otpkeys/{prefix}/attributes",
+] as const;
+
+const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =>
+  bases.map(base => `${method} /${base}${rest}` as const);
+
+/** Whose attributes a path means; through user and key they are the key's own (decision A14). */
+function ownerOf(params: { user?: Whom | undefined; prefix?: string | undefined }): AttributeOwner {
+  const { user, prefix } = params;
+  const impossible = ("user" in params && user === undefined) || ("prefix" in params && prefix === undefined);
+  if (impossible) throw noSuchOwner();
+  if (user === undefined) {
+    if (prefix === undefined) throw noSuchUser();
+    return { otpkey: prefix };
+  }
+  return prefix === undefined ? { user } : { user, otpkey: prefix };
+}
+
+const noSuchOwner = (): Fault => new Fault("not_found", "There is no such user, otpkey or assignment.");
+
+export const listAttributes = endpoint({
+  routes: under("GET"),
+  access: "caller",
+  summary: "List attributes",
+  params: ofAttributes,
+  answers: { 200: { description: "Values by key.", schema: z.record(z.string(), z.string()) } },
+  handle: async ({ params }, { attributes }: AuthContext) => {
+    const all = await attributes.all(ownerOf(params));
+    if (all === undefined) throw noSuchOwner();
+    return ok(all);
+  },
+});
+
+export const setAttribute = endpoint({
+  routes: under("POST"),
+  access: "caller",
+  summary: "Set an attribute",
+  params: ofAttributes,
+  body: attribute,
+  answers: { 204: { description: "Set." } },
+  handle: async ({ params, body }, { attributes }: AuthContext) => {
+    const result = await attributes.set(ownerOf(params), body.key, body.value);
+    if (result === undefined) throw noSuchOwner();
+    if (!result.ok) {
+      throw new Fault("invalid", "The request is not valid.", { problems: [{ path: "value", reason: result.reason }] });
+    }
+    return noContent;
+  },
+});
+
+export const getAttribute = endpoint({
+  routes: under("GET", "/{key}"),
+  access: "caller",
+  summary: "Read an attribute",
+  params: ofAttribute,
+  answers: { 200: { description: "The value, or null.", schema: z.string().nullable() } },
+  handle: async ({ params }, { attributes }: AuthContext) => {
+    const value = await attributes.get(ownerOf(params), params.key);
+    if (value === undefined) throw noSuchOwner();
+    return ok(value);
+  },
+});
+
+export const deleteAttribute = endpoint({
+  routes: [...under("DELETE", "/{key}"), ...under("POST", "/{key}/delete")],
+  access: "caller",
+  summary: "Delete an attribute; one that is not there is fine",
+  params: ofAttribute,
+  answers: { 204: { description: "Gone." } },
+  handle: async ({ params }, { attributes }: AuthContext) => {
+    if (!(await attributes.remove(ownerOf(params), params.key))) throw noSuchOwner();
+    return noContent;
+  },
+});

@@ -1,0 +1,19 @@
+import { noSuchKey } from "../../../lib/auth/manage-otpkeys.ts";
+import { noContent } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../context.ts";
+import { ofKey } from "../inputs.ts";
+
+/** Specification section 4, rule 3. */
+export const deleteOtpkey = endpoint({
+  routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
+  access: "caller",
+  summary: "Delete an otpkey, its data and every assignment",
+  params: ofKey,
+  answers: { 204: { description: "Deleted." } },
+  handle: async ({ params: { prefix } }, { otpkeys, log }: AuthContext) => {
+    if (prefix === undefined || !(await otpkeys.remove(prefix))) throw noSuchKey();
+    log.info("otpkey_deleted", { prefix });
+    return noContent;
+  },
+});

@@ -1,0 +1,46 @@
+import * as z from "zod";
+import type { Fault, FaultKind } from "../../lib/fault.ts";
+import type { Reply } from "../../lib/http/call.ts";
+
+/** Status of every refusal (decision A1). */
+const statusOf: Record<FaultKind, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  length_required: 411,
+  too_large: 413,
+  unsupported_media: 415,
+  throttled: 429,
+  delivery_refused: 500,
+  idp_refused: 500,
+  internal: 500,
+  unavailable: 503,
+};
+
+export const errorBody = z.object({ error: z.string() }).meta({ id: "Error" });
+
+/** A refusal in the wire shape of the Core API, whose callers need a bearer token. */
+export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });
+
+/** A refusal in the wire shape of the Client API. */
+export const refuseClient = (fault: Fault): Reply => refuse(fault, {});
+
+function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Reply {
+  const status = statusOf[fault.kind];
+  const retryAfter =
+    fault.retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(fault.retryAfter))) };
+  return { status, headers: { ...retryAfter, ...(status === 401 ? challenge : {}) }, body: { error: sentence(fault) } };
+}
+
+/** Existing clients know the sentence for missing parameters by heart (decision A1). */
+function sentence({ message, problems }: Fault): string {
+  if (problems.length === 0) return message;
+  const missing = problems.filter(({ reason }) => reason === "is required").map(({ path }) => path);
+  const others = problems
+    .filter(({ reason }) => reason !== "is required")
+    .map(({ path, reason }) => `${path} ${reason}`);
+  const sentences = missing.length === 0 ? [] : [`Missing required parameter(s)! ${missing.join(", ")}`];
+  return [...sentences, ...others].join("; ");
+}

@@ -1,0 +1,52 @@
+import * as z from "zod";
+import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes.ts";
+import { parsePrefixOrOtp } from "../../lib/auth/otp/split.ts";
+import type { Parsed } from "../../lib/auth/parsed.ts";
+import type { Whom } from "../../lib/auth/ports.ts";
+import { parsePrefix } from "../../lib/auth/prefix.ts";
+import { parseUserReference } from "../../lib/auth/username.ts";
+
+/** A text that a rule of the wing accepts, as its value. */
+const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const result = parse(text);
+      if (result.ok) return result.value;
+      context.addIssue({ code: "custom", message: result.reason });
+      return z.NEVER;
+    })
+    .meta({ description });
+
+/** `<id-or-username>` of a path. Undefined for a segment that can name no user: 404. */
+const user = z
+  .string()
+  .transform((segment): Whom | undefined => parseUserReference(segment))
+  .meta({ description: "The user's numeric id or username." });
+
+/** `<prefix>` of a path. Undefined for a segment that can name no key: 404. */
+const prefix = z
+  .string()
+  .transform((segment): string | undefined => parsePrefix(segment))
+  .meta({ description: "The prefix of the otpkey." });
+
+const attributeKey = parsed(parseAttributeKey, "The attribute's key.");
+
+export const ofUser = z.object({ user });
+export const ofKey = z.object({ prefix });
+export const ofUserKey = z.object({ user, prefix });
+export const ofAttribute = z.object({ user: user.optional(), prefix: prefix.optional(), key: attributeKey });
+export const ofAttributes = z.object({ user: user.optional(), prefix: prefix.optional() });
+
+/** Optional text; null is as if absent (decision G4). */
+export const optionalText = (description: string) =>
+  z.preprocess(value => value ?? undefined, z.string().optional()).meta({ description });
+
+export const assignment = z.object({
+  otpkey: parsed(parsePrefixOrOtp, "The prefix to assign; an OTP of the key stands for its prefix."),
+});
+
+export const attribute = z.object({
+  key: attributeKey,
+  value: parsed(parseAttributeValue, "The attribute's value; it takes the place of an existing one."),
+});

@@ -1,0 +1,74 @@
+import type { Surface } from "../../lib/http/surface.ts";
+import { authenticate } from "./client/authenticate.ts";
+import { changePassword } from "./client/change-password.ts";
+import { getStatus } from "./client/get-status.ts";
+import { login } from "./client/login.ts";
+import { logout } from "./client/logout.ts";
+import { checkOrigin } from "./client/origins.ts";
+import type { AuthContext } from "./context.ts";
+import { assignOtpkey } from "./core/assign-otpkey.ts";
+import { deleteAttribute, getAttribute, listAttributes, setAttribute } from "./core/attributes.ts";
+import { createUser } from "./core/create-user.ts";
+import { deleteOtpkey } from "./core/delete-otpkey.ts";
+import { deleteUser } from "./core/delete-user.ts";
+import { disableOtpkey, enableOtpkey } from "./core/enable-otpkey.ts";
+import { endSessions } from "./core/end-sessions.ts";
+import { getOtpkey, getUserOtpkey } from "./core/get-otpkey.ts";
+import { getUser } from "./core/get-user.ts";
+import { importOtpkey } from "./core/import-otpkey.ts";
+import { listOtpkeys } from "./core/list-otpkeys.ts";
+import { listUserOtpkeys } from "./core/list-user-otpkeys.ts";
+import { listUsers } from "./core/list-users.ts";
+import { resetPassword } from "./core/reset-password.ts";
+import { unassignOtpkey } from "./core/unassign-otpkey.ts";
+import { unlockUser } from "./core/unlock-user.ts";
+import { validateUser } from "./core/validate-user.ts";
+import { refuseClient, refuseCore } from "./errors.ts";
+
+/** The Core API on one page (specification section 4). Never public. The names become the functions' names. */
+export const core: Surface<AuthContext> = {
+  name: "core",
+  title: "Authentication server, Core API",
+  input: "fields",
+  refuse: refuseCore,
+  endpoints: {
+    coreCreateUser: createUser,
+    coreListUsers: listUsers,
+    coreGetUser: getUser,
+    coreDeleteUser: deleteUser,
+    coreResetPassword: resetPassword,
+    coreValidateUser: validateUser,
+    coreEndSessions: endSessions,
+    coreUnlockUser: unlockUser,
+    coreAssignOtpkey: assignOtpkey,
+    coreListUserOtpkeys: listUserOtpkeys,
+    coreGetOtpkey: getOtpkey,
+    coreGetUserOtpkey: getUserOtpkey,
+    coreUnassignOtpkey: unassignOtpkey,
+    coreDeleteOtpkey: deleteOtpkey,
+    coreEnableOtpkey: enableOtpkey,
+    coreDisableOtpkey: disableOtpkey,
+    coreImportOtpkey: importOtpkey,
+    coreListOtpkeys: listOtpkeys,
+    coreListAttributes: listAttributes,
+    coreSetAttribute: setAttribute,
+    coreGetAttribute: getAttribute,
+    coreDeleteAttribute: deleteAttribute,
+  },
+};
+
+/** The Client API on one page (specification section 4). Public; the session is its credential. */
+export const client: Surface<AuthContext> = {
+  name: "client",
+  title: "Authentication server, Client API",
+  input: "fields",
+  refuse: refuseClient,
+  guard: (call, { rules }) => checkOrigin(call, rules.allowedOrigins),
+  endpoints: {
+    clientAuthenticate: authenticate,
+    clientLogin: login,
+    clientLogout: logout,
+    clientStatus: getStatus,
+    clientPassword: changePassword,
+  },
+};

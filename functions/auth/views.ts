@@ -1,0 +1,30 @@
+import * as z from "zod";
+import type { Attributes, OtpKey } from "../../lib/auth/ports.ts";
+
+export const userSummary = z.object({ id: z.int(), name: z.string() });
+export const userView = z.object({
+  attributes: z.record(z.string(), z.string()),
+  otpkeys: z.array(z.string()),
+  id: z.int(),
+  name: z.string(),
+});
+export const otpkeyView = z.object({
+  attributes: z.record(z.string(), z.string()),
+  prefix: z.string(),
+  enabled: z.boolean(),
+  id: z.int(),
+  stopped: z.literal(true).optional().describe("Stopped by wrong OTPs until it is enabled again."),
+});
+export const otpkeySummary = z.object({ id: z.int(), prefix: z.string(), enabled: z.boolean() });
+
+/** A key as it is viewed (specification section 4, decision A10). */
+export const viewKey = (
+  { prefix, enabled, id, stopped }: OtpKey,
+  attributes: Attributes,
+): z.output<typeof otpkeyView> => ({
+  attributes,
+  prefix,
+  enabled,
+  id,
+  ...(stopped && { stopped: true as const }),
+});

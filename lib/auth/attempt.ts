@@ -1,0 +1,68 @@
+import { Fault } from "../fault.ts";
+import { plus } from "../time.ts";
+import type { AuthDeps } from "./deps.ts";
+import type { Standing, StandingThrottle, Whom } from "./ports.ts";
+import { failed, reserve, succeeded, type Throttle, throttleEnds, withdrawn } from "./throttle.ts";
+
+/** An attempt that has its place in the throttle row (decision A12). */
+export interface Attempt {
+  readonly whom: Whom;
+  readonly standing: Standing;
+  readonly place: string;
+  readonly reserved: StandingThrottle;
+}
+
+/** How long an attempt waits before it looks for a free place again. Milliseconds. */
+const pauseMs = 100;
+
+/**
+ * Reads all that a sign-in needs of a name and reserves the attempt's place before anything is checked, so that parallel guesses
+ * can not pass together (decision A12). Throws Fault `throttled` while the name waits, or when no place comes free in time.
+ * @param alongside runs beside the reservation
+ */
+export async function beginAttempt<T>(
+  whom: Whom,
+  deps: AuthDeps,
+  alongside: (standing: Standing) => Promise<T>,
+): Promise<{ readonly attempt: Attempt; readonly result: T } | undefined> {
+  const place = Buffer.from(deps.random(12)).toString("base64url");
+  const patience = plus(deps.now(), deps.rules.busyMs);
+  for (;;) {
+    const standing = await deps.users.standing(whom);
+    if (standing === undefined) return undefined;
+    const wanted = reserve(standing.throttle.value, place, deps.now(), deps.rules.throttle);
+    if (wanted.outcome === "waiting") throw throttled(wanted.retryAfter);
+    if (wanted.outcome === "reserved") {
+      const [reserved, result] = await Promise.all([save(standing.throttle, wanted.next, deps), alongside(standing)]);
+      if (reserved !== undefined) return { attempt: { whom, standing, place, reserved }, result };
+    } else await deps.sleep(pauseMs);
+    if (deps.now() > patience) throw throttled(1);
+  }
+}
+
+const throttled = (retryAfter: number): Fault =>
+  new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
+
+const save = (throttle: StandingThrottle, next: Throttle, { throttles, rules }: AuthDeps) =>
+  throttles.save(throttle, next, throttleEnds(next, rules.throttle));
+
+/**
+ * Ends an attempt: a success clears the failures, a wrong answer turns its place into one, an attempt that was neither gives its
+ * place back. What other attempts wrote meanwhile is kept.
+ */
+export async function endAttempt(
+  { whom, place, reserved }: Attempt,
+  outcome: "succeeded" | "failed" | "withdrawn",
+  deps: AuthDeps,
+): Promise<void> {
+  const { now, users, rules } = deps;
+  const after = (throttle: Throttle): Throttle => {
+    if (outcome === "withdrawn") return withdrawn(throttle, place);
+    return (outcome === "succeeded" ? succeeded : failed)(throttle, place, now(), rules.throttle);
+  };
+  let current: StandingThrottle | undefined = reserved;
+  while (current !== undefined) {
+    if ((await save(current, after(current.value), deps)) !== undefined) return;
+    current = (await users.standing(whom))?.throttle;
+  }
+}

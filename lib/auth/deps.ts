@@ -1,0 +1,70 @@
+import type { Log } from "../log.ts";
+import type { Sealer } from "../seal.ts";
+import type { Now } from "../time.ts";
+import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
+import type { PasswordHasher } from "./password-hash.ts";
+import type { SignInRules } from "./policy.ts";
+import type { AuthStore } from "./ports.ts";
+import type { AuthSettings } from "./settings.ts";
+import { passwordMinLength } from "./settings.ts";
+import type { ThrottleLimits } from "./throttle.ts";
+
+/** The decided rules and limits as they are set; milliseconds. */
+export interface AuthRules extends SignInRules {
+  readonly identifyByOtp: boolean;
+  readonly passwordMinLength: number;
+  readonly throttle: ThrottleLimits;
+  /** How long an attempt waits for a place among unfinished ones. */
+  readonly busyMs: number;
+  /** Wrong OTPs in a row that stop a key. */
+  readonly keyStopFailures: number;
+  readonly windows: OtpWindows;
+  readonly spentOtpMs: number;
+  readonly session: { readonly idleMs: number; readonly absoluteMs: number; readonly touchMs: number };
+  readonly secureCookie: boolean;
+  readonly allowedOrigins: readonly string[];
+  /** Whether validation servers are configured: new keys are then of kind `remote` (decision A9). */
+  readonly asksServers: boolean;
+}
+
+/** What the authentication server's verbs act through. */
+export interface AuthDeps extends AuthStore {
+  readonly hasher: PasswordHasher;
+  readonly sealer: Sealer;
+  readonly otpPeers: OtpPeers;
+  readonly rules: AuthRules;
+  readonly log: Log;
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+export const rulesOf = (settings: AuthSettings): AuthRules => ({
+  otpPolicy: settings.AUTH_OTP_POLICY,
+  allowEmptyPassword: settings.AUTH_ALLOW_EMPTY_PASSWORD,
+  identifyByOtp: settings.AUTH_IDENTIFY_BY_OTP,
+  passwordMinLength: passwordMinLength(settings),
+  throttle: {
+    failures: settings.AUTH_THROTTLE_FAILURES,
+    firstWaitMs: settings.AUTH_THROTTLE_FIRST_WAIT_SECONDS,
+    longestWaitMs: settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS,
+    reservationMs: settings.AUTH_THROTTLE_RESERVATION_SECONDS,
+    keepMs: settings.AUTH_THROTTLE_KEEP_SECONDS,
+  },
+  busyMs: settings.AUTH_THROTTLE_BUSY_SECONDS,
+  keyStopFailures: settings.AUTH_KEY_STOP_FAILURES,
+  windows: {
+    lookAhead: settings.OTP_HOTP_LOOK_AHEAD,
+    resync: settings.OTP_HOTP_RESYNC_WINDOW,
+    steps: settings.OTP_TOTP_STEPS,
+  },
+  spentOtpMs: settings.OTP_SPENT_DAYS,
+  session: {
+    idleMs: settings.SESSION_IDLE_SECONDS,
+    absoluteMs: settings.SESSION_ABSOLUTE_SECONDS,
+    touchMs: settings.SESSION_TOUCH_SECONDS,
+  },
+  secureCookie: settings.SESSION_COOKIE_SECURE,
+  allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,
+  asksServers: settings.OTP_VALIDATION_URLS.length > 0,
+});

@@ -1,0 +1,141 @@
+import { Fault } from "../fault.ts";
+import { secretPlace } from "./check-otp.ts";
+import type { AuthDeps } from "./deps.ts";
+import { noSuchUser } from "./manage-users.ts";
+import type { KeyDraft, KeyForm, KeySecret } from "./otp/contract.ts";
+import { sameSecret, secretFromText, secretToText } from "./otp/key-secret.ts";
+import { raised } from "./otp/key-state.ts";
+import { type OtpKindName, otpKind } from "./otp/kinds.ts";
+import type { NewOtpKey, OtpKey, Stored, Whom } from "./ports.ts";
+
+export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
+
+/** A key as imported (decision A10). */
+export interface ImportedKey extends KeyDraft {
+  readonly prefix: string;
+  readonly kind?: OtpKindName | undefined;
+  /** Another secret takes the place of the one that is there. */
+  readonly replace: boolean;
+}
+
+/** A new key: enabled, with nothing counted against it. */
+const freshKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined): NewOtpKey => ({
+  prefix,
+  ...(kind !== undefined && { kind }),
+  enabled: true,
+  failures: 0,
+  stopped: false,
+  form,
+});
+
+const unusedForm: KeyForm = { state: { counter: 0 } };
+
+/**
+ * Imports one key (decision A10): a new one, or a secret for one that has none. The same secret again changes nothing but that
+ * its counter may grow; another one is a conflict unless it shall replace.
+ * Throws Fault `invalid`, `conflict`.
+ */
+export async function importKey(
+  imported: ImportedKey,
+  deps: AuthDeps,
+): Promise<{ readonly key: OtpKey; readonly isNew: boolean }> {
+  const { prefix, kind } = imported;
+  const prepared = prepare(imported);
+  for (;;) {
+    const there = await deps.otpkeys.find(prefix);
+    if (there === undefined) {
+      const sealed = await sealedSecret(prefix, prepared.secret, deps);
+      const created = await deps.otpkeys.create({ ...freshKey(prefix, prepared.form, kind), ...sealed });
+      if (created === undefined) continue;
+      deps.log.info("otpkey_imported", { prefix, kind });
+      return { key: created.value, isNew: true };
+    }
+    const next = await merged(there.value, imported, prepared, deps);
+    const saved = await deps.otpkeys.save(there, next.key);
+    if (saved === undefined) continue;
+    deps.log.info(next.replaced ? "otpkey_secret_replaced" : "otpkey_imported", { prefix, kind });
+    return { key: saved.value, isNew: there.value.kind === undefined };
+  }
+}
+
+interface PreparedKey {
+  readonly form: KeyForm;
+  readonly secret?: KeySecret;
+}
+
+function prepare({ kind, ...draft }: ImportedKey): PreparedKey {
+  if (kind === undefined) return { form: unusedForm };
+  const prepared = otpKind(kind).prepare(draft);
+  if (prepared.ok) return prepared;
+  const problems = prepared.problems.map(({ field, reason }) => ({ path: wireNames[field], reason }));
+  throw new Fault("invalid", "The request is not valid.", { problems });
+}
+
+const wireNames: Record<keyof KeyDraft, string> = {
+  secret: "secret",
+  privateId: "private_id",
+  digits: "digits",
+  counter: "counter",
+};
+
+/** What an import makes of a key that is there. */
+async function merged(
+  there: OtpKey,
+  { kind, replace, prefix }: ImportedKey,
+  prepared: PreparedKey,
+  deps: AuthDeps,
+): Promise<{ readonly key: NewOtpKey; readonly replaced: boolean }> {
+  if (kind === undefined) return { key: there, replaced: false };
+  const same = there.kind === kind && (await hasSecret(there, prepared.secret, deps));
+  const hasNone = there.kind === undefined;
+  if (!same && !hasNone && !replace) {
+    throw new Fault("conflict", "The otpkey has another secret; `replace` takes its place.");
+  }
+  const form = same
+    ? { ...there.form, ...prepared.form, state: raised(there.form.state, prepared.form.state) }
+    : prepared.form;
+  const sealed = same ? {} : await sealedSecret(prefix, prepared.secret, deps);
+  const { sealedSecret: former, ...rest } = there;
+  const kept = same && former !== undefined ? { sealedSecret: former } : {};
+  return { key: { ...rest, kind, form, ...kept, ...sealed }, replaced: !same && !hasNone };
+}
+
+async function hasSecret(
+  { sealedSecret, prefix }: OtpKey,
+  secret: KeySecret | undefined,
+  deps: AuthDeps,
+): Promise<boolean> {
+  if (sealedSecret === undefined || secret === undefined) return sealedSecret === undefined && secret === undefined;
+  return sameSecret(secretFromText(await deps.sealer.open(sealedSecret, secretPlace(prefix))), secret);
+}
+
+const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>
+  secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretPlace(prefix)) };
+
+/**
+ * Assigns a key to a user; an unknown prefix creates it, of kind `remote` where validation servers are configured (decision A9).
+ * Throws Fault `not_found` for an unknown user.
+ */
+export async function assignKey(whom: Whom, prefix: string, deps: AuthDeps): Promise<void> {
+  for (;;) {
+    const outcome = await deps.otpkeys.assign(whom, prefix);
+    if (outcome === "no_user") throw noSuchUser();
+    if (outcome === "assigned") break;
+    await deps.otpkeys.create(freshKey(prefix, unusedForm, deps.rules.asksServers ? "remote" : undefined));
+  }
+  deps.log.info("otpkey_assigned", { prefix });
+}
+
+/** Enables a key, which clears stop and count, or disables it (decisions A10, A12). Throws Fault `not_found`. */
+export async function setEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
+  let key: Stored<OtpKey> | undefined = await deps.otpkeys.find(prefix);
+  while (key !== undefined) {
+    const cleared = enabled ? { failures: 0, stopped: false } : {};
+    if ((await deps.otpkeys.save(key, { ...key.value, ...cleared, enabled })) !== undefined) {
+      deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
+      return;
+    }
+    key = await deps.otpkeys.find(prefix);
+  }
+  throw noSuchKey();
+}

@@ -1,0 +1,57 @@
+import { Fault } from "../fault.ts";
+import type { AuthDeps } from "./deps.ts";
+import type { Session, SessionKey, Stored, User } from "./ports.ts";
+import { accessToStore, createSession, isLive, sessionKey } from "./session.ts";
+
+/** A session that lives, with its user (decision A15). */
+export interface LiveSession {
+  readonly key: SessionKey;
+  readonly session: Stored<Session>;
+  readonly user: Stored<User>;
+}
+
+/** Begins a session of a user as read at the login; a reset in between makes it none (decision A15). Returns its value. */
+export async function beginSession(
+  { value: user }: Stored<User>,
+  prefix: string | undefined,
+  { sessions, rules, now, random }: AuthDeps,
+): Promise<string> {
+  const { value, key, session } = createSession({
+    user,
+    prefix,
+    now: now(),
+    absoluteMs: rules.session.absoluteMs,
+    random,
+  });
+  await sessions.begin(key, session);
+  return value;
+}
+
+/**
+ * The live session of a presented value; its access time is written at most once a minute, and never where a logout came first.
+ * Throws Fault `unauthenticated` with the sentence that the specification fixes.
+ */
+export async function requireSession(
+  presented: string | undefined,
+  deps: AuthDeps,
+  { touch = true }: { touch?: boolean } = {},
+): Promise<LiveSession> {
+  const { sessions, rules, now } = deps;
+  const key = presented === undefined ? undefined : sessionKey(presented);
+  const found = key === undefined ? {} : await sessions.find(key);
+  const { session, user } = found as { session?: Stored<Session>; user?: Stored<User> };
+  if (key === undefined || session === undefined || user === undefined) throw sessionRequired();
+  if (!isLive(session.value, user.value, now(), rules.session)) throw sessionRequired();
+  const accessedAt = touch ? accessToStore(session.value, now(), rules.session) : undefined;
+  if (accessedAt === undefined) return { key, session, user };
+  const touched = await sessions.save(key, session, { epoch: session.value.epoch, accessedAt });
+  return { key, session: touched ?? session, user };
+}
+
+const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!");
+
+/** Ends a session; one that is none already is fine. */
+export async function endSession(presented: string | undefined, { sessions }: AuthDeps): Promise<void> {
+  const key = presented === undefined ? undefined : sessionKey(presented);
+  if (key !== undefined) await sessions.end(key);
+}

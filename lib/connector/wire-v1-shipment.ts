@@ -1,0 +1,202 @@
+import * as z from "zod";
+import { listOf, optional, whateverFieldsHold } from "./field-rules.ts";
+import { shipmentKeyId } from "./key-ids.ts";
+import type { NewKey, NewRequest } from "./new-request.ts";
+import { present } from "./present.ts";
+import { normalRegion, regionProblem } from "./regions.ts";
+import type { CredentialRequest, Key } from "./request.ts";
+import { requestLimits } from "./request-limits.ts";
+import {
+  countryCode,
+  email,
+  filledLine,
+  keyName,
+  line,
+  namesOrCompany,
+  optionalLine,
+  pinLength,
+  postalCode,
+  telephone,
+} from "./text-rules.ts";
+import { differentAddresses } from "./wire-v2-rules.ts";
+
+const recipient = z
+  .object({
+    recipient_company: optionalLine().describe("Company, beside or instead of a name."),
+    recipient_email: email().describe("Takes the PIN where `emails_to` is absent."),
+    recipient_firstname: line().describe("May be blank where the company is given."),
+    recipient_lastname: line().describe("May be blank where the company is given."),
+    recipient_telephone: telephone().describe("For the carrier only."),
+  })
+  .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), whateverFieldsHold);
+
+const mailingAddress = z
+  .object({
+    street_line1: filledLine().describe("Street and number."),
+    street_line2: optionalLine().describe("Further line of the street address."),
+    city: filledLine().describe("City."),
+    region: optionalLine(50).describe("Two-letter postal code of the region."),
+    postal_code: postalCode().describe("A space, or 00000, where the country has no postal codes."),
+    country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case."),
+  })
+  .superRefine(({ country_code_2, region }: Readonly<Record<string, unknown>>, context) => {
+    const message = regionProblem(country_code_2, region);
+    if (message !== undefined) context.addIssue({ code: "custom", path: ["region"], message });
+  }, whateverFieldsHold);
+
+const productId = () => z.int().min(1).max(999_999_999);
+
+const shipmentItem = z.object({
+  product_id: productId().describe("Product model of the key."),
+  inventory_product_id: productId().describe("Subscription that the key is taken from."),
+  product_quantity: z
+    .int()
+    .min(1)
+    .max(requestLimits.keys)
+    .describe("Keys of this kind; each gets a credential and a PIN of its own."),
+  customization_id: optionalLine().describe("Customization of the key."),
+  fc_additional_data: optional(z.object({ key_name: keyName().describe("Custom name, shown as `<name>: <serial>`.") })),
+});
+
+const bodyV1 = z
+  .object({
+    user_id: filledLine().describe("Object id or user principal name of the user at the IdP."),
+    pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
+    enrollment_contacts: optional(
+      z.object({
+        emails_to: optional(
+          listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
+            when: ({ value }) => Array.isArray(value),
+          }),
+        ).describe("Addresses that receive the PIN."),
+      }),
+    ),
+    delivery_shipment_request: z.object({
+      reseller_organization_id: optionalLine().describe("Organization of the channel partner in the delivery service."),
+      delivery_type: z.literal([1, 2]).meta({ type: "integer", description: "1 standard, 2 expedited." }),
+      address_validation_bypass: z.boolean().describe("Ship without validation of the address."),
+      recipient,
+      mailing_address: mailingAddress,
+      shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
+    }),
+  })
+  .superRefine(({ delivery_shipment_request }: Readonly<Record<string, unknown>>, context) => {
+    if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
+    const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
+    context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
+  }, whateverFieldsHold);
+
+/** Sum of the quantities, whatever the fields hold. */
+function quantity(shipment: unknown): number {
+  const items = (shipment as { shipment_items?: unknown } | null | undefined)?.shipment_items;
+  const counts = Array.isArray(items)
+    ? items.map(item => (item as { product_quantity?: unknown })?.product_quantity)
+    : [];
+  return counts.reduce<number>((sum, count) => sum + (typeof count === "number" ? count : 0), 0);
+}
+
+type BodyV1 = z.output<typeof bodyV1>;
+
+/** Version 1 shipment create body to `NewRequest` (specification section 2, decisions C4, C5, C11a). */
+export const createShipmentBodyV1 = bodyV1
+  .transform((body): NewRequest => {
+    const { delivery_shipment_request: shipment, enrollment_contacts } = body;
+    const { mailing_address: address, recipient: told } = shipment;
+    return {
+      recipient: {
+        email: told.recipient_email,
+        firstName: told.recipient_firstname,
+        lastName: told.recipient_lastname,
+        company: told.recipient_company ?? "",
+        telephone: told.recipient_telephone,
+        externalId: told.recipient_email,
+      },
+      emailsTo: enrollment_contacts?.emails_to ?? [told.recipient_email],
+      shipment: present({
+        deliveryType: shipment.delivery_type,
+        resellerOrganizationId: shipment.reseller_organization_id,
+        addressValidationBypass: shipment.address_validation_bypass,
+        mailingAddress: present({
+          streetLine1: address.street_line1,
+          streetLine2: address.street_line2,
+          postalCode: address.postal_code,
+          city: address.city,
+          region: address.region && normalRegion(address.country_code_2, address.region),
+          countryCode: address.country_code_2,
+        }),
+      }),
+      keys: shipment.shipment_items.flatMap((item, index) => keysOf(item, index, body)),
+    };
+  })
+  .describe("Keys for one user, programmed and shipped.");
+
+/** As many keys as the quantity says (decision C11a). */
+function keysOf(
+  item: z.output<typeof shipmentItem>,
+  index: number,
+  { user_id, pin_request }: BodyV1,
+): readonly NewKey[] {
+  return Array.from({ length: item.product_quantity }, (_, count) =>
+    present({
+      id: shipmentKeyId(index, count),
+      place: "shipment" as const,
+      name: item.fc_additional_data?.key_name,
+      customizationId: item.customization_id,
+      productId: item.product_id,
+      inventoryProductId: item.inventory_product_id,
+      pinRequest: { length: pin_request.length, entryMethod: "generated" as const, deliveryMethod: "email" as const },
+      credentials: [{ userId: user_id }],
+    }),
+  );
+}
+
+/** Version 1 answer to a shipment create (specification section 4). */
+export const createdShipmentV1 = z.object({ data: z.object({ shipment_id: z.string() }) });
+
+/** Version 1 shipment status (specification section 2, decision C9). */
+export const shipmentStatusV1 = z.object({
+  shipment_id: z.string(),
+  shipment_state: z.enum(["ongoing", "processing", "complete", "pending_pin_sending"]),
+  error_kind: z.literal("GENERAL").optional().describe("Only after a processing error."),
+  error_message: z.string().optional().describe("Detail from the delivery service or the IdP."),
+});
+
+/** The version 1 status of a request's shipment, whichever version made it (decisions C4, C9). */
+export function readShipmentV1(
+  shipmentId: string,
+  request: CredentialRequest,
+  keys: readonly Key[],
+  now: string,
+): z.output<typeof shipmentStatusV1> {
+  const shipped = keys.filter(({ place }) => place === "shipment");
+  const problem = processingError(request, shipped);
+  return present({
+    shipment_id: shipmentId,
+    shipment_state: shipmentState(request, shipped, now),
+    error_kind: problem === undefined ? undefined : ("GENERAL" as const),
+    error_message: problem,
+  });
+}
+
+function shipmentState(
+  request: CredentialRequest,
+  keys: readonly Key[],
+  now: string,
+): z.output<typeof shipmentStatusV1>["shipment_state"] {
+  if (keys.every(({ state }) => state === "complete")) {
+    const unsent = keys.some(
+      ({ mail }) => mail.state === "given_up" || (mail.state === "due" && mail.errorMessage !== undefined),
+    );
+    if (unsent) return "pending_pin_sending";
+    if (keys.every(({ mail }) => mail.state !== "due")) return "complete";
+  }
+  const held = [request, ...keys].some(({ lease }) => lease !== undefined && lease.until > now);
+  return held ? "processing" : "ongoing";
+}
+
+function processingError(request: CredentialRequest, keys: readonly Key[]): string | undefined {
+  const ofCredentials = keys.flatMap(({ credentials }) => credentials.map(({ errorMessage }) => errorMessage));
+  return [...ofCredentials, ...keys.map(({ mail }) => mail.errorMessage), request.errorMessage].find(
+    message => message !== undefined,
+  );
+}
