@@ -39,7 +39,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       await erase(loaded, deps);
       deleted++;
     },
-    until,
+    { until },
   );
   return { deleted, forgotten, left: unvisited + undeleted };
 }

@@ -41,6 +41,9 @@ export const heldByAnother = (lease: Lease | undefined, { owner }: Run, now: Ins
 export const isDue = (item: { readonly at: Instant; readonly held?: boolean }, { mode }: Run, now: Instant): boolean =>
   item.at <= now || (mode === "on_demand" && item.held !== true);
 
+/** Whether the run begins nothing more (decision C15). */
+export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
+
 interface DueRequest {
   readonly requestId: string;
   readonly entries: readonly DueEntry[];
@@ -50,21 +53,25 @@ interface DueRequest {
  * Works through a queue, oldest first, several requests at once and each request by one worker. One item's failure is logged
  * and leaves that item due; the others go on. Storage that is away ends the run.
  * @param until what the index names no later than this; all of it where undefined
- * @returns how many requests were left when the time budget ended
+ * @param stopped asked before each request; true ends the run
+ * @returns how many requests were left when the time budget ended or the run was stopped
  */
 export async function forEachDue(
   queue: Queue,
   run: Run,
   deps: ConnectorDeps,
   work: (loaded: Loaded, entries: readonly DueEntry[]) => Promise<void>,
-  until = run.mode === "timer" ? deps.now() : undefined,
+  {
+    until = run.mode === "timer" ? deps.now() : undefined,
+    stopped = () => false,
+  }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
 ): Promise<number> {
   const waiting = (await dueRequests(queue, run, until, deps)).values();
   let left = 0;
   let away: unknown;
   const worker = async (): Promise<void> => {
     for (const due of waiting) {
-      if (away !== undefined || deps.now() >= run.endsAt) left++;
+      if (away !== undefined || stopped() || isOver(run, deps)) left++;
       else {
         await visit(due, run, deps, work).catch((error: unknown) => {
           away = error;

@@ -1,14 +1,14 @@
 import { countMissing } from "./count-missing.ts";
 import { forEachDue, type Run, startRun } from "./due-work.ts";
 import { type PollResult, pollShipment } from "./poll-shipment.ts";
-import type { ConnectorDeps } from "./ports.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
 
 export interface ShipmentsReport {
   /** Shipments by what their poll gave. */
   readonly answered: number;
   readonly missing: number;
   readonly failed: number;
-  /** Not begun when the time budget ended. */
+  /** Not begun when the time budget ended or the run was stopped. */
   readonly left: number;
 }
 
@@ -17,12 +17,12 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0 };
   const missing: string[] = [];
-  const left = await forEachDue("poll", run, deps, async loaded => {
-    if (counts.refused_us > 0) return;
+  const poll = async (loaded: Loaded): Promise<void> => {
     const result = await pollShipment(loaded, run, deps);
     counts[result]++;
     if (result === "missing") missing.push(loaded.request.value.id);
-  });
+  };
+  const left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
   if (counts.refused_us > 0) deps.log.error("delivery_token_refused", {});
   else if (missing.length > 0 && counts.answered === 0)
     deps.log.error("all_shipments_missing", { count: missing.length });

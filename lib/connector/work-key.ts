@@ -1,7 +1,7 @@
 import { earliest, type Instant, plus } from "../time.ts";
 import { activate } from "./activate.ts";
-import { heldByAnother, isDue, type Run } from "./due-work.ts";
-import type { MailBrake } from "./key-hold.ts";
+import { heldByAnother, isDue, isOver, type Run } from "./due-work.ts";
+import { conclude, type MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Due, Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -18,7 +18,8 @@ export interface KeyCounts {
 
 /**
  * Does what is due for one key: its pending credentials one after another in array order, where one that must wait does not hold
- * back the next, then its PIN mail (decisions C14, C15).
+ * back the next, then its PIN mail (decisions C14, C15). Stops where the hold is lost, and between two credentials when the run's
+ * time is over.
  */
 export async function workKey(
   start: Loaded,
@@ -26,32 +27,30 @@ export async function workKey(
   { run, brake }: { run: Run; brake: MailBrake },
   deps: ConnectorDeps,
 ): Promise<{ loaded: Loaded; counts: KeyCounts }> {
-  const none = { loaded: start, counts: { processed: 0, activated: 0, failed: 0, pending: 0 } };
-  if (heldByAnother(keyOf(start, keyId).lease, run, deps.now())) return none;
-
-  const dueCredentials = [...keyOf(start, keyId).credentials.entries()].filter(
-    ([, credential]) => credential.state === "activation_pending" && isDue(dueOf(credential), run, deps.now()),
-  );
+  const due = [...keyOf(start, keyId).credentials.entries()]
+    .filter(([, credential]) => credential.state === "activation_pending" && isDue(dueOf(credential), run, deps.now()))
+    .map(([index]) => index);
+  const visited: number[] = [];
   let loaded = start;
-  for (const [position, [index]] of dueCredentials.entries()) {
-    const isLast = position === dueCredentials.length - 1;
-    const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? atRest(key, deps) : key);
+  const visit = () => ({ loaded, counts: countsOf(keyOf(loaded, keyId), visited) });
+  if (heldByAnother(keyOf(start, keyId).lease, run, deps.now())) return visit();
+
+  const rest = (key: Key) => atRest(key, deps);
+  for (const index of due) {
+    if (visited.length > 0 && isOver(run, deps)) {
+      loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
+      return visit();
+    }
+    const isLast = index === due.at(-1);
+    const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? rest(key) : key);
     const after = await activate({ loaded, keyId, run, finish }, index, deps);
-    if (after === undefined) return none;
+    if (after === undefined) return visit();
+    visited.push(index);
     loaded = after;
   }
-  if (mailIsDue(keyOf(loaded, keyId), run, deps)) {
-    const after = await sendPinMail({ loaded, keyId, run, finish: key => atRest(key, deps) }, brake, deps);
-    if (after === undefined) return none;
-    loaded = after;
-  }
-  return {
-    loaded,
-    counts: countsOf(
-      keyOf(loaded, keyId),
-      dueCredentials.map(([index]) => index),
-    ),
-  };
+  if (mailIsDue(keyOf(loaded, keyId), run, deps))
+    loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brake, deps)) ?? loaded;
+  return visit();
 }
 
 const mailIsDue = ({ mail }: Key, run: Run, { now }: ConnectorDeps): boolean =>
