@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import * as z from "zod";
 import { type Blobs, openBlobs } from "../lib/azure/blobs.ts";
 import { isLocal, localCredential, managedIdentity } from "../lib/azure/credential.ts";
 import { writeToHost } from "../lib/azure/functions.ts";
@@ -9,7 +8,8 @@ import { type CacheOptions, cachedSecret } from "../lib/azure/secrets-cache.ts";
 import { keyRing } from "../lib/azure/secrets-key-ring.ts";
 import { openTables, type Tables } from "../lib/azure/tables.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
-import { bearerCheck, type TenantTokens, tokenHash } from "../lib/http/bearer.ts";
+import { hashesOf, type TokenHashes } from "../lib/http/api-tokens.ts";
+import { bearerCheck, type TenantTokens } from "../lib/http/bearer.ts";
 import type { Caller } from "../lib/http/endpoint.ts";
 import { createHealth } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
@@ -93,24 +93,28 @@ const healthTable = ({ SERVICE_APIS }: DeploymentSettings): string =>
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
+/** The static tokens of a surface, in one secret of its vault (decision G3b). */
+export function tokenHashesOf({ secrets, caching }: Deployment, surface: "core" | "connector"): TokenHashes {
+  const name = `${surface}-api-tokens`;
+  const cached = cachedSecret(name, async () => ({ hashes: hashesOf((await secrets.get(name))?.value) }), caching);
+  return {
+    known: async refresh => (await (refresh ? cached.refresh() : cached.get()))?.hashes ?? [],
+    read: async () => hashesOf((await secrets.get(name))?.value),
+    write: async hashes => void (await secrets.set(name, JSON.stringify(hashes))),
+  };
+}
+
 /** Who may call a surface that takes bearer tokens (decision G3). */
 export function callerCheck(
-  deployment: Deployment,
-  { surface, role }: { surface: "core" | "connector"; role: string },
+  { settings, fetch, now }: Deployment,
+  { surface, role, hashes }: { surface: "core" | "connector"; role: string; hashes: TokenHashes },
 ): (headers: Headers) => Promise<Caller> {
-  const { settings, secrets, caching, fetch, now } = deployment;
   const tenant = tenantTokens(settings);
-  const name = `${surface}-api-tokens`;
-  const cached = cachedSecret(name, () => secrets.get(name), caching);
-  const tokenHashes = async (refresh: boolean) => {
-    const secret = await (refresh ? cached.refresh() : cached.get());
-    return secret === undefined ? [] : z.array(tokenHash).parse(JSON.parse(secret.value));
-  };
   return bearerCheck({
     surface,
     role,
     ...(tenant && { tenant }),
-    ...(settings.CALLER_STATIC_TOKENS && { tokenHashes }),
+    ...(settings.CALLER_STATIC_TOKENS && { tokenHashes: hashes.known }),
     fetch,
     now,
   });

@@ -10,7 +10,7 @@ import { clientPreflight } from "./client-preflight.ts";
 import { connectorJobs } from "./connector/jobs.ts";
 import { connector } from "./connector/routes.ts";
 import { openConnector } from "./connector-deps.ts";
-import { callerCheck, openDeployment } from "./deployment.ts";
+import { callerCheck, openDeployment, tokenHashesOf } from "./deployment.ts";
 import { registerHealth, registerJobs, registerRefusing, registerSurface } from "./register.ts";
 import { settingsOf } from "./settings.ts";
 
@@ -31,8 +31,9 @@ function start(environment: Environment): void {
   registerHealth(deployment.healthy, common);
   if (SERVICE_APIS.length === 0) log.warn("no_surface", { setting: "SERVICE_APIS" });
   if (auth !== undefined && SERVICE_APIS.includes("core")) {
-    const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin" }));
-    registerSurface(core, CORE_PATH, { ...common, deps: auth, identify });
+    const hashes = tokenHashesOf(deployment, "core");
+    const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes }));
+    registerSurface(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
   }
   if (auth !== undefined && SERVICE_APIS.includes("client")) {
     const serving = { ...common, deps: auth, identify: anybody };
@@ -40,8 +41,13 @@ function start(environment: Environment): void {
     registerJobs(jobs.auth, auth, log);
   }
   if (app.connector !== undefined) {
-    const identify = bearer(callerCheck(deployment, { surface: "connector", role: "Connector.Call" }));
-    registerSurface(connector, CONNECTOR_PATH, { ...common, deps: app.connector, identify });
+    const hashes = tokenHashesOf(deployment, "connector");
+    const identify = bearer(callerCheck(deployment, { surface: "connector", role: "Connector.Call", hashes }));
+    registerSurface(connector, CONNECTOR_PATH, {
+      ...common,
+      deps: { ...app.connector, tokenHashes: hashes },
+      identify,
+    });
     registerJobs(jobs.connector, app.connector, log);
   }
   onTerminate(async () => log.info("stopped", {}));

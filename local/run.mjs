@@ -22,6 +22,7 @@ const steps = {
   check: ["local/verify.ts", "--checks"],
   openapi: ["local/openapi.ts"],
   settings: ["local/settings-docs.ts"],
+  "api-tokens": ["commands/api-tokens.ts"],
   format: [bin("@biomejs/biome/bin/biome"), "check", "--write"],
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
 };

@@ -1,4 +1,5 @@
 import type { Surface } from "../../lib/http/surface.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoints.ts";
 import { authenticate } from "./client/authenticate.ts";
 import { changePassword } from "./client/change-password.ts";
 import { getStatus } from "./client/get-status.ts";
@@ -26,7 +27,7 @@ import { validateUser } from "./core/validate-user.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 
 /** The Core API on one page (specification section 4). Never public. The names become the functions' names. */
-export const core: Surface<AuthContext> = {
+export const core: Surface<AuthContext & TokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
@@ -54,6 +55,7 @@ export const core: Surface<AuthContext> = {
     coreSetAttribute: setAttribute,
     coreGetAttribute: getAttribute,
     coreDeleteAttribute: deleteAttribute,
+    ...tokenEndpoints("core"),
   },
 };
 

@@ -1,4 +1,5 @@
 import type { Surface } from "../../lib/http/surface.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow } from "./process-shipments-now.ts";
@@ -9,7 +10,7 @@ import { processCredentialRequestsNow } from "./v2/process-credential-requests-n
 import { resendPinMails } from "./v2/resend-pin.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
-export const connector: Surface<ConnectorContext> = {
+export const connector: Surface<ConnectorContext & TokenContext> = {
   name: "connector",
   title: "FIDO credential and shipment connector",
   input: "json",
@@ -21,5 +22,6 @@ export const connector: Surface<ConnectorContext> = {
     v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,
     v2ResendPin: resendPinMails,
+    ...tokenEndpoints("connector"),
   },
 };

@@ -74,6 +74,13 @@ export const importTable: readonly Zone[] = [
     deployed,
   },
   {
+    name: "commands",
+    folder: "commands",
+    zones: [ground, "auth domain"],
+    packages: ["zod", "node:*"],
+    deployed: false,
+  },
+  {
     name: "local",
     folder: "local",
     zones: [ground, "http", "connector domain", "auth domain", "azure", "connector edge", "auth edge", "composition"],

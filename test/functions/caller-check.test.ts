@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { callerCheck, openDeployment } from "../../functions/deployment.ts";
+import { callerCheck, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { Fault } from "../../lib/fault.ts";
 import { hashOfToken } from "../../lib/http/bearer.ts";
@@ -46,7 +46,7 @@ const checkOf = (told: Readonly<Record<string, string>>) => {
       return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);
     },
   };
-  const check = callerCheck(deployment, { surface: "connector", role });
+  const check = callerCheck(deployment, { surface: "connector", role, hashes: tokenHashesOf(deployment, "connector") });
   return (token: string) =>
     check(new Headers({ authorization: `Bearer ${token}` })).then(
       ({ id }) => id,
