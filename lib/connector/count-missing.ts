@@ -1,4 +1,5 @@
 import { type Instant, plus } from "../time.ts";
+import { leftToCleanUp } from "./at-rest.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Key } from "./request.ts";
 import { afterEvent, endedKeys, withRollUp } from "./roll-up.ts";
@@ -22,7 +23,7 @@ export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
   const errorMessage = "The shipment was deleted at the delivery service.";
   const shipped = loaded.keys.map(({ value }) => value).filter(({ place }) => place === "shipment");
-  const ended = shipped.map(key => withoutWaiting(key, errorMessage, now()));
+  const ended = shipped.map(key => leftToCleanUp(withoutWaiting(key, errorMessage, now()), deps));
   return savePoll(loaded, { ...request, delivery, errorMessage }, ended, deps);
 }
 

@@ -1,4 +1,5 @@
 import { earliest, type Instant, plus } from "../time.ts";
+import { leftToCleanUp } from "./at-rest.ts";
 import type { KeyResponses } from "./key-responses.ts";
 import { shippedItems } from "./order.ts";
 import type { DeliveryShipment } from "./peers/delivery-wire.ts";
@@ -83,7 +84,11 @@ async function readKey(
   };
   const changed = withRollUp({ ...key, ...named, credentials }, now);
   const ready = changed.credentials.some(({ state }) => state === "activation_pending");
-  return { key: ready ? { ...changed, due: { queue: "key", at: now } } : changed, opened, unopened };
+  return {
+    key: ready ? { ...changed, due: { queue: "key", at: now } } : leftToCleanUp(changed, deps),
+    opened,
+    unopened,
+  };
 }
 
 /** A credential that waited for its key, with what came for it. */

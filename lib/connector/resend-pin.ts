@@ -1,13 +1,13 @@
 import { Fault } from "../fault.ts";
 import { withLogFields } from "../log.ts";
 import { between, hours, type Instant, plus } from "../time.ts";
+import { atRest } from "./at-rest.ts";
 import { heldByAnother, type Run, startRun } from "./due-work.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { renew } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
-import { atRest } from "./work-key.ts";
 import { keyOf } from "./write.ts";
 
 /**

@@ -1,11 +1,11 @@
-import { earliest, type Instant, plus } from "../time.ts";
+import type { Instant } from "../time.ts";
 import { activate } from "./activate.ts";
+import { atRest } from "./at-rest.ts";
 import { heldByAnother, isDue, isOver, type Run } from "./due-work.ts";
 import { conclude, type MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import type { Due, Key } from "./request.ts";
+import type { Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
-import { isTerminal } from "./states.ts";
 import { keyOf } from "./write.ts";
 
 /** What one visit of a key came to, in credentials (decision C2). */
@@ -60,28 +60,6 @@ const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({
   at: nextAt ?? "",
   ...(held === true && { held }),
 });
-
-/** The key with its hold given back and the time of its next work. */
-export function atRest({ lease, due, ...key }: Key, { now, timing }: Pick<ConnectorDeps, "now" | "timing">): Key {
-  const next = nextDue(key) ?? forgetDue(key, plus(key.mail.sentAt ?? now(), timing.retryFor));
-  return { ...key, ...(next && { due: next }) };
-}
-
-/** The earliest of what the key still waits for. */
-function nextDue(key: Pick<Key, "credentials" | "mail">): Due | undefined {
-  const waiting = [
-    ...key.credentials.filter(({ state }) => state === "activation_pending"),
-    ...(key.mail.state === "due" ? [key.mail] : []),
-  ];
-  const at = earliest(...waiting.map(({ nextAt }) => nextAt));
-  if (at === undefined) return undefined;
-  const held = waiting.every(item => item.held === true);
-  return { queue: "key", at, ...(held && { held }) };
-}
-
-/** When the copy of an ended key's responses has served its time (decision C14). */
-const forgetDue = (key: Pick<Key, "state" | "responses">, at: Instant): Due | undefined =>
-  key.responses !== undefined && isTerminal(key.state) ? { queue: "forget", at } : undefined;
 
 function countsOf(key: Key, visited: readonly number[]): KeyCounts {
   const states = visited.map(index => key.credentials[index]?.state);

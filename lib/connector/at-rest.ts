@@ -1,0 +1,40 @@
+import { earliest, type Instant, plus } from "../time.ts";
+import type { ConnectorDeps } from "./ports.ts";
+import type { Due, Key } from "./request.ts";
+import { isTerminal } from "./states.ts";
+
+type Clock = Pick<ConnectorDeps, "now" | "timing">;
+
+/** The key with its hold given back and the time of its next work. */
+export function atRest({ lease, due, ...key }: Key, clock: Clock): Key {
+  const next = nextDue(key) ?? forgetDue(key, clock);
+  return { ...key, ...(next && { due: next }) };
+}
+
+/** A key that may have ended without being worked on: its copy of the responses is clean-up's then. */
+export function leftToCleanUp(key: Key, clock: Clock): Key {
+  const due = key.mail.state === "due" ? undefined : forgetDue(key, clock);
+  return due === undefined ? key : { ...key, due };
+}
+
+/** The earliest of what the key still waits for. */
+function nextDue(key: Pick<Key, "credentials" | "mail">): Due | undefined {
+  const waiting = [
+    ...key.credentials.filter(({ state }) => state === "activation_pending"),
+    ...(key.mail.state === "due" ? [key.mail] : []),
+  ];
+  const at = earliest(...waiting.map(({ nextAt }) => nextAt));
+  if (at === undefined) return undefined;
+  const held = waiting.every(item => item.held === true);
+  return { queue: "key", at, ...(held && { held }) };
+}
+
+/** When the copy of an ended key's responses has served its time (decision C14). */
+function forgetDue(
+  { responses, state, mail }: Pick<Key, "state" | "responses" | "mail">,
+  { now, timing }: Clock,
+): Due | undefined {
+  if (responses === undefined || !isTerminal(state)) return undefined;
+  const since: Instant = mail.sentAt ?? now();
+  return { queue: "forget", at: plus(since, timing.retryFor) };
+}
