@@ -12,7 +12,7 @@ function play() {
   const directory = emptyDirectory();
   const child = spawn(process.execPath, [join(import.meta.dirname, "../../local/demo.ts")], {
     // A setting that would stop any start: the demo takes none from its caller.
-    env: { ...process.env, TMPDIR: directory, PORT: "none", IDP_DEFAULT: "" },
+    env: { ...process.env, TMPDIR: directory, PORT: "none", RETRY_MIN_SECONDS: "soon" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

@@ -135,9 +135,10 @@ describe("where all is installed", () => {
       const handed = run("npm", ["start", "--", "--wait"], [oldNode ?? ""]);
       await handed.started();
       expect(handed.output()).toContain(`started by ${process.version} with --wait`);
-      expect(handed.output()).not.toContain("ExperimentalWarning");
       handed.child.kill("SIGTERM");
       await handed.ended;
+      expect(handed.output()).toContain("DeprecationWarning");
+      expect(handed.output()).not.toContain("ExperimentalWarning");
       expect(existsSync(join(project, "stopped"))).toBe(true);
       expect(await run("npm", ["start", "--", "--fail"], [oldNode ?? ""]).ended).toBe(3);
     },
