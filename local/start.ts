@@ -78,6 +78,7 @@ async function serve(
     hostJson: JSON.parse(readFileSync(new URL("../host.json", import.meta.url), "utf8")),
     log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
   });
+  system.console?.hostIs(host.url);
   const facts: Facts = {
     host: host.url,
     tokens: system.tokens,
@@ -100,6 +101,7 @@ function tellPeers(system: System, { port, directory }: { port: number; director
   const Values = { ...hostSettings, ...system.settings, AzureWebJobsStorage: system.connectionString };
   const path = join(directory, "local.settings.json");
   mkdirSync(directory, { recursive: true });
+  system.console?.hostIs(`http://127.0.0.1:${port}`);
   const file = { IsEncrypted: false, Host: { LocalHttpPort: port }, Values };
   writeFileSync(path, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
   console.log(peersWelcome(system, path));

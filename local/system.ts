@@ -7,6 +7,7 @@ import { connectorTables } from "../lib/azure/connector-tables.ts";
 import { openTables } from "../lib/azure/tables.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { seconds } from "../lib/time.ts";
+import { type Console, startConsole } from "./console/console.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "./peers/all.ts";
 import { type Storage, startStorage } from "./peers/storage.ts";
 import { localTokens, type Tokens } from "./tokens.ts";
@@ -19,6 +20,8 @@ export interface System {
   readonly settings: Readonly<Record<string, string>>;
   readonly tokens: Tokens;
   readonly peerUrls: Readonly<Record<string, string>>;
+  /** Of a system that was started here. */
+  readonly console?: Console;
   close(): Promise<void>;
 }
 
@@ -37,10 +40,15 @@ export async function startSystem(directory?: string): Promise<System> {
   const storage = await startStorage({ directory: directory && join(directory, "azurite") });
   const peers = await startPeers(directory && join(directory, "peers"));
   const told = await describeSystem(storage, peers);
+  const statePath = directory && join(directory, "console.json");
+  const console = await startConsole({ ...told, peers: told.peerUrls, statePath });
   return {
     ...told,
     peers,
+    console,
+    peerUrls: { ...told.peerUrls, console: console.url },
     close: async () => {
+      await console.close();
       await closePeers(peers);
       await storage.close();
     },

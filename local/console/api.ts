@@ -1,0 +1,80 @@
+import type { PeerAnswer, PeerCall } from "../peers/exchange.ts";
+import type { Tokens } from "../tokens.ts";
+import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./calls.ts";
+import { choices } from "./choices.ts";
+import { mailPage } from "./mail-page.ts";
+import { sampleOrder } from "./sample-order.ts";
+import { servedSurfaces } from "./served-surfaces.ts";
+import { softwareKeyRoutes } from "./software-key-routes.ts";
+import type { SoftwareKeys } from "./software-keys.ts";
+import type { ListedRequest } from "./stored-requests.ts";
+
+interface ApiOptions {
+  readonly peers: Readonly<Record<string, string>>;
+  readonly tokens: Tokens;
+  readonly host: () => string | undefined;
+  readonly requests: () => Promise<readonly ListedRequest[]>;
+  readonly keys: SoftwareKeys;
+}
+
+/** What the page asks of its server: the host with the system's tokens, the peers' controls, and what neither tells. */
+export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) {
+  return async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
+    const { method, url, body } = call;
+    const callHost = (path: string, { headers, ...outgoing }: OutgoingCall): Promise<Outcome> => {
+      const address = host();
+      if (address === undefined) throw new Error("there is none yet");
+      return outcomeOf(address + path, { ...outgoing, headers: { ...headers, ...authorization(path, tokens) } }, gone);
+    };
+
+    // As it was called: what is encoded in a segment must reach the other side so.
+    const [, area = "", name = "", rest = ""] = /^\/(api|mails)\/([^/]+)(.*)$/.exec(url.pathname) ?? [];
+    if (area === "mails" && rest === "") return mailPage(name, peers, gone);
+    switch (area === "api" ? name : "") {
+      case "facts": {
+        const surfaces = await servedSurfaces(path => callHost(path, { method: "GET" }));
+        return { status: 200, body: { host: host(), peers, surfaces } };
+      }
+      case "requests":
+        return { status: 200, body: await requests() };
+      case "sample":
+        return { status: 200, body: sampleOrder };
+      case "choices":
+        return { status: 200, body: choices };
+      case "host":
+        if (!/^\/(health$|v1\/|v2\/|core\/|client\/)/.test(rest)) return undefined;
+        return enveloped("The host", () => callHost(rest + url.search, { method, headers: passedOn(call), body }));
+      case "peers": {
+        const [, peer = "", control = ""] = /^\/([^/]+)\/(.+)$/.exec(rest) ?? [];
+        const address = Object.hasOwn(peers, peer) ? `${peers[peer]}/_control/${control}` : undefined;
+        if (address === undefined) return undefined;
+        return enveloped(`The peer ${peer}`, () => outcomeOf(address, { method, body }, gone));
+      }
+      case "keys":
+        return softwareKeyRoutes(
+          keys,
+          fields => callHost("/core/otpkeys", { method: "POST", headers: json, body: JSON.stringify(fields) }),
+          { method, path: rest, body },
+        );
+      default:
+        return undefined;
+    }
+  };
+}
+
+const json = { "content-type": "application/json" };
+
+/** Of the page's headers, those that are meant for the host. */
+const passedOn = ({ headers }: PeerCall): Record<string, string> =>
+  Object.fromEntries(
+    ["content-type", "x-service-session", "idempotency-key"].flatMap(name => {
+      const text = headers[name];
+      return typeof text === "string" ? [[name, text]] : [];
+    }),
+  );
+
+/** Public paths get none. */
+function authorization(path: string, { core, connector }: Tokens): Record<string, string> {
+  if (path.startsWith("/core/")) return { authorization: `Bearer ${core}` };
+  return /^\/v[12]\//.test(path) ? { authorization: `Bearer ${connector}` } : {};
+}

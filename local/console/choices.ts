@@ -1,0 +1,16 @@
+import { SABOTAGES } from "../peers/delivery-view.ts";
+import { SHIPMENT_STATES } from "../peers/delivery-wire.ts";
+import { STANDINGS } from "../peers/entra-users.ts";
+import { faultRule } from "../peers/faults.ts";
+import { mailOutcome } from "../peers/mail-message.ts";
+import { newSoftwareKey } from "./software-keys.ts";
+
+/** What there is to choose from in the page, as those have it who take it. */
+export const choices = {
+  shipmentStates: SHIPMENT_STATES,
+  sabotages: SABOTAGES,
+  standings: STANDINGS,
+  mailOutcomes: mailOutcome.shape.status.unwrap().options,
+  faultKinds: faultRule.shape.kind.options,
+  softwareKeyKinds: newSoftwareKey.shape.kind.options,
+};

@@ -1,0 +1,21 @@
+import { ask } from "./calls.js";
+
+/**
+ * @typedef {{ shipmentStates: Record<string, string>, sabotages: string[], standings: string[], mailOutcomes: string[],
+ *   faultKinds: string[], softwareKeyKinds: string[] }} Choices
+ */
+
+/** @type {Promise<Choices> | undefined} */
+let asked;
+
+/**
+ * What there is to choose from.
+ * @returns {Promise<Choices>}
+ */
+export const choices = () => {
+  asked ??= ask("GET", "choices").catch(error => {
+    asked = undefined;
+    throw error;
+  });
+  return asked;
+};

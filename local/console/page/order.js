@@ -1,0 +1,85 @@
+import { ask, callHost, worked } from "./calls.js";
+import { card, el } from "./dom.js";
+import { form } from "./form.js";
+import { keyFields, newAuthenticator, newItem } from "./order-keys.js";
+import { addressFields, recipientFields } from "./order-recipient.js";
+import { served } from "./surfaces.js";
+
+/** @type {import("./main.js").View} */
+export async function order({ main }) {
+  if (!(await served(main, "connector"))) return "Order";
+  let body = await ask("GET", "sample");
+  const fields = el("div", {});
+  const text = /** @type {HTMLTextAreaElement} */ (
+    el("textarea", {
+      id: "order-json",
+      rows: 24,
+      spellcheck: "false",
+      "aria-describedby": "order-json-hint",
+      oninput: () => read(),
+    })
+  );
+  const write = () => {
+    text.value = JSON.stringify(body, undefined, 2);
+    text.removeAttribute("aria-invalid");
+  };
+  const draw = () => fields.replaceChildren(...drawFields(body, write, redraw));
+  const redraw = () => {
+    write();
+    draw();
+  };
+  const read = () => {
+    try {
+      body = JSON.parse(text.value);
+      text.removeAttribute("aria-invalid");
+      draw();
+    } catch {
+      // What no form can show is sent as it is typed.
+      text.setAttribute("aria-invalid", "true");
+    }
+  };
+  redraw();
+  main.append(
+    el(
+      "p",
+      { class: "lead" },
+      "A valid order to begin with. What is sent is the JSON at the end; the fields and it follow each other.",
+    ),
+    form(
+      "Send the order",
+      async () => {
+        const outcome = await callHost("POST", "/v2/credential-requests", { body: text.value });
+        if (worked(outcome)) location.hash = `#/request/${encodeURIComponent(outcome.body.data.credential_request_id)}`;
+      },
+      fields,
+      card(
+        "The body",
+        el("label", { for: "order-json" }, "JSON, as it is sent"),
+        text,
+        el(
+          "p",
+          { class: "hint", id: "order-json-hint" },
+          "May be changed freely, also to what the service has to refuse.",
+        ),
+      ),
+    ),
+  );
+  return "Order";
+}
+
+/**
+ * @param {any} body
+ * @param {() => void} write
+ * @param {() => void} redraw
+ */
+function drawFields(body, write, redraw) {
+  try {
+    return [
+      el("div", { class: "columns" }, recipientFields(body, write), ...addressFields(body, write)),
+      ...keyFields(body.shipment, "shipment_items", { title: "Shipped key", add: newItem, write, redraw }),
+      ...keyFields(body, "authenticators", { title: "On-site authenticator", add: newAuthenticator, write, redraw }),
+    ];
+  } catch {
+    return [el("p", { class: "notice" }, "The JSON below is no order that fields could show.")];
+  }
+}

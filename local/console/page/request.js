@@ -1,0 +1,109 @@
+import { callHost, readHost, readPeer, segment } from "./calls.js";
+import { choices } from "./choices.js";
+import { badge, card, el, factList, table } from "./dom.js";
+import { button } from "./form.js";
+import { code, json, time } from "./format.js";
+import { jobButtons } from "./jobs.js";
+import { live } from "./live.js";
+import { shipmentControls, shipmentState } from "./shipment.js";
+import { createTimeline } from "./timeline.js";
+
+/** @type {import("./main.js").View} */
+export async function request({ main, left }, id) {
+  const path = `/v2/credential-requests/${segment(id)}`;
+  const timeline = createTimeline();
+  const known = await choices();
+  const load = async (/** @type {AbortSignal} */ signal) => {
+    const { status, body } = await readHost(path, { signal });
+    if (status !== 200) return { status, body };
+    const data = body.data;
+    timeline.look(data);
+    const shipments = data.shipment?.shipment_id === undefined ? [] : await readPeer("delivery", "shipments", signal);
+    return {
+      status,
+      data,
+      shipment: shipments.find((/** @type {any} */ each) => each.id === data.shipment.shipment_id),
+    };
+  };
+  const { area, ready, refresh } = live(left, load, (answer, again) => draw(answer, known, again));
+  main.append(
+    el("p", { class: "lead" }, code(id)),
+    el(
+      "div",
+      { class: "bar" },
+      jobButtons(refresh),
+      el(
+        "div",
+        { class: "buttons", role: "group", "aria-label": "This request" },
+        button("Resend PIN mails", () => callHost("POST", `${path}/resend-pin`).then(refresh)),
+        button("Cancel", () => callHost("POST", `${path}/cancel`).then(refresh), { class: "danger" }),
+      ),
+    ),
+    area,
+    card("What changed while this page was open", timeline.list),
+  );
+  await ready;
+  return "Request";
+}
+
+/**
+ * @param {any} answer
+ * @param {import("./choices.js").Choices} known
+ * @param {() => Promise<void>} refresh
+ */
+function draw({ status, body, data, shipment }, known, refresh) {
+  if (status !== 200)
+    return el("p", { class: "problem" }, `The host answers ${status}: ${body?.error_message ?? "nothing more"}`);
+  const keys = [
+    ...(data.shipment?.shipment_items ?? []).map((/** @type {any} */ key) => ({ ...key, place: "shipped" })),
+    ...(data.authenticators ?? []).map((/** @type {any} */ key) => ({ ...key, place: "on site" })),
+  ];
+  return [
+    el(
+      "p",
+      { class: "state-line" },
+      "The request is ",
+      badge(data.state),
+      data.error_message && ` ${data.error_message}`,
+    ),
+    el("div", { class: "keys" }, keys.map(drawKey)),
+    data.shipment &&
+      card(
+        "Shipment",
+        factList({
+          Id: code(data.shipment.shipment_id) ?? "none yet",
+          Address: addressOf(data.shipment.mailing_address),
+          "At the delivery service": shipment === undefined ? "unknown there" : shipmentState(shipment.state, known),
+        }),
+        shipment && shipmentControls(shipment, known, refresh),
+      ),
+    el("details", { class: "card", "data-key": "answer" }, el("summary", {}, "As the API answers it"), json(data)),
+  ];
+}
+
+/** @param {any} key */
+const drawKey = ({ id, name, state, place, credentials }) =>
+  el(
+    "section",
+    { class: "card key" },
+    el("h2", {}, name, " ", badge(state)),
+    el("p", { class: "hint" }, code(id), ` · ${place}`),
+    table(
+      `Credentials of ${name}`,
+      ["User", "Identity provider", "State", "Retried until", "Message"],
+      credentials.map((/** @type {any} */ credential) => [
+        credential.user_id,
+        [credential.idp_id, credential.relying_party_id].filter(Boolean).join(", "),
+        badge(credential.state),
+        time(credential.retryable_until),
+        credential.error_message,
+      ]),
+      "No credential.",
+    ),
+  );
+
+/** @param {any} address */
+const addressOf = ({ street_line1, street_line2, postal_code, city, region, country_code }) =>
+  [street_line1, street_line2, [city, region, postal_code].filter(Boolean).join(" "), country_code]
+    .filter(Boolean)
+    .join(", ");

@@ -1,0 +1,40 @@
+import { createCipheriv, randomBytes } from "node:crypto";
+import { generateSync } from "otplib";
+import { totpStepSeconds } from "../../lib/auth/otp/totp.ts";
+import { crc16 } from "../../lib/auth/otp/yubico.ts";
+
+export interface OathSecret {
+  readonly secret: Uint8Array;
+  readonly digits: 6 | 8;
+}
+
+/** The code of a moving factor (RFC 4226): an event's number, or the number of a step since 1970 (RFC 6238). */
+export const oathCode = ({ secret, digits }: OathSecret, factor: number): string =>
+  generateSync({ strategy: "hotp", secret, digits, counter: factor });
+
+/** The step of RFC 6238 at `now`, and the milliseconds until the next. @param now in ms since 1970 */
+export function totpStep(now: number): { readonly step: number; readonly leftMs: number } {
+  const stepMs = totpStepSeconds * 1000;
+  return { step: Math.floor(now / stepMs), leftMs: stepMs - (now % stepMs) };
+}
+
+/**
+ * What a key of kind `yubico` types after its prefix (decision A7): its private id and counters, a time of which nobody makes use,
+ * noise and a checksum, as one AES-128 block in modhex. @param use count of uses since the key was made, 256 to a power-up
+ */
+export function yubicoCode(secret: Uint8Array, privateId: Uint8Array, use: number): string {
+  const block = Buffer.alloc(16);
+  block.set(privateId);
+  block.writeUInt16LE(Math.floor(use / 256) + 1, 6);
+  randomBytes(3).copy(block, 8);
+  block.writeUInt8(use % 256, 11);
+  randomBytes(2).copy(block, 12);
+  block.writeUInt16LE(~crc16(block.subarray(0, 14)) & 0xffff, 14);
+  // A lone block by the format's own design: nothing is chained, so there is no mode but ECB.
+  const cipher = createCipheriv("aes-128-ecb", secret, null).setAutoPadding(false);
+  return toModhex(Buffer.concat([cipher.update(block), cipher.final()]));
+}
+
+/** Hexadecimal digits in the letters of the modhex alphabet. */
+export const toModhex = (bytes: Buffer): string =>
+  bytes.toString("hex").replace(/[0-9a-f]/g, digit => "cbdefghijklnrtuv".charAt(Number.parseInt(digit, 16)));

@@ -1,0 +1,47 @@
+import { withControlBody } from "../peers/control-body.ts";
+import type { PeerAnswer } from "../peers/exchange.ts";
+import { enveloped, type Outcome } from "./calls.ts";
+import { newSoftwareKey, type SoftwareKey, type SoftwareKeys } from "./software-keys.ts";
+
+/** Imports a key by the Core API (decision A10). */
+export type ImportKey = (fields: Readonly<Record<string, string>>) => Promise<Outcome>;
+
+/** The page's calls on its software keys. No answer holds a secret. */
+export function softwareKeyRoutes(
+  keys: SoftwareKeys,
+  importKey: ImportKey,
+  { method, path, body }: { readonly method: string; readonly path: string; readonly body: Buffer },
+): PeerAnswer | undefined | Promise<PeerAnswer> {
+  const [, prefix = "", action = ""] = /^\/([a-z0-9]{1,32})(\/next)?$/.exec(path) ?? [];
+  switch (`${method} ${prefix === "" ? path : `/key${action}`}`) {
+    case "GET ":
+      return { status: 200, body: keys.all().map(({ prefix, kind, digits }) => ({ prefix, kind, digits })) };
+    case "POST ":
+      return withControlBody(newSoftwareKey, body, wanted => {
+        const key = keys.draft(wanted);
+        return enveloped("The host", async () => {
+          const outcome = await importKey(importFields(key));
+          if (outcome.status === 201) keys.keep(key);
+          return outcome;
+        });
+      });
+    case "POST /key/next": {
+      const shown = keys.next(prefix);
+      return shown === undefined
+        ? { status: 404, body: { error: `There is no software key ${prefix}.` } }
+        : { status: 200, body: shown };
+    }
+    case "DELETE /key":
+      keys.forget(prefix);
+      return { status: 204 };
+    default:
+      return undefined;
+  }
+}
+
+const importFields = ({ prefix, kind, secret, privateId, digits }: SoftwareKey): Record<string, string> => ({
+  prefix,
+  kind,
+  secret,
+  ...(privateId === undefined ? { digits: String(digits) } : { private_id: privateId }),
+});
