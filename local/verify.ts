@@ -32,6 +32,22 @@ function passes(name: string, script: string, args: readonly string[]): boolean 
   return status === 0;
 }
 
+interface Report {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly testResults: readonly TestFile[];
+}
+
+interface TestFile {
+  readonly status: string;
+  readonly assertionResults: readonly { readonly status: string }[];
+}
+
+/** A file that fails without a test that does: it does not load, or what surrounds its tests fails. */
+function brokenFile({ status, assertionResults }: TestFile): boolean {
+  return status === "failed" && assertionResults.every(test => test.status !== "failed");
+}
+
 /** Runs test files, all of them where none is named. A runner that dies without a report counts as one failure. */
 function runTests(files: readonly string[]): Counts {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
@@ -44,8 +60,8 @@ function runTests(files: readonly string[]): Counts {
       "--reporter=json",
       `--outputFile.json=${report}`,
     ]);
-    const { numPassedTests, numFailedTests, numFailedTestSuites } = JSON.parse(readFileSync(report, "utf8"));
-    const failures = Math.max(numFailedTests, numFailedTestSuites);
+    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
+    const failures = numFailedTests + testResults.filter(brokenFile).length;
     return { passed: numPassedTests, failed: failures === 0 && status !== 0 ? 1 : failures };
   } catch (error) {
     console.error(`The test runner left no report: ${String(error)}`);
