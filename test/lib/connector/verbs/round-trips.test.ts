@@ -1,0 +1,100 @@
+import pLimit from "p-limit";
+import { describe, expect, test } from "vitest";
+import type { CredentialRequest, Key } from "../../../../lib/connector/request.ts";
+import { hours, plus } from "../../../../lib/time.ts";
+import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+
+const peers = await peersOfFile();
+
+describe("sequential round trips to storage", () => {
+  test.each([
+    ["one key with one credential", [1]],
+    ["10 items with 3 credentials each", Array<number>(10).fill(3)],
+  ])("of a create with a shipment alone are at most 5: %s", async (_, shape) => {
+    const connector = await testConnector(peers);
+    await connector.order();
+    const { sequential, total } = await connector.counted(() => connector.order(orderBody(shape)));
+    expect(sequential).toBe(5);
+    expect(total).toBeLessThanOrEqual(7);
+  });
+
+  test.each([[[1]], [Array<number>(10).fill(3)]])("of a read are 1, whatever the request holds: %j", async shape => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order(orderBody(shape));
+    const { sequential, total } = await connector.counted(() => connector.context.requests.load(requestId));
+    expect([sequential, total]).toEqual([1, 1]);
+  });
+
+  test("of a poll that brings nothing are 5, beside the one that finds what is due", async () => {
+    const connector = await testConnector(peers);
+    const { shipmentId = "" } = await connector.order(orderBody([2, 1]));
+    await peers.delivery.control(shipmentId, { state: 101 });
+    connector.advance(hours(1));
+    const { sequential, total } = await connector.counted(() => connector.runShipments());
+    // Due; load, claim, new index row, rows, old index row.
+    expect([sequential, total]).toEqual([6, 6]);
+  });
+
+  test("of a poll that brings responses are one more a key, for its blob, and no more for the rest", async () => {
+    const connector = await testConnector(peers);
+    await connector.order(orderBody([2, 1, 3]));
+    const { sequential, total } = await connector.counted(() => connector.runShipments());
+    // Due; load, claim, three blobs, index rows of the keys side by side, rows, old index row.
+    expect([sequential, total]).toEqual([9, 11]);
+  });
+
+  test("of a key that is activated and mailed are 8, and 3 for each further credential", async () => {
+    const cost = async (credentials: number) => {
+      const connector = await testConnector(peers);
+      await connector.order(orderBody([credentials]));
+      await connector.runShipments();
+      const { sequential, result } = await connector.counted(() => connector.runCredentials());
+      expect(result).toMatchObject({ activated: credentials });
+      // Two for what is due, one to load.
+      return sequential - 3;
+    };
+    const one = await cost(1);
+    expect(one).toBe(8);
+    expect(await cost(3)).toBe(one + 3 * 2);
+  });
+});
+
+/** Requests that have ended, as they lie in storage for years. */
+async function history(connector: TestConnector, count: number): Promise<void> {
+  const { requests } = connector.context;
+  const { request, keys } = await connector.load((await connector.order()).requestId);
+  const ended = (n: number): [CredentialRequest, Key[]] => {
+    const id = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
+    const terminalAt = plus(connector.now(), -hours(n));
+    const due = { queue: "clean", at: terminalAt } as const;
+    return [
+      { ...request.value, id, state: "complete", terminalAt, due },
+      keys.map(({ value }) => ({ ...value, state: "complete" })),
+    ];
+  };
+  const limit = pLimit(16);
+  await Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      limit(async () => {
+        const [past, pastKeys] = ended(n);
+        if (past.due !== undefined) await requests.schedule(past.due, past.id);
+        await requests.insert(past, pastKeys);
+      }),
+    ),
+  );
+}
+
+test("a job with 5 due items makes no more calls beside 500 ended requests than beside none (decision C15)", async () => {
+  const cost = async (ended: number) => {
+    const connector = await testConnector(peers);
+    await history(connector, ended);
+    for (let n = 0; n < 4; n++) await connector.order();
+    const shipments = await connector.counted(() => connector.runShipments());
+    const credentials = await connector.counted(() => connector.runCredentials());
+    expect(shipments.result).toMatchObject({ answered: 5 });
+    expect(credentials.result).toMatchObject({ activated: 5 });
+    const idle = await connector.counted(() => connector.runCredentials("timer"));
+    return [shipments.total, credentials.total, idle.total];
+  };
+  expect(await cost(500)).toEqual(await cost(0));
+});
