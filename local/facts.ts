@@ -10,6 +10,8 @@ const facts = z.object({
   storage: z.string(),
   peers: z.record(z.string(), z.string()),
   pid: z.number(),
+  /** Address of the page that shows the whole system, where this process serves it. */
+  console: z.string().optional(),
   /** Master key of the host, for `POST /admin/functions/<timer>`. */
   masterKey: z.string(),
 });

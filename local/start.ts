@@ -84,6 +84,7 @@ async function serve(
     tokens: system.tokens,
     storage: system.connectionString,
     peers: system.peerUrls,
+    ...(system.console && { console: system.console.url }),
     pid: process.pid,
     masterKey: host.masterKey,
   };

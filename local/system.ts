@@ -46,7 +46,6 @@ export async function startSystem(directory?: string): Promise<System> {
     ...told,
     peers,
     console,
-    peerUrls: { ...told.peerUrls, console: console.url },
     close: async () => {
       await console.close();
       await closePeers(peers);

@@ -7,7 +7,7 @@ import type { System } from "./system.ts";
  * `moved`: settings that are not the local system's own.
  */
 export function welcome(
-  { host, tokens, peers, storage }: Facts,
+  { host, tokens, peers, storage, console }: Facts,
   { path, moved }: { path: string; moved: readonly string[] },
 ): string {
   const auth = `-H "Authorization: Bearer ${tokens.connector}"`;
@@ -15,7 +15,7 @@ export function welcome(
   return `
 The system is up. This is a development tool: every peer is simulated, nothing leaves this machine.
 
-${table({ host, ...peers, ...storageAddresses(storage) })}
+${table({ ...(console && { "to look at": console }), host, ...peers, ...storageAddresses(storage) })}
 
 ${table({ "token for the Core API": tokens.core, "token for the connector": tokens.connector, "for programs": path })}
 ${moved.length === 0 ? "" : `\nYour own settings stand instead of the local system's: ${moved.join(", ")}.\n`}
@@ -33,13 +33,13 @@ Ctrl-C stops it. The README says more; npm run demo tells the whole story.
 
 /** What a newcomer reads who brings a host. `path`: the settings for it. */
 export function peersWelcome(
-  { tokens, peerUrls, connectionString }: Pick<System, "tokens" | "peerUrls" | "connectionString">,
+  { tokens, peerUrls, connectionString, console }: Omit<System, "settings" | "close">,
   path: string,
 ): string {
   return `
 Storage and peers are up, without a host. This is a development tool: every peer is simulated, nothing leaves this machine.
 
-${table({ ...peerUrls, ...storageAddresses(connectionString) })}
+${table({ ...(console && { "to look at": console.url }), ...peerUrls, ...storageAddresses(connectionString) })}
 
 ${table({ "token for the Core API": tokens.core, "token for the connector": tokens.connector, "settings for a host": path })}
 
