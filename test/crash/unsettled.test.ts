@@ -4,7 +4,7 @@ import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
-import { newOrder, type Order, processAll, requestOf, send, underReference } from "./orders.ts";
+import { newOrder, type Order, placed, processAll, requestOf, send, underReference } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
 import { strangersShipment } from "./strangers.ts";
 import { writes } from "./writes.ts";
@@ -224,12 +224,19 @@ describe("an unanswered delivery call (decision C6)", () => {
     expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(0);
   });
 
-  test("adopts no shipment that belongs to another request", async () => {
+  test("adopts no shipment that belongs to another request, but the one beside it", async () => {
     const order = underReference("twins", newOrder());
-    expect((await send(creator, order)).status).toBe(201);
-    const requestId = await unanswered(order, "before");
-    const { errors, state } = await settled(order, requestId);
-    expect({ errors, state }).toEqual({ errors: [neverConfirmed], state: "failed" });
+    const first = await placed(creator, order);
+    const second = await unanswered(order, "before");
+    const { errors } = await settled(order, second);
+    expect(errors).toEqual([neverConfirmed]);
+
+    const third = await unanswered(order, "after");
+    await settled(order, third);
+    const owners = [];
+    for (const { id } of await system.peers.delivery.shipments()) owners.push(await system.store.requestOfShipment(id));
+    expect(owners.filter(owner => [first, second, third].includes(owner ?? ""))).toEqual([first, third]);
+    expect((await system.store.load(third))?.request.value.state).toBe("complete");
   });
 
   test("adopts none of two shipments that may both be the order's own", async () => {
