@@ -3,7 +3,27 @@ import { card, el, table } from "./dom.js";
 import { button, field, form } from "./form.js";
 
 /**
- * The attributes of a user or a key, to be set and deleted.
+ * A form that sets an attribute of a user or a key.
+ * @param {string} owner path of their owner
+ * @param {() => Promise<void>} refresh
+ */
+export const attributeForm = (owner, refresh) =>
+  card(
+    "Set an attribute",
+    form(
+      "Set",
+      async ({ key = "", value = "" }, sent) => {
+        await callHost("POST", `${owner}/attributes`, { body: { key, value } });
+        sent.reset();
+        await refresh();
+      },
+      field("key", "Key", { required: true }),
+      field("value", "Value"),
+    ),
+  );
+
+/**
+ * The attributes of a user or a key, to be deleted.
  * @param {string} owner path of their owner
  * @param {Record<string, string>} attributes
  * @param {() => Promise<void>} refresh
@@ -22,19 +42,5 @@ export const attributesCard = (owner, attributes, refresh) =>
         }),
       ]),
       "There is none.",
-    ),
-    form(
-      "Set",
-      async ({ key = "", value = "" }, sent) => {
-        await callHost("POST", `${owner}/attributes`, { body: { key, value } });
-        sent.reset();
-        await refresh();
-      },
-      el(
-        "div",
-        { class: "grid" },
-        field("key", "Key", { required: true, key: "attribute key" }),
-        field("value", "Value", { key: "attribute value" }),
-      ),
     ),
   );

@@ -29,28 +29,48 @@ export function el(tag, attributes = {}, ...children) {
  */
 export const nodes = children =>
   children
-    .flat()
+    .flat(2)
     .filter(child => child !== undefined && child !== null && child !== false)
     .map(child => (child instanceof Node ? child : String(child)));
 
 /**
- * Puts new content into an area, and the focus back where it was: elements are told apart by `data-key`.
+ * Puts new content into an area. Elements are told apart by `data-key`: the focus goes back where it was, what was opened stays open, and
+ * what somebody has begun to fill in stays filled in.
  * @param {Element} area
  * @param {readonly (Child | readonly Child[])[]} children
  */
 export function fill(area, ...children) {
-  const focused = document.activeElement;
-  const key = focused instanceof HTMLElement && area.contains(focused) ? focused.dataset.key : undefined;
-  const open = new Set(
-    [...area.querySelectorAll("details[open][data-key]")].map(each => each.getAttribute("data-key")),
+  const before = new Map(
+    keyed(area).map(each => [each.dataset.key, { each, focused: each === document.activeElement }]),
   );
   area.replaceChildren(...nodes(children));
-  for (const each of area.querySelectorAll("details[data-key]"))
-    if (open.has(each.getAttribute("data-key"))) each.setAttribute("open", "");
-  if (key === undefined) return;
-  for (const each of area.querySelectorAll("[data-key]"))
-    if (each instanceof HTMLElement && each.dataset.key === key) each.focus();
+  for (const each of keyed(area)) {
+    const old = before.get(each.dataset.key);
+    if (old === undefined) continue;
+    if (isControl(each) && isControl(old.each) && isTouched(old.each)) each.value = old.each.value;
+    if (each instanceof HTMLDetailsElement && old.each instanceof HTMLDetailsElement) each.open = old.each.open;
+    if (old.focused) each.focus();
+  }
 }
+
+/**
+ * @param {Element} area
+ * @returns {HTMLElement[]}
+ */
+const keyed = area => [.../** @type {NodeListOf<HTMLElement>} */ (area.querySelectorAll("[data-key]"))];
+
+/**
+ * @param {HTMLElement} element
+ * @returns {element is HTMLInputElement | HTMLSelectElement}
+ */
+const isControl = element => element instanceof HTMLInputElement || element instanceof HTMLSelectElement;
+
+/** @param {HTMLInputElement | HTMLSelectElement} control */
+const isTouched = control =>
+  control instanceof HTMLSelectElement
+    ? control.selectedOptions[0]?.defaultSelected === false &&
+      [...control.options].some(option => option.defaultSelected)
+    : control.value !== control.defaultValue;
 
 /**
  * A part of a view under a heading.
@@ -120,6 +140,7 @@ const tones = {
   active: "good",
   enabled: "good",
   served: "good",
+  well: "good",
   valid: "good",
   partial: "warn",
   activation_pending: "warn",

@@ -21,7 +21,7 @@ export const drawFaults = rules =>
       kind,
       times,
       el("code", {}, `${method ?? "any method"} ${path ?? "any path"}`),
-      phase === "after" ? "after the work is done" : "before anything is done",
+      phase === "after" ? "after its work" : "before its work",
       (more[kind] ?? [])
         .filter(name => rest[name] !== undefined)
         .map(name => `${name}: ${typeof rest[name] === "string" ? rest[name] : JSON.stringify(rest[name])}`)
@@ -56,8 +56,8 @@ export function faultForm({ faultKinds }, add) {
       field("times", "Times", { type: "number", value: 1, min: 1 }),
       field("phase", "When", {
         options: [
-          ["before", "before anything is done"],
-          ["after", "after the work is done"],
+          ["before", "before its work"],
+          ["after", "after its work"],
         ],
       }),
       field("method", "Method", { options: [["", "any"], "GET", "POST", "PUT", "PATCH", "DELETE"] }),

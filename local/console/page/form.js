@@ -50,12 +50,13 @@ function control({ common, options, type, value, rest }) {
 
 /**
  * A form that is sent by a button. While the work runs the button waits, so that a second press does nothing.
- * @param {string} label of the button
+ * @param {string | { label: string, beside: import("./dom.js").Child }} label of the button, and what stands beside it
  * @param {(values: Record<string, string>, form: HTMLFormElement) => Promise<unknown>} send
  * @param {...import("./dom.js").Child} fields
  */
 export function form(label, send, ...fields) {
-  const button = el("button", { type: "submit", class: "main" }, label);
+  const { label: text, beside } = typeof label === "string" ? { label, beside: undefined } : label;
+  const button = el("button", { type: "submit", class: "main" }, text);
   const made = /** @type {HTMLFormElement} */ (
     el(
       "form",
@@ -66,7 +67,7 @@ export function form(label, send, ...fields) {
         },
       },
       ...fields,
-      el("div", { class: "buttons" }, button),
+      el("div", { class: "buttons" }, button, beside),
     )
   );
   return made;
@@ -77,7 +78,7 @@ export function form(label, send, ...fields) {
  * @param {HTMLFormElement} form
  * @returns {Record<string, string>}
  */
-const valuesOf = form =>
+export const valuesOf = form =>
   Object.fromEntries(
     [...new FormData(form)].map(([name, value]) => [name, String(value)]).filter(([, value]) => value !== ""),
   );

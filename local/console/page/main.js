@@ -78,6 +78,7 @@ function drawMenu(shown) {
     return el("li", {}, el("a", { href: `#/${link}`, "aria-current": current && "page" }, label));
   });
   document.querySelector("nav")?.replaceChildren(el("ul", {}, links));
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 addEventListener("hashchange", () => show({ moveFocus: true }));

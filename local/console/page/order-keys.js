@@ -2,48 +2,59 @@ import { card, el } from "./dom.js";
 import { button, field } from "./form.js";
 import { bound } from "./order-recipient.js";
 
-/** @returns {any} */
-export const newItem = () => ({
+/**
+ * The keys of one list.
+ * @param {any} owner of the list; none where nothing is shipped
+ * @param {string} list
+ * @param {{ title: string, write: () => void, redraw: () => void }} options
+ */
+export const keyFields = (owner, list, { title, write, redraw }) =>
+  (owner?.[list] ?? []).map((/** @type {any} */ key, /** @type {number} */ at) => {
+    const remove = () => {
+      owner[list].splice(at, 1);
+      if (owner[list].length === 0) delete owner[list];
+      redraw();
+    };
+    return keyCard(`${title} ${at + 1}`, key, { write, redraw, remove });
+  });
+
+/**
+ * Buttons for one more key.
+ * @param {any} body
+ * @param {() => void} redraw
+ */
+export function addButtons(body, redraw) {
+  const adding = (
+    /** @type {string} */ label,
+    /** @type {any} */ owner,
+    /** @type {string} */ list,
+    /** @type {object} */ key,
+  ) =>
+    owner !== undefined &&
+    button(
+      label,
+      async () => {
+        owner[list] = [...(owner[list] ?? []), structuredClone(key)];
+        redraw();
+      },
+      { key: `add ${list}` },
+    );
+  return el(
+    "div",
+    { class: "buttons" },
+    adding("Add a shipped key", body.shipment, "shipment_items", newItem),
+    adding("Add an on-site authenticator", body, "authenticators", newAuthenticator),
+  );
+}
+
+const newItem = {
   product_id: "1",
   inventory_product_id: "15",
   pin_request: { length: 6 },
   credentials: [{ user_id: "ada@example.com" }],
-});
+};
 
-/** @returns {any} */
-export const newAuthenticator = () => ({
-  pin_request: { min_length: 6 },
-  credentials: [{ user_id: "ada@example.com" }],
-});
-
-/**
- * The keys of one list, and a button for one more.
- * @param {any} owner of the list; none where nothing is shipped
- * @param {string} list
- * @param {{ title: string, add: () => any, write: () => void, redraw: () => void }} options
- */
-export function keyFields(owner, list, { title, add, write, redraw }) {
-  if (owner === undefined) return [];
-  const keys = owner[list] ?? [];
-  return [
-    ...keys.map((/** @type {any} */ key, /** @type {number} */ at) => {
-      const remove = () => {
-        keys.splice(at, 1);
-        if (keys.length === 0) delete owner[list];
-        redraw();
-      };
-      return keyCard(`${title} ${at + 1}`, key, { write, redraw, remove });
-    }),
-    el(
-      "div",
-      { class: "buttons" },
-      button(`Add ${/^[AEIO]/.test(title) ? "an" : "a"} ${title.toLowerCase()}`, async () => {
-        owner[list] = [...keys, add()];
-        redraw();
-      }),
-    ),
-  ];
-}
+const newAuthenticator = { pin_request: { min_length: 6 }, credentials: [{ user_id: "ada@example.com" }] };
 
 /**
  * @param {string} title
@@ -94,10 +105,14 @@ function keyCard(title, key, { write, redraw, remove }) {
     el(
       "div",
       { class: "buttons" },
-      button("Add a credential", async () => {
-        key.credentials.push({ user_id: "grace@example.com" });
-        redraw();
-      }),
+      button(
+        "Add a credential",
+        async () => {
+          key.credentials.push({ user_id: "grace@example.com" });
+          redraw();
+        },
+        { key: `add to ${title}` },
+      ),
       button("Remove this key", async () => remove(), { class: "danger" }),
     ),
   );

@@ -1,7 +1,7 @@
 import { ask, callHost, worked } from "./calls.js";
-import { card, el } from "./dom.js";
+import { el, fill } from "./dom.js";
 import { form } from "./form.js";
-import { keyFields, newAuthenticator, newItem } from "./order-keys.js";
+import { addButtons, keyFields } from "./order-keys.js";
 import { addressFields, recipientFields } from "./order-recipient.js";
 import { served } from "./surfaces.js";
 
@@ -23,7 +23,7 @@ export async function order({ main }) {
     text.value = JSON.stringify(body, undefined, 2);
     text.removeAttribute("aria-invalid");
   };
-  const draw = () => fields.replaceChildren(...drawFields(body, write, redraw));
+  const draw = () => fill(fields, drawFields(body, write, redraw));
   const redraw = () => {
     write();
     draw();
@@ -43,7 +43,7 @@ export async function order({ main }) {
     el(
       "p",
       { class: "lead" },
-      "A valid order to begin with. What is sent is the JSON at the end; the fields and it follow each other.",
+      "A valid order to begin with. The fields and the JSON at the end follow each other; the JSON is what is sent.",
     ),
     form(
       "Send the order",
@@ -52,9 +52,11 @@ export async function order({ main }) {
         if (worked(outcome)) location.hash = `#/request/${encodeURIComponent(outcome.body.data.credential_request_id)}`;
       },
       fields,
-      card(
-        "The body",
-        el("label", { for: "order-json" }, "JSON, as it is sent"),
+      el(
+        "details",
+        { class: "card" },
+        el("summary", {}, "The JSON that is sent"),
+        el("label", { for: "order-json" }, "Body of the call"),
         text,
         el(
           "p",
@@ -76,8 +78,9 @@ function drawFields(body, write, redraw) {
   try {
     return [
       el("div", { class: "columns" }, recipientFields(body, write), ...addressFields(body, write)),
-      ...keyFields(body.shipment, "shipment_items", { title: "Shipped key", add: newItem, write, redraw }),
-      ...keyFields(body, "authenticators", { title: "On-site authenticator", add: newAuthenticator, write, redraw }),
+      ...keyFields(body.shipment, "shipment_items", { title: "Shipped key", write, redraw }),
+      ...keyFields(body, "authenticators", { title: "On-site authenticator", write, redraw }),
+      addButtons(body, redraw),
     ];
   } catch {
     return [el("p", { class: "notice" }, "The JSON below is no order that fields could show.")];

@@ -1,4 +1,4 @@
-import { attributesCard } from "./attributes.js";
+import { attributeForm, attributesCard } from "./attributes.js";
 import { ask, callHost, readHost, segment, worked } from "./calls.js";
 import { badge, card, el, factList } from "./dom.js";
 import { button } from "./form.js";
@@ -21,6 +21,7 @@ export async function otpkey({ main, left }, prefix) {
   main.append(
     area,
     ...(own === undefined ? [] : [codes(own)]),
+    attributeForm(path, refresh),
     card(
       "The key",
       el(

@@ -1,7 +1,7 @@
 import { el } from "./dom.js";
 
 /**
- * Tells what the last call came to, where it does not move anything, until the next one or until it is put away.
+ * Tells what the last call came to, where it does not move anything. A refusal stays until the next call, or until it is put away.
  * @param {string} name
  * @param {{ status?: number, body?: unknown, reason?: string, headers?: Record<string, string> }} outcome
  */
@@ -20,6 +20,18 @@ export function tell(name, { status, body, reason, headers = {} }) {
     ),
   );
   document.querySelector("#outcome")?.replaceChildren(box);
+  if (good) setTimeout(() => leave(box), longEnoughMs);
+}
+
+const longEnoughMs = 8000;
+
+/**
+ * Takes a note away, but not from under somebody's hand.
+ * @param {HTMLElement} box
+ */
+function leave(box) {
+  if (box.matches(":hover, :focus-within")) setTimeout(() => leave(box), longEnoughMs);
+  else box.remove();
 }
 
 /**
@@ -27,7 +39,8 @@ export function tell(name, { status, body, reason, headers = {} }) {
  * @param {Record<string, string>} headers
  */
 function shortly(body, headers) {
-  const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body, undefined, 1);
+  const line = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
+  const text = line.length > 90 && typeof body === "object" ? JSON.stringify(body, undefined, 1) : line;
   const named = ["retry-after", "x-ignored-fields", "location"].flatMap(name => {
     const value = headers[name];
     return value === undefined ? [] : [`${name}: ${value}`];

@@ -32,7 +32,7 @@ const draw = ({ host, peers, surfaces, health, requests }) => [
       "Host",
       factList({
         Address: host === undefined ? "none yet" : code(host),
-        Health: health === undefined ? "does not answer" : health === 200 ? badge("served") : badge(String(health)),
+        Health: health === undefined ? "does not answer" : health === 200 ? badge("well") : badge(`answers ${health}`),
         Connector: badge(surfaces.connector ? "served" : "not served"),
         "Core API": badge(surfaces.core ? "served" : "not served"),
         "Client API": badge(surfaces.client ? "served" : "not served"),

@@ -1,6 +1,6 @@
 import { callHost, readHost, readPeer, segment } from "./calls.js";
 import { choices } from "./choices.js";
-import { badge, card, el, factList, table } from "./dom.js";
+import { badge, card, el, factList } from "./dom.js";
 import { button } from "./form.js";
 import { code, json, time } from "./format.js";
 import { jobButtons } from "./jobs.js";
@@ -88,18 +88,22 @@ const drawKey = ({ id, name, state, place, credentials }) =>
     { class: "card key" },
     el("h2", {}, name, " ", badge(state)),
     el("p", { class: "hint" }, code(id), ` · ${place}`),
-    table(
-      `Credentials of ${name}`,
-      ["User", "Identity provider", "State", "Retried until", "Message"],
-      credentials.map((/** @type {any} */ credential) => [
-        credential.user_id,
-        [credential.idp_id, credential.relying_party_id].filter(Boolean).join(", "),
-        badge(credential.state),
-        time(credential.retryable_until),
-        credential.error_message,
-      ]),
-      "No credential.",
+    el("ol", { class: "credentials", "aria-label": `Credentials of ${name}` }, credentials.map(drawCredential)),
+  );
+
+/** @param {any} credential */
+const drawCredential = ({ user_id, idp_id, relying_party_id, state, retryable_until, error_message }) =>
+  el(
+    "li",
+    {},
+    el("p", {}, el("span", {}, user_id), " ", badge(state)),
+    el(
+      "p",
+      { class: "hint" },
+      [idp_id, relying_party_id].filter(Boolean).join(", "),
+      state === "activation_pending" && retryable_until !== undefined && [" · retried until ", time(retryable_until)],
     ),
+    error_message !== undefined && el("p", { class: "problem" }, error_message),
   );
 
 /** @param {any} address */

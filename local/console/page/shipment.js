@@ -40,7 +40,7 @@ export function shipmentControls({ id, state }, choices, after) {
     form(
       "Set answers",
       values => change({ sabotage: values.sabotage ?? null }),
-      field("sabotage", "Its answers are", { options: sabotages, key: `sabotage ${id}` }),
+      field("sabotage", "Its answers are", { options: sabotages, value: "", key: `sabotage ${id}` }),
     ),
   );
 }

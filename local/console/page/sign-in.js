@@ -1,6 +1,6 @@
 import { callHost, readHost, worked } from "./calls.js";
 import { card, el, factList } from "./dom.js";
-import { button, field, form } from "./form.js";
+import { button, field, form, valuesOf } from "./form.js";
 import { code, time } from "./format.js";
 import { nextOtp, remark, softwareKeys } from "./software-keys.js";
 import { served } from "./surfaces.js";
@@ -24,33 +24,23 @@ export async function signIn({ main }) {
  * @param {import("./software-keys.js").SoftwareKey[]} keys
  * @param {() => Promise<void>} after
  */
-const credentialsCard = (keys, after) =>
-  card(
-    "Sign in",
-    form(
-      "Log in",
-      async values => {
-        const { status, body } = await callHost("POST", "/client/login", { body: values, headers: sessionHeader() });
-        if (status === 200) session = body.session;
-        await after();
-      },
-      field("username", "Username"),
-      field("password", "Password", { type: "password", autocomplete: "current-password" }),
-      otpField(keys),
-      el(
-        "div",
-        { class: "buttons" },
-        button("Only ask whether these suffice", async () => {
-          const fields = document.querySelector("form");
-          if (fields === null) return;
-          const values = [...new FormData(fields)].map(([name, value]) => [name, String(value)]);
-          await callHost("POST", "/client/authenticate", {
-            body: Object.fromEntries(values.filter(([, value]) => value !== "")),
-          });
-        }),
-      ),
-    ),
+function credentialsCard(keys, after) {
+  const ask = button("Only ask whether these suffice", async () => {
+    await callHost("POST", "/client/authenticate", { body: valuesOf(credentials) });
+  });
+  const credentials = form(
+    { label: "Log in", beside: ask },
+    async values => {
+      const { status, body } = await callHost("POST", "/client/login", { body: values, headers: sessionHeader() });
+      if (status === 200) session = body.session;
+      await after();
+    },
+    field("username", "Username"),
+    field("password", "Password", { type: "password", autocomplete: "current-password" }),
+    otpField(keys),
   );
+  return card("Sign in", credentials);
+}
 
 /**
  * A field for an OTP, with a button that lets a software key fill it in.

@@ -1,4 +1,4 @@
-import { attributesCard } from "./attributes.js";
+import { attributeForm, attributesCard } from "./attributes.js";
 import { callHost, readHost, segment, worked } from "./calls.js";
 import { badge, card, el, factList, table } from "./dom.js";
 import { button, field, form } from "./form.js";
@@ -30,6 +30,7 @@ export async function user({ main, left }, id) {
           field("otpkey", "Prefix of the key", { required: true }),
         ),
       ),
+      attributeForm(path, refresh),
       card(
         "Reset the password",
         form(
