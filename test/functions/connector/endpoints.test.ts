@@ -1,0 +1,459 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:http";
+import { TableClient } from "@azure/data-tables";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connector } from "../../../functions/connector/routes.ts";
+import { statusKeysV2 } from "../../../lib/connector/status.ts";
+import { installFunctionsCore } from "../../../local/host/functions-core.ts";
+import { type LocalHost, startHost } from "../../../local/host/host.ts";
+import { audience } from "../../../local/peers/all.ts";
+import { createStores } from "../../../local/system.ts";
+import { localTokens, type Tokens } from "../../../local/tokens.ts";
+import { altered, type Body, fullBodies } from "../../lib/connector/wire-v2-bodies.ts";
+import { environmentOf, newUser, orderBody, peersOfFile } from "../../support/connector.ts";
+import { freshStorage } from "../../support/storage.ts";
+
+const peers = await peersOfFile();
+const storage = freshStorage();
+let host: LocalHost;
+let tokens: Tokens;
+
+beforeAll(async () => {
+  await createStores(storage.connectionString);
+  tokens = localTokens(peers.vault);
+  Object.assign(process.env, environmentOf(peers, storage), {
+    LOGGING_LEVEL_COM_SERVICE: "ERROR",
+    EMAIL_API_SEND_ENDPOINT: `${peers.mail.url}/send?sig=a-secret`,
+    CRON_DATA_CLEANUP_COMPLETED_DAYS: "30",
+    PIN_MAIL_DOMAINS: "example.com",
+  });
+  const core = installFunctionsCore();
+  await import("../../../functions/main.ts");
+  host = await startHost(core, { port: 0, hostJson: JSON.parse(readFileSync("host.json", "utf8")), timers: false });
+});
+afterAll(() => host.stop());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+async function call(
+  route: string,
+  {
+    body,
+    token = tokens.connector,
+    headers = {},
+    query = "",
+  }: {
+    body?: unknown;
+    token?: string | undefined;
+    headers?: Record<string, string>;
+    query?: string;
+  } = {},
+): Promise<Answer> {
+  const [method = "", path = ""] = route.split(" ");
+  const isText = typeof body === "string" || body instanceof Uint8Array;
+  const response = await fetch(host.url + path + query, {
+    method,
+    headers: {
+      ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+}
+
+const id = "3f0f2f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f";
+/** Every route of the surface, its parameters filled in. */
+const endpoints = Object.entries(connector.endpoints).flatMap(([name, endpoint]) =>
+  endpoint.routes.map(route => ({ name, endpoint, route: route.replaceAll(/\{\w+\}/g, id) })),
+);
+const cases = endpoints.map(({ route, ...rest }) => [route, rest] as const);
+const withBody = cases.filter(([, { endpoint }]) => endpoint.body !== undefined);
+const ofRequest = cases.filter(([, { endpoint }]) =>
+  endpoint.routes.some(route => route.includes("{credential_request_id}")),
+);
+const create = "POST /v2/credential-requests";
+
+/** Every request in storage. */
+async function storedRequests(): Promise<ReadonlySet<string>> {
+  const table = TableClient.fromConnectionString(storage.connectionString, "credentialrequests", {
+    allowInsecureConnection: true,
+  });
+  const ids = new Set<string>();
+  for await (const { partitionKey = "" } of table.listEntities()) ids.add(partitionKey);
+  return ids;
+}
+
+const problem = (type: string, more: object = {}) => ({
+  error_code: "api_error",
+  error_message: expect.any(String),
+  error_data: { error_type: type, ...more },
+});
+
+describe.each(cases)("%s", route => {
+  it("answers 401 with WWW-Authenticate without a token and with a bad one (decision G3)", async () => {
+    const expired = await peers.issuer.mint({ audience, roles: ["Connector.Call"], expiresInSeconds: -60 });
+    const stranger = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "stranger" });
+    const unknown = `connector_00000000_${"A".repeat(43)}`;
+    for (const token of ["", "nonsense", expired, stranger, unknown]) {
+      const { status, headers, body } = await call(route, { token });
+      expect({ status, body }, token).toEqual({ status: 401, body: problem("authentication") });
+      expect(headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+
+  it("answers 403 to a good token without the role, and to the other wing's (decision G3)", async () => {
+    const role = await peers.issuer.mint({ audience, roles: ["Core.Admin"] });
+    const none = await peers.issuer.mint({ audience });
+    for (const token of [role, none, tokens.core])
+      expect(await call(route, { token })).toMatchObject({ status: 403, body: problem("authentication") });
+  });
+
+  it("carries the common headers and the caller's request id (decision G7)", async () => {
+    const { headers } = await call(route, { token: "", headers: { "x-request-id": "trace-7.a_b" } });
+    expect(headers.get("x-request-id")).toBe("trace-7.a_b");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  it("answers by a tenant's token with the role or the scope as by a static one", async () => {
+    const role = await peers.issuer.mint({ audience, roles: ["Connector.Call"] });
+    const scope = await peers.issuer.mint({ audience, scp: "openid Connector.Call" });
+    const expected = (await call(route)).status;
+    for (const token of [role, scope]) expect((await call(route, { token })).status).toBe(expected);
+  });
+});
+
+describe.each(ofRequest)("%s of a request that is not there (decision C1)", route => {
+  it.each([
+    ["an unknown id", id],
+    ["what can be no id", "no-id"],
+    ["a slash", "a%2Fb"],
+    ["what Table storage forbids", "%23%5C%3F%2F"],
+    ["a quote", "'%20or%201%20eq%201"],
+    ["a long one", "x".repeat(1500)],
+    ["other letters", "%F0%9F%94%91"],
+  ])("answers 404 to %s", async (_, name) => {
+    expect(await call(route.replace(id, name))).toMatchObject({ status: 404, body: problem("not_found") });
+  });
+
+  it("never answers 500 to an escape that is none", async () => {
+    expect((await call(route.replace(id, "%E0%A4%A"))).status).toBeOneOf([400, 404]);
+  });
+});
+
+describe.each(withBody)("the body of %s (decision G4)", route => {
+  it.each([
+    ["malformed JSON", "{"],
+    ["nothing", ""],
+    ["another value", "[]"],
+    ["null", "null"],
+    ["ill-formed UTF-8", Buffer.from([0x7b, 0xff, 0x7d])],
+    ["ill-formed Unicode", '{"recipient":{"email":"\\ud800"}}'],
+    ["deep nesting", "[".repeat(50_000)],
+  ])("is refused with 400 where it is %s", async (_, body) => {
+    expect(await call(route, { body })).toMatchObject({
+      status: 400,
+      body: { error_code: "api_error", error_data: { error_type: "validation" } },
+    });
+  });
+
+  it("is refused with 413 where it is larger than 1 MiB", async () => {
+    const body = JSON.stringify({ recipient: "x".repeat(2 * 1024 * 1024) });
+    expect(await call(route, { body })).toMatchObject({ status: 413, body: problem("validation") });
+  });
+
+  it("is refused with 415 where it is of another type", async () => {
+    const headers = { "content-type": "text/plain" };
+    expect(await call(route, { body: "{}", headers })).toMatchObject({ status: 415, body: problem("validation") });
+  });
+
+  it("is refused with 411 and the remedy where it is sent chunked", async () => {
+    const [method, path] = route.split(" ");
+    const status = await new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${tokens.connector}`, "content-type": "application/json" };
+      const sending = request(host.url + path, { method, headers }, response => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      sending.once("error", reject);
+      // More than one write: the length is not known beforehand.
+      sending.write("{");
+      sending.end("}");
+    });
+    expect(status).toBe(411);
+  });
+});
+
+describe(create, () => {
+  it("answers 201 with the two ids and nothing else, and the request reads as specified", async () => {
+    const body = altered(orderBody([2, 1]), { "shipment.shipment_items[1].name": undefined });
+    const { status, body: told, headers } = await call(create, { body });
+    expect(status).toBe(201);
+    expect(told).toEqual({ data: { credential_request_id: expect.any(String), shipment_id: expect.any(String) } });
+    expect(headers.get("x-ignored-fields")).toBeNull();
+    const { credential_request_id, shipment_id } = told.data;
+    const users = body.shipment.shipment_items.map((item: Body) => item.credentials);
+    const credential = (item: number, index: number) => ({
+      idp_id: "entra",
+      relying_party_id: "login.microsoft.com",
+      user_id: users[item][index].user_id,
+      state: "processing",
+    });
+    expect(await call(`GET /v2/credential-requests/${credential_request_id}`)).toMatchObject({
+      status: 200,
+      body: {
+        data: {
+          credential_request_id,
+          state: "started",
+          shipment: {
+            shipment_id,
+            shipment_items: [
+              { id: "s-01-001", name: "Key 1", state: "processing", credentials: [credential(0, 0), credential(0, 1)] },
+              { id: "s-02-001", name: "Pre-Reg Key", state: "processing", credentials: [credential(1, 0)] },
+            ],
+            mailing_address: body.shipment.mailing_address,
+          },
+        },
+      },
+    });
+  });
+
+  it("names every wrong field, not only the first, and stores nothing", async () => {
+    const before = await storedRequests();
+    const body = altered(orderBody([1, 1]), {
+      "recipient.email": "nobody",
+      "recipient.telephone": "call me",
+      "recipient.first_name": undefined,
+      "enrollment_contacts.emails_to[0]": "a@b",
+      "shipment.delivery_type": 3,
+      "shipment.mailing_address.country_code": "XX",
+      "shipment.mailing_address.postal_code": "",
+      "shipment.shipment_items[0].product_id": "one",
+      "shipment.shipment_items[0].name": "nineteen characters",
+      "shipment.shipment_items[1].pin_request.length": 3,
+      "shipment.shipment_items[1].credentials": [],
+      authenticators: [],
+    });
+    const { status, body: told } = await call(create, { body });
+    expect(status).toBe(400);
+    expect(told).toEqual(problem("validation", { fields: expect.any(Array) }));
+    expect(told.error_data.fields.map(({ path }: Body) => path).toSorted()).toEqual(
+      [
+        "recipient.email",
+        "recipient.telephone",
+        "recipient.first_name",
+        "enrollment_contacts.emails_to[0]",
+        "shipment.delivery_type",
+        "shipment.mailing_address.country_code",
+        "shipment.mailing_address.postal_code",
+        "shipment.shipment_items[0].product_id",
+        "shipment.shipment_items[0].name",
+        "shipment.shipment_items[1].pin_request.length",
+        "shipment.shipment_items[1].credentials",
+        "authenticators",
+      ].toSorted(),
+    );
+    expect(await storedRequests()).toEqual(before);
+  });
+
+  it("answers the delivery service's own limits as that service would, before anything is stored (decision C5)", async () => {
+    const before = await storedRequests();
+    const body = altered(orderBody(), { "recipient.last_name": "Featherstonehaugh-Cholmondeley" });
+    const message = expect.stringContaining("last name");
+    expect(await call(create, { body })).toMatchObject({
+      status: 400,
+      body: { error_code: "delivery_error", error_message: message, error_data: { code: "validation_error", message } },
+    });
+    expect(await storedRequests()).toEqual(before);
+    expect(peers.entra.count("GET", /creationOptions/)).toBe(0);
+  });
+
+  it("answers an identity provider's no without error_data", async () => {
+    const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": "unknown@example.com" });
+    const { status, body: told } = await call(create, { body });
+    expect({ status, told }).toEqual({
+      status: 400,
+      told: { error_code: "idp_error", error_message: expect.any(String) },
+    });
+  });
+
+  it("tells of fields that it does not know, and takes null for absent (decision G4)", async () => {
+    const body = altered(orderBody(), {
+      "recipient.company": null,
+      "recipient.nick~name": "Ada",
+      "shipment.shipment_items[0].pin_requst": { length: 8 },
+      ünknown: 1,
+    });
+    const { status, headers } = await call(create, { body });
+    expect(status).toBe(201);
+    expect(headers.get("x-ignored-fields")?.split(", ").map(decodeURIComponent).toSorted()).toEqual(
+      ["recipient.nick~name", "shipment.shipment_items[0].pin_requst", "ünknown"].toSorted(),
+    );
+  });
+});
+
+describe("the story of one request over HTTP (specification section 4)", () => {
+  it("goes from create to a PIN mail by process-shipments, 204, and process-credential-requests, 200", async () => {
+    await call("GET /v2/operations/process-shipments");
+    await call("POST /v2/operations/process-credential-requests");
+    const body = orderBody([2]);
+    const { body: told } = await call(create, { body });
+    expect(await call("GET /v2/operations/process-shipments")).toMatchObject({ status: 204, body: undefined });
+    expect(await call("POST /v2/operations/process-credential-requests")).toMatchObject({
+      status: 200,
+      body: { data: { processed: 2, activated: 2, failed: 0, pending: 0 } },
+    });
+    const { body: read } = await call(`GET /v2/credential-requests/${told.data.credential_request_id}`);
+    expect(read.data.state).toBe("complete");
+    expect(peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email))).toHaveLength(1);
+  });
+});
+
+describe("GET /v2/status (decision C17)", () => {
+  it("reports exactly the listed keys as strings, and every configured identity provider without secrets", async () => {
+    const { status, body } = await call("GET /v2/status");
+    expect(status).toBe(200);
+    const { IDP_CONFIGURATIONS, ...texts } = body;
+    expect(Object.keys(texts).toSorted()).toEqual([...statusKeysV2].toSorted());
+    for (const [name, text] of Object.entries(texts)) expect(text, name).toBeTypeOf("string");
+    expect(texts).toMatchObject({
+      CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 * * * *",
+      CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 * * * *",
+      CRON_DATA_CLEANUP_SCHEDULE: "0 30 * * * *",
+      CRON_DATA_CLEANUP_COMPLETED_DAYS: "30",
+      CLOUD_TABLES_SHIPMENTS_TABLE_NAME: "fprshipments",
+      RFPR_RETRY_NUMBER_DAYS: "14",
+      RFPR_API_BASE_URL: "",
+      IDP_CONFIGURATION_PATH: "",
+      IDP_DEFAULT: "entra",
+      IDP_ENABLE_MULTI_IDP: "false",
+      EMAIL_API_SEND_ENDPOINT: `${peers.mail.url}/send`,
+      FIDO_CONNECTOR_VERSION: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    });
+    expect(IDP_CONFIGURATIONS).toEqual({
+      entra: {
+        type: "entra",
+        "api-version": "beta",
+        "challenge-timeout-minutes": 20160,
+        "client-id": expect.any(String),
+        "tenant-id": peers.issuer.tenantId,
+        "graph-endpoint": peers.entra.url,
+        "online-endpoint": peers.entra.url,
+      },
+    });
+    expect(JSON.stringify(body)).not.toMatch(/secret|accesskey|token/i);
+  });
+});
+
+describe("whatever is thrown at it", () => {
+  const json = fc.jsonValue({ maxDepth: 4 }).map(value => value as Body);
+  /** A body that was good until something was put somewhere. */
+  const damaged = fc
+    .tuple(
+      fc.constantFrom(
+        ["recipient"],
+        ["recipient", "email"],
+        ["recipient", "telephone"],
+        ["recipient", "company"],
+        ["enrollment_contacts", "emails_to"],
+        ["shipment", "delivery_type"],
+        ["shipment", "customer_reference"],
+        ["shipment", "mailing_address"],
+        ["shipment", "mailing_address", "region"],
+        ["shipment", "shipment_items"],
+        ["shipment", "shipment_items", 0],
+        ["shipment", "shipment_items", 0, "name"],
+        ["shipment", "shipment_items", 0, "pin_request"],
+        ["shipment", "shipment_items", 0, "credentials"],
+        ["shipment", "shipment_items", 0, "credentials", 0],
+        ["shipment", "shipment_items", 0, "credentials", 0, "user_id"],
+        ["authenticators"],
+        ["__proto__"],
+        ["unknown"],
+      ),
+      fc.oneof(json, fc.string({ unit: "binary" }), fc.constant(undefined)),
+    )
+    .map(([path, value]) => {
+      const body: Body = orderBody();
+      const last = path.at(-1) ?? "";
+      const holder = path.slice(0, -1).reduce((at: Body, step) => at[step], body);
+      Object.defineProperty(holder, last, { value, enumerable: true, configurable: true, writable: true });
+      return body;
+    });
+  const bodies = fc.oneof(
+    { weight: 2, arbitrary: json },
+    { weight: 1, arbitrary: fullBodies },
+    { weight: 5, arbitrary: damaged },
+  );
+
+  it("a create answers 201 or names what is wrong, and stores nothing that it refuses as invalid", async () => {
+    const before = (await storedRequests()).size;
+    let taken = 0;
+    await fc.assert(
+      fc.asyncProperty(bodies, async body => {
+        const { status, body: told } = await call(create, { body });
+        expect(status).toBeOneOf([201, 400]);
+        if (status === 400 && told.error_code === "api_error") {
+          expect(told.error_data.error_type).toBe("validation");
+        } else if (told.error_code !== "delivery_error" || told.error_data.code !== "validation_error") taken++;
+      }),
+      { numRuns: 100 },
+    );
+    expect((await storedRequests()).size - before).toBe(taken);
+  });
+
+  it("every endpoint answers below 500, whatever its path, its query and its body are", async () => {
+    const anything = fc.record({
+      endpoint: fc.constantFrom(...endpoints),
+      parameter: fc.string({ unit: "binary", minLength: 1, maxLength: 40 }).filter(text => text.isWellFormed()),
+      query: fc.string({ maxLength: 30 }),
+      body: fc.oneof(json, fc.string()),
+    });
+    await fc.assert(
+      fc.asyncProperty(anything, async ({ endpoint: { route }, parameter, query, body }) => {
+        const path = route.replace(id, encodeURIComponent(parameter).replaceAll("%00", "%01"));
+        const sent = route.startsWith("GET") ? {} : { body };
+        const { status } = await call(path, { ...sent, query: `?${encodeURI(query).replaceAll("#", "%23")}` });
+        expect(status).toBeLessThan(500);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("a user's name of any letters reaches the identity provider or is refused", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 }), async name => {
+        const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": name });
+        expect((await call(create, { body })).status).toBeOneOf([201, 400]);
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+it("an unknown path or a wrong method is the host's 404 (decision G5)", async () => {
+  for (const route of ["GET /v3/status", "DELETE /v2/status", "POST /v2/operations/process-shipments", "GET /v2"]) {
+    const [method = "", path] = route.split(" ");
+    const { status } = await fetch(host.url + path, {
+      method,
+      headers: { authorization: `Bearer ${tokens.connector}` },
+    });
+    expect(status, route).toBe(404);
+  }
+});
+
+it("a PIN mail goes to the allowed domains alone (decision C14)", async () => {
+  const body = altered(orderBody(), { "enrollment_contacts.emails_to": [newUser(), "ada@elsewhere.example"] });
+  const { status, body: told } = await call(create, { body });
+  expect(status).toBe(400);
+  expect(told.error_data.fields).toMatchObject([{ path: "enrollment_contacts.emails_to[1]" }]);
+});
