@@ -3,7 +3,7 @@ import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attribute
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split.ts";
 import type { Parsed } from "../../lib/auth/parsed.ts";
 import type { Whom } from "../../lib/auth/ports.ts";
-import { parsePrefix } from "../../lib/auth/prefix.ts";
+import { parsePrefix, prefixMaxLength } from "../../lib/auth/prefix.ts";
 import { parseUserReference } from "../../lib/auth/username.ts";
 
 /** A text that a rule of the wing accepts, as its value. */
@@ -29,6 +29,14 @@ const prefix = z
   .string()
   .transform((segment): string | undefined => parsePrefix(segment))
   .meta({ description: "The prefix of the otpkey." });
+
+/** The prefix of a key as a field. */
+export const prefixField = z.string().transform((text, context) => {
+  const found = parsePrefix(text);
+  if (found !== undefined) return found;
+  context.addIssue({ code: "custom", message: `must be 1 to ${prefixMaxLength} letters and digits` });
+  return z.NEVER;
+});
 
 const attributeKey = parsed(parseAttributeKey, "The attribute's key.");
 

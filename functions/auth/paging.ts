@@ -1,46 +1,67 @@
+import * as z from "zod";
 import type { Page, Range } from "../../lib/auth/ports.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
+import { readPairs } from "../../lib/http/read-body.ts";
 
-/** The most that one read of storage brings when the whole list is wanted. */
+/** The most that one read of storage brings, and that one page may have (decision A11). */
 const wholePage = 1000;
 
-/** `$top` and `$skiptoken` of a list (decision A11). Throws Fault `invalid`. */
-export function pageOf(query: Readonly<Record<string, unknown>>): { readonly top?: number; readonly after?: number } {
-  const top = query["$top"];
-  const token = query["$skiptoken"];
-  const problems = [
-    ...(top === undefined || isWithin(top, 1, 1000)
-      ? []
-      : [{ path: "$top", reason: "must be a number from 1 to 1000" }]),
-    ...(token === undefined || isWithin(token, 1, Number.MAX_SAFE_INTEGER)
-      ? []
-      : [{ path: "$skiptoken", reason: "must be one that a list gave" }]),
-  ];
-  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
-  return { ...(top !== undefined && { top: Number(top) }), ...(token !== undefined && { after: Number(token) }) };
+const number = (most: number, error: string) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,16}$/, { error, abort: true })
+    .transform(Number)
+    .refine(value => value >= 1 && value <= most, { error })
+    .optional();
+
+/** How every list is paged. */
+export const paging = {
+  $top: number(wholePage, `must be a number from 1 to ${wholePage}`).describe(
+    `Most entries of a page, 1 to ${wholePage}; without it the whole list comes.`,
+  ),
+  $skiptoken: number(Number.MAX_SAFE_INTEGER, "must be one that a list gave").describe(
+    "Where the page begins: from the link to it.",
+  ),
+};
+
+export interface Paging {
+  readonly $top?: number | undefined;
+  readonly $skiptoken?: number | undefined;
 }
 
-const isWithin = (value: unknown, least: number, most: number): boolean =>
-  typeof value === "string" && /^[0-9]{1,16}$/.test(value) && Number(value) >= least && Number(value) <= most;
+/**
+ * The query's names that are not about paging, with their values. Read from the address, because `__proto__` is a name like others.
+ * Throws Fault `invalid` for another name that begins with `$`: a list that looks filtered and is whole does harm.
+ */
+export function filtersOf({ url }: Call): readonly (readonly [string, string])[] {
+  const filters = Object.entries(readPairs(url.search)).filter(([name]) => !Object.hasOwn(paging, name));
+  const problems = filters
+    .filter(([name]) => name.startsWith("$"))
+    .map(([name]) => ({ path: name, reason: "is not known: $top and $skiptoken page a list" }));
+  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
+  return filters;
+}
 
-/** A list as a plain array, whole or one page of it with a link to the next (decision A11). */
+/**
+ * A list as a plain array, whole or one page of it with a link to the next (decision A11).
+ * @param address of the list, absolute
+ */
 export async function listReply<T>(
   { url }: Call,
-  { top, after }: { readonly top?: number; readonly after?: number },
-  coreUrl: string,
+  { $top, $skiptoken }: Paging,
+  address: string,
   read: (range: Range) => Promise<Page<T>>,
 ): Promise<Reply> {
-  if (top !== undefined) {
-    const page = await read({ top, ...(after !== undefined && { after }) });
+  if ($top !== undefined) {
+    const page = await read({ top: $top, ...($skiptoken !== undefined && { after: $skiptoken }) });
     if (page.next === undefined) return { status: 200, body: page.entries };
     const next = new URLSearchParams(url.search);
     next.set("$skiptoken", String(page.next));
-    const path = url.pathname.slice(url.pathname.lastIndexOf("/"));
-    return { status: 200, headers: { link: `<${coreUrl}${path}?${next}>; rel="next"` }, body: page.entries };
+    return { status: 200, headers: { link: `<${address}?${next}>; rel="next"` }, body: page.entries };
   }
   const entries: T[] = [];
-  let from = after;
+  let from = $skiptoken;
   do {
     const page: Page<T> = await read({ top: wholePage, ...(from !== undefined && { after: from }) });
     entries.push(...page.entries);

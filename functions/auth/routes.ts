@@ -25,6 +25,7 @@ import { unassignOtpkey } from "./core/unassign-otpkey.ts";
 import { unlockUser } from "./core/unlock-user.ts";
 import { validateUser } from "./core/validate-user.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
+import { withNamedCaller } from "./named-caller.ts";
 
 /** The Core API on one page (specification section 4). Never public. The names become the functions' names. */
 export const core: Surface<AuthContext & TokenContext> = {
@@ -32,7 +33,7 @@ export const core: Surface<AuthContext & TokenContext> = {
   title: "Authentication server, Core API",
   input: "fields",
   refuse: refuseCore,
-  endpoints: {
+  endpoints: withNamedCaller<AuthContext & TokenContext>({
     coreCreateUser: createUser,
     coreListUsers: listUsers,
     coreGetUser: getUser,
@@ -56,7 +57,7 @@ export const core: Surface<AuthContext & TokenContext> = {
     coreGetAttribute: getAttribute,
     coreDeleteAttribute: deleteAttribute,
     ...tokenEndpoints("core"),
-  },
+  }),
 };
 
 /** The Client API on one page (specification section 4). Public; the session is its credential. */

@@ -17,27 +17,33 @@ const pauseMs = 100;
 
 /**
  * Reads all that a sign-in needs of a name and reserves the attempt's place before anything is checked, so that parallel guesses
- * can not pass together (decision A12). Throws Fault `throttled` while the name waits, or when no place comes free in time.
- * @param alongside runs beside the reservation
+ * can not pass together (decision A12). Undefined for an id that never was given.
+ * Throws Fault `throttled` while the name waits, or when no place comes free in time.
+ * @param named with what is known of the name already
+ * @param read begins beside the reservation; whether it succeeds is told by `alongside`, when the attempt has its place
  */
 export async function beginAttempt<T>(
-  whom: Whom,
+  { whom, standing: known }: { readonly whom: Whom; readonly standing?: Standing },
   deps: AuthDeps,
-  alongside: (standing: Standing) => Promise<T>,
-): Promise<{ readonly attempt: Attempt; readonly result: T } | undefined> {
+  read: (standing: Standing) => Promise<T>,
+): Promise<{ readonly attempt: Attempt; readonly alongside: Promise<T> } | undefined> {
   const place = Buffer.from(deps.random(12)).toString("base64url");
   const patience = plus(deps.now(), deps.rules.busyMs);
-  for (;;) {
-    const standing = await deps.users.standing(whom);
-    if (standing === undefined) return undefined;
+  let standing = known ?? (await deps.users.standing(whom));
+  while (standing !== undefined) {
     const wanted = reserve(standing.throttle.value, place, deps.now(), deps.rules.throttle);
     if (wanted.outcome === "waiting") throw throttled(wanted.retryAfter);
     if (wanted.outcome === "reserved") {
-      const [reserved, result] = await Promise.all([save(standing.throttle, wanted.next, deps), alongside(standing)]);
-      if (reserved !== undefined) return { attempt: { whom, standing, place, reserved }, result };
+      const alongside = read(standing);
+      // Awaited by whoever holds the place; where it was lost, nobody asks any more.
+      alongside.catch(() => {});
+      const reserved = await save(standing.throttle, wanted.next, deps);
+      if (reserved !== undefined) return { attempt: { whom, standing, place, reserved }, alongside };
     } else await deps.sleep(pauseMs);
     if (deps.now() > patience) throw throttled(1);
+    standing = await deps.users.standing(whom);
   }
+  return undefined;
 }
 
 const throttled = (retryAfter: number): Fault =>
@@ -45,6 +51,12 @@ const throttled = (retryAfter: number): Fault =>
 
 const save = (throttle: StandingThrottle, next: Throttle, { throttles, rules }: AuthDeps) =>
   throttles.save(throttle, next, throttleEnds(next, rules.throttle));
+
+/** Writes the attempt's place once more as it is, which changes nothing. */
+export async function holdAttempt(attempt: Attempt, deps: AuthDeps): Promise<Attempt> {
+  const reserved = await save(attempt.reserved, attempt.reserved.value, deps);
+  return reserved === undefined ? attempt : { ...attempt, reserved };
+}
 
 /**
  * Ends an attempt: a success clears the failures, a wrong answer turns its place into one, an attempt that was neither gives its

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { plus } from "../time.ts";
 import type { AuthDeps } from "./deps.ts";
+import type { RemoteKind } from "./otp/contract.ts";
 import { secretFromText } from "./otp/key-secret.ts";
 import { otpKind } from "./otp/kinds.ts";
 import { cuts, split } from "./otp/split.ts";
@@ -13,6 +14,8 @@ export interface OtpResult {
   readonly outcome: KeyVerdict["outcome"] | "unknown_key";
   /** Of the key that the OTP names. */
   readonly key?: AssignedKey;
+  /** Whether the key's row was written. */
+  readonly written: boolean;
 }
 
 /** The keys that an OTP may be of, as they are now. */
@@ -36,23 +39,24 @@ export async function checkOtp(
   { assigned, counts }: { assigned: readonly AssignedKey[]; counts: (key: OtpKey) => boolean },
   deps: AuthDeps,
 ): Promise<OtpResult> {
+  const others = askedOnce(otp, deps);
   let keys = candidates;
   for (;;) {
     const cut = cutOf(otp, keys, assigned);
-    if (cut === undefined) return { outcome: "unknown_key" };
+    if (cut === undefined) return { outcome: "unknown_key", written: false };
     const { stored, code } = cut;
-    const decision = await decide(otp, code, stored.value, deps);
+    const decision = await decide(code, stored.value, deps, others);
     const verdict = verdictOn({ ...stored.value, state: stored.value.form.state }, decision, {
       counts: counts(stored.value),
       stopAfter: deps.rules.keyStopFailures,
     });
     const key = { prefix: stored.value.prefix, id: stored.value.id };
-    if (verdict.next === undefined) return { outcome: verdict.outcome, key };
+    if (verdict.next === undefined) return { outcome: verdict.outcome, key, written: false };
     const { state, ...progress } = verdict.next;
     const next = { ...stored.value, ...progress, form: { ...stored.value.form, state } };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
       if (next.stopped && !stored.value.stopped) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-      return { outcome: verdict.outcome, key };
+      return { outcome: verdict.outcome, key, written: true };
     }
     keys = await readCandidates(otp, deps);
   }
@@ -76,20 +80,33 @@ function cutOf(otp: string, keys: OtpCandidates, assigned: readonly AssignedKey[
 
 type Decided = Parameters<typeof verdictOn>[1];
 
-async function decide(otp: string, code: string, key: OtpKey, deps: AuthDeps): Promise<Decided> {
+/** Asks others about an OTP of a key. */
+type Ask = (key: OtpKey, kind: RemoteKind) => Promise<Decided>;
+
+async function decide(code: string, key: OtpKey, deps: AuthDeps, others: Ask): Promise<Decided> {
   if (key.kind === undefined) return { outcome: "invalid" };
   const kind = otpKind(key.kind);
-  if (kind.checked === "elsewhere") return askServers(foldPrefix(otp), key, kind, deps);
+  if (kind.checked === "elsewhere") return others(key, kind);
   if (key.sealedSecret === undefined) return { outcome: "invalid" };
   const secret = secretFromText(await deps.sealer.open(key.sealedSecret, secretPlace(key.prefix)));
   return kind.decide({ secret, form: key.form }, code, { now: deps.now(), windows: deps.rules.windows });
+}
+
+/** What others said stands, also where the key's row was written meanwhile: asked again they would call the OTP spent. */
+function askedOnce(otp: string, deps: AuthDeps): Ask {
+  const answers = new Map<number, Promise<Decided>>();
+  return (key, kind) => {
+    const answer = answers.get(key.id) ?? askServers(foldPrefix(otp), key, kind, deps);
+    answers.set(key.id, answer);
+    return answer;
+  };
 }
 
 /** An OTP that others check is spent before they are asked: a time-out leaves it spent (decision A8). */
 async function askServers(
   otp: string,
   key: OtpKey,
-  kind: Extract<ReturnType<typeof otpKind>, { checked: "elsewhere" }>,
+  kind: RemoteKind,
   { otpkeys, otpPeers, now, rules, log }: AuthDeps,
 ): Promise<Decided> {
   const hash = createHash("sha256").update(otp, "utf8").digest("base64url");

@@ -1,6 +1,7 @@
 import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import type { Now } from "../time.ts";
+import { type AddressLimits, addressList } from "./address-limit.ts";
 import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
 import type { PasswordHasher } from "./password-hash.ts";
 import type { SignInRules } from "./policy.ts";
@@ -14,6 +15,11 @@ export interface AuthRules extends SignInRules {
   readonly identifyByOtp: boolean;
   readonly passwordMinLength: number;
   readonly throttle: ThrottleLimits;
+  readonly address: {
+    readonly limits: AddressLimits;
+    /** Whether an address is on the allow-list. */
+    readonly isSpared: (address: string) => boolean;
+  };
   /** How long an attempt waits for a place among unfinished ones. */
   readonly busyMs: number;
   /** Wrong OTPs in a row that stop a key. */
@@ -50,6 +56,10 @@ export const rulesOf = (settings: AuthSettings): AuthRules => ({
     longestWaitMs: settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS,
     reservationMs: settings.AUTH_THROTTLE_RESERVATION_SECONDS,
     keepMs: settings.AUTH_THROTTLE_KEEP_SECONDS,
+  },
+  address: {
+    limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: settings.AUTH_ADDRESS_WINDOW_SECONDS },
+    isSpared: addressList(settings.AUTH_ADDRESS_ALLOW_LIST),
   },
   busyMs: settings.AUTH_THROTTLE_BUSY_SECONDS,
   keyStopFailures: settings.AUTH_KEY_STOP_FAILURES,

@@ -32,8 +32,9 @@ const unusedForm: KeyForm = { state: { counter: 0 } };
 
 /**
  * Imports one key (decision A10): a new one, or a secret for one that has none. The same secret again changes nothing but that
- * its counter may grow; another one is a conflict unless it shall replace.
+ * its counter may grow; another one is a conflict unless it shall replace. Without a kind, a key that is there stays as it is.
  * Throws Fault `invalid`, `conflict`.
+ * @returns `isNew` where there was no key, or one that had no secret yet
  */
 export async function importKey(
   imported: ImportedKey,
@@ -50,7 +51,8 @@ export async function importKey(
       deps.log.info("otpkey_imported", { prefix, kind });
       return { key: created.value, isNew: true };
     }
-    const next = await merged(there.value, imported, prepared, deps);
+    if (kind === undefined) return { key: there.value, isNew: false };
+    const next = await merged(there.value, { ...imported, kind }, prepared, deps);
     const saved = await deps.otpkeys.save(there, next.key);
     if (saved === undefined) continue;
     deps.log.info(next.replaced ? "otpkey_secret_replaced" : "otpkey_imported", { prefix, kind });
@@ -81,23 +83,21 @@ const wireNames: Record<keyof KeyDraft, string> = {
 /** What an import makes of a key that is there. */
 async function merged(
   there: OtpKey,
-  { kind, replace, prefix }: ImportedKey,
+  { kind, replace, prefix, digits = there.form.digits }: ImportedKey & { readonly kind: OtpKindName },
   prepared: PreparedKey,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly replaced: boolean }> {
-  if (kind === undefined) return { key: there, replaced: false };
-  const same = there.kind === kind && (await hasSecret(there, prepared.secret, deps));
-  const hasNone = there.kind === undefined;
-  if (!same && !hasNone && !replace) {
+  if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
+    const form = { ...(digits !== undefined && { digits }), state: raised(there.form.state, prepared.form.state) };
+    return { key: { ...there, form }, replaced: false };
+  }
+  const replaced = there.kind !== undefined;
+  if (replaced && !replace) {
     throw new Fault("conflict", "The otpkey has another secret; `replace` takes its place.");
   }
-  const form = same
-    ? { ...there.form, ...prepared.form, state: raised(there.form.state, prepared.form.state) }
-    : prepared.form;
-  const sealed = same ? {} : await sealedSecret(prefix, prepared.secret, deps);
-  const { sealedSecret: former, ...rest } = there;
-  const kept = same && former !== undefined ? { sealedSecret: former } : {};
-  return { key: { ...rest, kind, form, ...kept, ...sealed }, replaced: !same && !hasNone };
+  const { sealedSecret: _, ...kept } = there;
+  const sealed = await sealedSecret(prefix, prepared.secret, deps);
+  return { key: { ...kept, kind, form: prepared.form, ...sealed }, replaced };
 }
 
 async function hasSecret(
@@ -123,7 +123,19 @@ export async function assignKey(whom: Whom, prefix: string, deps: AuthDeps): Pro
     if (outcome === "assigned") break;
     await deps.otpkeys.create(freshKey(prefix, unusedForm, deps.rules.asksServers ? "remote" : undefined));
   }
-  deps.log.info("otpkey_assigned", { prefix });
+  deps.log.info("otpkey_assigned", { prefix, user: whom });
+}
+
+/** Takes a key from a user (specification section 4, rule 2). Throws Fault `not_found` for a user who does not have it. */
+export async function unassignKey(whom: Whom, prefix: string, deps: AuthDeps): Promise<void> {
+  if (!(await deps.otpkeys.unassign(whom, prefix))) throw noSuchKey();
+  deps.log.info("otpkey_unassigned", { prefix, user: whom });
+}
+
+/** Deletes a key, its data and every assignment (specification section 4, rule 3). Throws Fault `not_found`. */
+export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
+  if (!(await deps.otpkeys.remove(prefix))) throw noSuchKey();
+  deps.log.info("otpkey_deleted", { prefix });
 }
 
 /** Enables a key, which clears stop and count, or disables it (decisions A10, A12). Throws Fault `not_found`. */

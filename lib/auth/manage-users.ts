@@ -1,23 +1,30 @@
 import { Fault } from "../fault.ts";
 import type { AuthDeps } from "./deps.ts";
 import { newPassword } from "./new-password.ts";
+import { parseNewPassword } from "./password.ts";
 import type { Stored, User, Whom } from "./ports.ts";
 import { nextEpoch } from "./session.ts";
 import { userHandle } from "./user-handle.ts";
-import { foldUsername, parseUsername } from "./username.ts";
+import { parseUsername } from "./username.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 
-/** Creates a user (decisions A3, A4). Throws Fault `invalid`, `conflict`. */
+/** Creates a user (decisions A3, A4). Throws Fault `invalid` with every wrong field, `conflict`. */
 export async function createUser(
   { username, password }: { username: string; password: string },
   deps: AuthDeps,
 ): Promise<Stored<User>> {
   const name = parseUsername(username);
-  if (!name.ok) {
-    throw new Fault("invalid", "The request is not valid.", { problems: [{ path: "username", reason: name.reason }] });
+  const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
+  const accepted = await parseNewPassword(password, name.ok ? name.value.name : username, rules);
+  if (!name.ok || !accepted.ok) {
+    const problems = [
+      ...(name.ok ? [] : [{ path: "username", reason: name.reason }]),
+      ...(accepted.ok ? [] : [{ path: "password", reason: accepted.reason }]),
+    ];
+    throw new Fault("invalid", "The request is not valid.", { problems });
   }
-  const hash = await newPassword(password, { field: "password", username: name.value.name, empty: "none" }, deps);
+  const hash = accepted.value === undefined ? undefined : await deps.hasher.hash(accepted.value);
   const created = await deps.users.create({ username: name.value, ...(hash && { password: hash }) });
   if (created === undefined) throw new Fault("conflict", "A user with that username already exists!");
   deps.log.info("user_created", { userId: created.value.id });
@@ -32,6 +39,12 @@ export async function resetPassword(whom: Whom, password: string, deps: AuthDeps
   await moveEpoch(user, () => (hash === undefined ? {} : { password: hash }), deps);
   await deps.throttles.clear(user.value.handle);
   deps.log.info("password_reset", { userId: user.value.id });
+}
+
+/** Deletes a user (decision A17). Throws Fault `not_found`. */
+export async function deleteUser(whom: Whom, deps: AuthDeps): Promise<void> {
+  if (!(await deps.users.remove(whom))) throw noSuchUser();
+  deps.log.info("user_deleted", { user: whom });
 }
 
 /** Ends all sessions of a user (decision A10). Throws Fault `not_found`. */
@@ -57,9 +70,13 @@ async function moveEpoch(
   throw noSuchUser();
 }
 
-/** Clears the throttle of a name, of one that nobody has too (decision A10). */
-export async function unlock(segment: string, whom: Whom | undefined, deps: AuthDeps): Promise<void> {
-  const standing = whom && (await deps.users.standing(whom));
-  const handle = standing?.throttle.handle ?? userHandle(foldUsername(segment));
+/**
+ * Clears the throttle of a user, or of a name that nobody has (decision A10). Throws Fault `not_found` for an id that is no
+ * user's, and for what can be no name.
+ */
+export async function unlock(whom: Whom | undefined, deps: AuthDeps): Promise<void> {
+  const handle = whom?.by === "name" ? userHandle(whom.folded) : (whom && (await deps.users.find(whom)))?.value.handle;
+  if (handle === undefined) throw noSuchUser();
   await deps.throttles.clear(handle);
+  deps.log.info("user_unlocked", { user: whom });
 }

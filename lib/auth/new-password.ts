@@ -3,19 +3,34 @@ import type { AuthDeps } from "./deps.ts";
 import { parseNewPassword } from "./password.ts";
 import type { StoredPassword } from "./password-hash.ts";
 
+interface NewPassword {
+  /** As the caller sent it. */
+  readonly field: string;
+  readonly username: string;
+  /** What an empty one is. */
+  readonly empty: "none" | "refused";
+}
+
 /**
- * A new password by the rules, hashed; undefined stands for "no password" (decision A4).
+ * A new password by the rules; undefined stands for "no password" (decision A4).
  * Throws Fault `invalid` that names the field and the rule, and nothing of the password.
- * @param field as the caller sent it
  */
+export async function acceptedPassword(
+  text: string,
+  { field, username, empty }: NewPassword,
+  { rules }: Pick<AuthDeps, "rules">,
+): Promise<string | undefined> {
+  const parsed = await parseNewPassword(text, username, { minLength: rules.passwordMinLength, empty });
+  if (parsed.ok) return parsed.value;
+  throw new Fault("invalid", "The request is not valid.", { problems: [{ path: field, reason: parsed.reason }] });
+}
+
+/** As `acceptedPassword`, hashed. */
 export async function newPassword(
   text: string,
-  { field, username, empty }: { field: string; username: string; empty: "none" | "refused" },
-  { hasher, rules }: AuthDeps,
+  wanted: NewPassword,
+  deps: AuthDeps,
 ): Promise<StoredPassword | undefined> {
-  const parsed = await parseNewPassword(text, username, { minLength: rules.passwordMinLength, empty });
-  if (!parsed.ok) {
-    throw new Fault("invalid", "The request is not valid.", { problems: [{ path: field, reason: parsed.reason }] });
-  }
-  return parsed.value === undefined ? undefined : hasher.hash(parsed.value);
+  const password = await acceptedPassword(text, wanted, deps);
+  return password === undefined ? undefined : deps.hasher.hash(password);
 }

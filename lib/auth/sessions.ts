@@ -38,9 +38,9 @@ export async function requireSession(
 ): Promise<LiveSession> {
   const { sessions, rules, now } = deps;
   const key = presented === undefined ? undefined : sessionKey(presented);
-  const found = key === undefined ? {} : await sessions.find(key);
-  const { session, user } = found as { session?: Stored<Session>; user?: Stored<User> };
-  if (key === undefined || session === undefined || user === undefined) throw sessionRequired();
+  if (key === undefined) throw sessionRequired();
+  const { session, user } = await sessions.find(key);
+  if (session === undefined || user === undefined) throw sessionRequired();
   if (!isLive(session.value, user.value, now(), rules.session)) throw sessionRequired();
   const accessedAt = touch ? accessToStore(session.value, now(), rules.session) : undefined;
   if (accessedAt === undefined) return { key, session, user };
@@ -48,7 +48,24 @@ export async function requireSession(
   return { key, session: touched ?? session, user };
 }
 
-const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!");
+/** The refusal whose sentence the specification fixes (section 5). */
+export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!");
+
+/**
+ * Takes a session into its user's next epoch (decision A15). Only while it is of the epoch before: one that ended, or that was ended with
+ * the user's others meanwhile, stays so.
+ */
+export async function keepSession(
+  { key, session }: LiveSession,
+  epoch: number,
+  { sessions, now }: Pick<AuthDeps, "sessions" | "now">,
+): Promise<void> {
+  let current: Stored<Session> | undefined = session;
+  while (current !== undefined && current.value.epoch === session.value.epoch) {
+    if ((await sessions.save(key, current, { epoch, accessedAt: now() })) !== undefined) return;
+    current = (await sessions.find(key)).session;
+  }
+}
 
 /** Ends a session; one that is none already is fine. */
 export async function endSession(presented: string | undefined, { sessions }: AuthDeps): Promise<void> {

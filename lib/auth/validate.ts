@@ -21,5 +21,12 @@ export async function validate(
     otp ? checkOtp(otp, candidates, { assigned, counts: () => false }, deps) : undefined,
   ]);
   const validOtp = result?.outcome === "valid" && assigned.some(({ id }) => id === result.key?.id);
-  return { validPassword, validOtp };
+  const found = { validPassword, validOtp };
+  deps.log.info("validation", {
+    userId: user.value.id,
+    ...found,
+    otpOutcome: result?.outcome,
+    prefix: result?.key?.prefix,
+  });
+  return found;
 }

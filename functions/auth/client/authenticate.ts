@@ -12,5 +12,6 @@ export const authenticate = endpoint({
   summary: "Tell whether credentials are valid and sufficient",
   body: credentials,
   answers: { 200: { description: "Whether they are.", schema: z.boolean() } },
-  handle: async ({ body }, context: AuthContext) => ok((await signIn(body, context)).granted),
+  handle: async ({ body }, context: AuthContext, { call }) =>
+    ok((await signIn(body, context, { address: context.callerAddress(call) })).granted),
 });

@@ -13,14 +13,14 @@ export const changePassword = endpoint({
   access: "session",
   summary: "Change the password of the session's user",
   body: z.object({
-    newpass: optionalText("The new password."),
+    newpass: optionalText("The new password; required."),
     oldpass: optionalText("The password in force."),
     otp: optionalText("A new OTP, where a login needs one."),
   }),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
   handle: async ({ body }, context: AuthContext, { call }) => {
     const live = await requireSession(presentedSession(call.headers, context.rules.secureCookie), context);
-    await change(live, body, context);
+    await change(live, body, context, { address: context.callerAddress(call) });
     return ok(true);
   },
 });

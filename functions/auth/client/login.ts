@@ -20,8 +20,11 @@ export const login = endpoint({
     const { secureCookie } = context.rules;
     const presented = presentedSession(call.headers, secureCookie);
     let session = "";
-    const result = await signIn(body, context, async ({ user, prefix }) => {
-      [session] = await Promise.all([beginSession(user, prefix, context), endSession(presented, context)]);
+    const result = await signIn(body, context, {
+      address: context.callerAddress(call),
+      beside: async ({ user, prefix }) => {
+        [session] = await Promise.all([beginSession(user, prefix, context), endSession(presented, context)]);
+      },
     });
     if (!result.granted) throw new Fault("unauthenticated", "Invalid credentials!");
     return { status: 200, body: { session }, cookies: [sessionCookie(session, secureCookie)] };

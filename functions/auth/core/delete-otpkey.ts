@@ -1,4 +1,4 @@
-import { noSuchKey } from "../../../lib/auth/manage-otpkeys.ts";
+import { deleteKey, noSuchKey } from "../../../lib/auth/manage-otpkeys.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
@@ -11,9 +11,9 @@ export const deleteOtpkey = endpoint({
   summary: "Delete an otpkey, its data and every assignment",
   params: ofKey,
   answers: { 204: { description: "Deleted." } },
-  handle: async ({ params: { prefix } }, { otpkeys, log }: AuthContext) => {
-    if (prefix === undefined || !(await otpkeys.remove(prefix))) throw noSuchKey();
-    log.info("otpkey_deleted", { prefix });
+  handle: async ({ params: { prefix } }, context: AuthContext) => {
+    if (prefix === undefined) throw noSuchKey();
+    await deleteKey(prefix, context);
     return noContent;
   },
 });

@@ -1,4 +1,4 @@
-import { noSuchUser } from "../../../lib/auth/manage-users.ts";
+import { noSuchUser, deleteUser as remove } from "../../../lib/auth/manage-users.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
@@ -11,9 +11,9 @@ export const deleteUser = endpoint({
   summary: "Delete a user with attributes, assignments and sessions",
   params: ofUser,
   answers: { 204: { description: "Deleted." } },
-  handle: async ({ params }, { users, log }: AuthContext) => {
-    if (params.user === undefined || !(await users.remove(params.user))) throw noSuchUser();
-    log.info("user_deleted", { user: params.user });
+  handle: async ({ params }, context: AuthContext) => {
+    if (params.user === undefined) throw noSuchUser();
+    await remove(params.user, context);
     return noContent;
   },
 });

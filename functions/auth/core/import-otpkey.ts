@@ -1,9 +1,10 @@
+import { base32nopad } from "@scure/base";
 import * as z from "zod";
 import { importKey } from "../../../lib/auth/manage-otpkeys.ts";
 import { otpKindNames } from "../../../lib/auth/otp/kinds.ts";
-import { parsePrefix } from "../../../lib/auth/prefix.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
+import { prefixField } from "../inputs.ts";
 import { otpkeyView, viewKey } from "../views.ts";
 
 const optional = <T extends z.ZodType>(schema: T) => z.preprocess(value => value ?? undefined, schema.optional());
@@ -12,49 +13,56 @@ const hex = z
   .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
   .transform(text => new Uint8Array(Buffer.from(text, "hex")));
 const wholeNumber = z
-  .union([
-    z.int(),
-    z
-      .string()
-      .regex(/^[0-9]{1,15}$/, { error: "must be a whole number" })
-      .transform(Number),
-  ])
+  .union(
+    [
+      z.int(),
+      z
+        .string()
+        .regex(/^[0-9]{1,16}$/)
+        .transform(Number),
+    ],
+    { error: "must be a whole number" },
+  )
   .meta({ type: "integer" });
-const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")]);
+const flag = z
+  .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+    error: "must be true or false",
+  })
+  .meta({ type: "boolean" });
 
-/** Base32 of RFC 4648, in any case; blanks, dashes and padding are dropped. */
+/** Base32 of RFC 4648 as people write it: in any case, with or without padding, blanks and dashes (decision A10). */
 const base32 = z.string().transform((text, context) => {
-  const symbols = text.replace(/[\s=-]/g, "").toUpperCase();
-  if (!/^[A-Z2-7]+$/.test(symbols)) {
-    context.addIssue({ code: "custom", message: "must be in Base32" });
-    return z.NEVER;
+  try {
+    const bytes = base32nopad.decode(text.replace(/[\s-]/g, "").replace(/=+$/, "").toUpperCase());
+    if (bytes.length > 0) return bytes;
+  } catch {
+    // What the decoder says quotes the secret.
   }
-  const bits = [...symbols]
-    .map(symbol => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(symbol).toString(2).padStart(5, "0"))
-    .join("");
-  return Uint8Array.from(bits.match(/.{8}/g) ?? [], octet => Number.parseInt(octet, 2));
+  context.addIssue({ code: "custom", message: "must be in Base32" });
+  return z.NEVER;
 });
 
-const body = z
-  .object({
-    prefix: z.string().transform((text, context) => {
-      const prefix = parsePrefix(text);
-      if (prefix !== undefined) return prefix;
-      context.addIssue({ code: "custom", message: "must be 1 to 32 letters and digits" });
-      return z.NEVER;
-    }),
-    kind: optional(z.enum(otpKindNames)).describe("Absent: a key without a secret."),
-    secret: optional(hex).describe("Secret in hex."),
-    secret_base32: optional(base32).describe("Secret of an OATH kind in Base32."),
-    private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
-    digits: optional(wholeNumber).describe("Length of the codes: 6 or 8."),
-    counter: optional(wholeNumber).describe("Least counter that passes."),
-    replace: optional(flag).describe("Take the place of another secret."),
-  })
-  .refine(({ secret, secret_base32 }) => secret === undefined || secret_base32 === undefined, {
-    path: ["secret_base32"],
-    error: "must not be given beside secret",
-  });
+const fields = z.object({
+  prefix: prefixField.describe("The prefix that identifies the key."),
+  kind: optional(z.enum(otpKindNames)).describe("Absent: a key without a secret."),
+  secret: optional(hex).describe("Secret in hex."),
+  secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, in place of `secret`."),
+  private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
+  digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6, the default, or 8."),
+  counter: optional(wholeNumber).describe("Least counter that passes; 0 by default."),
+  replace: optional(flag).describe("Take the place of another secret; false by default."),
+});
+
+/** What makes sense together. Whether a kind takes them is the kind's to say. */
+const body = fields.superRefine(({ prefix, ...given }, context) => {
+  const refuse = (path: keyof typeof given, message: string) =>
+    context.addIssue({ code: "custom", path: [path], message });
+  if (given.kind === undefined && Object.values(given).some(value => value !== undefined))
+    refuse("kind", "is required");
+  if (given.secret_base32 === undefined) return;
+  if (given.secret !== undefined) refuse("secret_base32", "must not be given beside secret");
+  if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
+});
 
 /** Beyond the specification: decision A10. The secret is in no answer and no log. */
 export const importOtpkey = endpoint({

@@ -13,8 +13,8 @@ export const listUserOtpkeys = endpoint({
   params: ofUser,
   answers: { 200: { description: "Prefixes.", schema: z.array(z.string()) } },
   handle: async ({ params }, { users }: AuthContext) => {
-    const view = params.user && (await users.view(params.user));
-    if (view === undefined) throw noSuchUser();
-    return ok(view.otpkeys);
+    const standing = params.user && (await users.standing(params.user));
+    if (standing?.user === undefined) throw noSuchUser();
+    return ok(standing.otpkeys.map(({ prefix }) => prefix));
   },
 });

@@ -1,4 +1,4 @@
-import { noSuchKey } from "../../../lib/auth/manage-otpkeys.ts";
+import { noSuchKey, unassignKey } from "../../../lib/auth/manage-otpkeys.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
@@ -16,10 +16,9 @@ export const unassignOtpkey = endpoint({
   summary: "Take an otpkey from a user",
   params: ofUserKey,
   answers: { 204: { description: "Taken away." } },
-  handle: async ({ params: { user, prefix } }, { otpkeys, log }: AuthContext) => {
-    const had = user !== undefined && prefix !== undefined && (await otpkeys.unassign(user, prefix));
-    if (!had) throw noSuchKey();
-    log.info("otpkey_unassigned", { prefix });
+  handle: async ({ params: { user, prefix } }, context: AuthContext) => {
+    if (user === undefined || prefix === undefined) throw noSuchKey();
+    await unassignKey(user, prefix, context);
     return noContent;
   },
 });

@@ -1,0 +1,50 @@
+import { Fault } from "../fault.ts";
+import { type Instant, plus } from "../time.ts";
+import { addressGroup, countAttempt, uncounted } from "./address-limit.ts";
+import type { AuthDeps } from "./deps.ts";
+
+/** An attempt that is counted against its caller's address (decision A12). */
+export interface CountedAddress {
+  readonly group: string;
+  /** When the window began that it was counted in. */
+  readonly since: Instant;
+}
+
+/**
+ * Counts an attempt before anything else is done for it, so that an address that is over its limit costs nothing more.
+ * Undefined where addresses are not limited, this one is spared, or there is none.
+ * Throws Fault `throttled` while the address waits, or when too many of it come at once.
+ */
+export async function countAddress(address: string | undefined, deps: AuthDeps): Promise<CountedAddress | undefined> {
+  const { limits, isSpared } = deps.rules.address;
+  const group = limits.attempts === 0 || address === undefined || isSpared(address) ? undefined : addressGroup(address);
+  if (group === undefined) return undefined;
+  const patience = plus(deps.now(), deps.rules.busyMs);
+  for (;;) {
+    const standing = await deps.addresses.find(group);
+    const attempt = countAttempt(standing.value, deps.now(), limits);
+    if (attempt.outcome === "waiting") throw throttled(attempt.retryAfter);
+    const { next } = attempt;
+    if ((await deps.addresses.save(standing, next, plus(next.since, limits.windowMs))) !== undefined) {
+      return { group, since: next.since };
+    }
+    if (deps.now() > patience) throw throttled(1);
+  }
+}
+
+/** The attempt succeeded, or was none: it does not count. In another window there is nothing to take back. */
+export async function uncountAddress(
+  counted: CountedAddress | undefined,
+  { addresses, rules }: AuthDeps,
+): Promise<void> {
+  if (counted === undefined) return;
+  for (;;) {
+    const standing = await addresses.find(counted.group);
+    if (standing.value?.since !== counted.since) return;
+    const next = uncounted(standing.value);
+    if ((await addresses.save(standing, next, plus(next.since, rules.address.limits.windowMs))) !== undefined) return;
+  }
+}
+
+const throttled = (retryAfter: number): Fault =>
+  new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
