@@ -77,7 +77,6 @@ export function createPingOneDevices(
     activate: async (userId, deviceId, body) => {
       const device = one(userId, deviceId);
       const { id, origin, clientDataJSON, attestationObject } = readActivation(body);
-      refuseUnlessPending(device, id);
       if (!isOriginOf(device.rp.id, origin)) throw invalid("origin", "The origin is not one of the relying party.");
       await verifyAttestation({
         ...{ id, origin, clientDataJSON, attestationObject },
@@ -87,7 +86,7 @@ export function createPingOneDevices(
       }).catch((error: unknown) => {
         throw invalid("attestation", (error as Error).message);
       });
-      // Another call may have come first meanwhile.
+      // Looked at after the wait, in which another call may have come first.
       refuseUnlessPending(one(userId, deviceId), id);
       device.credentialId = id;
       file.save();

@@ -6,6 +6,8 @@ const others = {
   SERVICE_APIS: "connector",
   CLOUD_KEY_VAULT_ENDPOINT: "https://vault.example",
   CLOUD_TENANT_ID: "tenant.example",
+  CLOUD_TABLES_ENDPOINT: "https://tables.example",
+  CLOUD_STORAGE_BLOB_ENDPOINT: "https://blobs.example",
   EMAIL_API_SEND_ENDPOINT: "https://mail.example",
   EMAIL_SENDER_ADDRESS: "keys@example.com",
   DELIVERY_API_BASE_URL: "https://delivery.example",

@@ -4,8 +4,8 @@ import * as z from "zod";
 const entry = z.looseObject({ name: z.string(), value: z.unknown() });
 const callback = z.looseObject({
   type: z.string(),
-  output: z.array(entry).default([]),
-  input: z.array(entry).default([]),
+  output: z.array(entry).optional(),
+  input: z.array(entry).optional(),
 });
 
 /** What a journey asks for, all of it: AM wants it back as it was, but for the inputs. */
@@ -32,21 +32,24 @@ export interface Field {
 
 /** The step with an answer put in; undefined where it does not ask for it. */
 export function answered(of: Step, field: Field, value: string): Step | undefined {
-  const fitting = of.callbacks.filter(({ type, input }) => type === field.type && input.length > 0);
+  const fitting = of.callbacks.flatMap(asked => {
+    const { type, input = [] } = asked;
+    return type === field.type && input.length > 0 ? [{ asked, input }] : [];
+  });
   const target =
-    fitting.find(each => field.id !== undefined && outputOf(each, "id") === field.id) ??
+    fitting.find(({ asked }) => field.id !== undefined && outputOf(asked, "id") === field.id) ??
     fitting.find(({ input }) => input.some(named(field.tokenId))) ??
     (fitting.length === 1 ? fitting[0] : undefined);
   if (target === undefined) return undefined;
   const at = Math.max(target.input.findIndex(named(field.tokenId)), 0);
-  const filled = { ...target, input: target.input.map((input, index) => (index === at ? { ...input, value } : input)) };
-  return { ...of, callbacks: of.callbacks.map(each => (each === target ? filled : each)) };
+  const input = target.input.map((each, index) => (index === at ? { ...each, value } : each));
+  return { ...of, callbacks: of.callbacks.map(each => (each === target.asked ? { ...each, input } : each)) };
 }
 
 const named = (tokenId: string) => (input: { readonly name: string }) => input.name === tokenId;
 
 export const outputOf = ({ output }: Callback, wanted: string): unknown =>
-  output.find(({ name }) => name === wanted)?.value;
+  output?.find(({ name }) => name === wanted)?.value;
 
 /** For messages: the types of callbacks that a step has. */
 export const typesOf = ({ callbacks }: Step): string => callbacks.map(({ type }) => type).join(", ");

@@ -24,7 +24,7 @@ import {
 /** Kind A of the specification's table. Without a time-out in days no end of a challenge is assumed (decision C8). */
 const settings = z.strictObject({
   type: z.literal("pingone"),
-  "default-relying-party": z.string().regex(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/, "must be a domain"),
+  "default-relying-party": z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, "must be a domain in lower case"),
   "api-base-url": endpoint,
   "auth-base-url": endpoint,
   "environment-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an environment id"),

@@ -111,6 +111,7 @@ describe("the settings of an IdP of kind A (decision C13)", () => {
     for (const value of ["", "a/b", "a?b", "a b", "a#"])
       for (const name of ["environment-id", "client-id", "default-relying-party"])
         expect(wrong({ [name]: value }), name).toEqual([name]);
+    expect(wrong({ "default-relying-party": "Keys.example" })).toEqual(["default-relying-party"]);
     for (const name of ["api-base-url", "auth-base-url"])
       expect(wrong({ [name]: "http://api.example" })).toEqual([name]);
   });

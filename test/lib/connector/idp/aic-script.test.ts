@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { readLiteral, readScript } from "../../../../lib/connector/idp/aic-script.ts";
+
+const script = (displayName: string) => `/*
+ * A header with an odd " and a { in it
+ */
+if (!window.PublicKeyCredential) { document.getElementById('webAuthnOutcome').value = "unsupported"; }
+var publicKey = {
+    "challenge": new Int8Array([102, -15, -36]).buffer,
+    // The relying party's "name:
+    rp: { id: "keys.example", name: "Keys" },
+    user: {
+        id: Uint8Array.from("NTdhNWI0", function (c) { return c.charCodeAt(0) }),
+        displayName: ${displayName}
+    },
+    pubKeyCredParams: [
+        { type: "public-key", alg: -7 }
+       ,{ "type": "public-key", "alg": -257 }
+    ],
+    excludeCredentials: [{ "id": new Uint8Array([64]).buffer }, ],
+    attestation: "none", timeout: 60000,
+};
+navigator.credentials.create({ publicKey: publicKey }).then(function (made) { document.value = "{"; });`;
+
+const options = (displayName: string) => ({
+  challenge: [102, -15, -36],
+  rp: { id: "keys.example", name: "Keys" },
+  user: { id: "NTdhNWI0", displayName },
+  pubKeyCredParams: [
+    { type: "public-key", alg: -7 },
+    { type: "public-key", alg: -257 },
+  ],
+  excludeCredentials: [{ id: [64] }],
+  attestation: "none",
+  timeout: 60_000,
+});
+
+describe("a registration script of AM", () => {
+  test("is read as the options that it hands to the browser", () => {
+    expect(readScript(script('"Jan"'))).toEqual(options("Jan"));
+  });
+
+  test("may hold any text, which is no part of its code", () => {
+    const sly = '" }; , challenge: new Int8Array([1]).buffer, // /* { ) a.buffer function (c) {} )';
+    expect(readScript(script(JSON.stringify(sly)))).toEqual(options(sly));
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), name => {
+        expect(readScript(script(JSON.stringify(name)))).toEqual(options(name));
+      }),
+    );
+  });
+
+  test("escapes more than JSON does", () => {
+    expect(readScript(script(String.raw`"O\'Neil \x26 \u0041 \\x41 \"son\""`))).toEqual(
+      options(String.raw`O'Neil & A \x41 "son"`),
+    );
+  });
+
+  test("is none where it has no such object, or one that is not made of values", () => {
+    for (const text of [
+      "",
+      "var options = {};",
+      "publicKey = {",
+      "publicKey = { a: b() }",
+      "publicKey = { a: 1 } }".slice(0, 18),
+    ])
+      expect(readScript(text)).toBeUndefined();
+    expect(readLiteral("[1")).toBeUndefined();
+  });
+
+  test("may be anything, and nothing of it is run", () => {
+    fc.assert(fc.property(fc.string(), text => void readScript(`publicKey = {${text}}`)));
+    expect(readLiteral('{"a": globalThis.process.exit()}')).toBeUndefined();
+  });
+});
