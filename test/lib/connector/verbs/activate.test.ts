@@ -59,7 +59,9 @@ describe("an activation that fails for a passing reason (decision C8)", () => {
     ["is answered unreadably", { kind: "nonsense" }, "not readable"],
     ["is not answered in time", { kind: "hang" }, "registration unanswered"],
   ])("because it %s stays activation_pending with a message, and is tried again", async (_, fault, message) => {
-    const { connector, requestId, users, credential } = await ready({ settings: { IDP_TIMEOUT_SECONDS: "0.25" } });
+    const { connector, requestId, users, credential } = await ready({
+      settings: fault.kind === "hang" ? { IDP_TIMEOUT_SECONDS: "1.5" } : {},
+    });
     failing(fault);
     expect(await connector.runCredentials()).toEqual({ processed: 1, activated: 0, failed: 0, pending: 1, left: 0 });
     expect(await credential()).toMatchObject({
@@ -135,7 +137,7 @@ describe("retryable_until (decision C8)", () => {
 
   test("is never beyond the identity provider's own challenge expiry", async () => {
     const left = await until({ IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "60" });
-    expect(left).toBeLessThanOrEqual(hours(1) + seconds(1));
+    expect(left).toBeLessThanOrEqual(hours(1) + minutes(1));
     expect(left).toBeGreaterThan(minutes(59));
   });
 

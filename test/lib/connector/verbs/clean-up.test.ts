@@ -194,7 +194,7 @@ describe("the copy of a PIN response (decision C14)", () => {
     const { requestId } = await connector.order(orderBody([2]));
     await connector.runShipments();
     await connector.runCredentials();
-    connector.advance(days(1));
+    connector.advance(days(1) + minutes(1));
     await connector.runShipments();
     expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
     connector.advance(days(14));

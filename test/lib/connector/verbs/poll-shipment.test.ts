@@ -452,10 +452,11 @@ describe("a credential that waits for its key (decision C8)", () => {
 
   test("ends failed when its challenge has expired, not before", async () => {
     const one = await ordered({ state: 101 }, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440" } });
-    one.connector.advance(days(1) - seconds(5));
+    // The identity provider counts by its own clock.
+    one.connector.advance(days(1) - minutes(1));
     await one.connector.runShipments();
     expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    one.connector.advance(seconds(5));
+    one.connector.advance(minutes(2));
     await one.connector.runShipments();
     expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
@@ -489,7 +490,7 @@ describe("a credential that waits for its key (decision C8)", () => {
     await prepare(one);
     await one.connector.runShipments();
     expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    one.connector.advance(days(14));
+    one.connector.advance(days(14) + minutes(1));
     await one.connector.runShipments();
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
     expect(await credentialOf(one, 1, 1)).toMatchObject({ state: "failed", error_message: reason });
@@ -498,7 +499,7 @@ describe("a credential that waits for its key (decision C8)", () => {
 
   test("is not registered when its response comes too late", async () => {
     const one = await ordered({}, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "60" } });
-    one.connector.advance(hours(1));
+    one.connector.advance(hours(1) + minutes(1));
     await one.connector.runShipments();
     await one.connector.runCredentials();
     expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });

@@ -270,7 +270,6 @@ describe("a PIN mail that is refused (decision C14)", () => {
 });
 
 describe("a PIN mail that is not answered (decision C14)", () => {
-  const quick = { settings: { MAIL_TIMEOUT_SECONDS: "0.25" } };
   test.each<[string, FaultRule]>([
     ["loses its connection", { kind: "drop", phase: "after" }],
     ["is not answered in time", { kind: "hang", phase: "after" }],
@@ -278,7 +277,9 @@ describe("a PIN mail that is not answered (decision C14)", () => {
     ["is answered 503", { kind: "refuse", status: 503, phase: "after" }],
     ["is answered unreadably", { kind: "nonsense", phase: "after" }],
   ])("because it %s is looked up, and not sent again where it succeeded", async (_, fault) => {
-    const { connector, requestId, to, errorMessage } = await ready(quick);
+    const { connector, requestId, to, errorMessage } = await ready({
+      settings: fault.kind === "hang" ? { MAIL_TIMEOUT_SECONDS: "1.5" } : {},
+    });
     failing(fault);
     await connector.runCredentials();
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", triedAt: expect.any(String) });
