@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Key, type Kind, newKey } from "./auth-key.ts";
+import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";
+
+let system: AuthSystem;
+let hosts: readonly [AuthHost, AuthHost];
+
+beforeAll(async () => {
+  // Nobody is turned away for being slow, however busy the machine is.
+  system = await startAuthSystem({ AUTH_THROTTLE_BUSY_SECONDS: "60", AUTH_THROTTLE_RESERVATION_SECONDS: "300" });
+  hosts = await Promise.all([system.startHost(), system.startHost()]);
+});
+
+afterAll(() => system.close());
+
+/** Milliseconds; a hundred logins by one key's row are thousands of storage calls. */
+const timeout = 120_000;
+
+/** Users who all have the key. */
+async function holders(key: Key, count: number): Promise<readonly string[]> {
+  const [host] = hosts;
+  expect((await host.core("POST", "/otpkeys", key.fields)).status).toBe(201);
+  const names = Array.from({ length: count }, (_, index) => `${key.prefix}-${index}`);
+  for (const username of names) {
+    expect((await host.core("POST", "/users", { username, password })).status).toBe(201);
+    expect((await host.core("POST", `/users/${username}/otpkeys`, { otpkey: key.prefix })).status).toBe(204);
+  }
+  return names;
+}
+
+/** Logins at once, half at each host, the names by turns. */
+const logins = (count: number, names: readonly string[], given: () => { password: string; otp: string }) =>
+  Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const host = hosts[index < count / 2 ? 0 : 1];
+      return host.client("/login", { username: names[index % names.length] ?? "", ...given() });
+    }),
+  );
+
+const sessionsBy = async ({ prefix }: Key) =>
+  (await system.rows("sessions")).filter(session => session.prefix === prefix).length;
+
+const failuresOf = async (key: Key) =>
+  (await system.rows("otpkeys")).find(row => row.partitionKey === key.prefix && row.rowKey === "key")?.failures;
+
+describe("one OTP in 100 logins at once over two hosts (decision A8)", () => {
+  test("begins exactly one session of the user who has the key", { timeout }, async () => {
+    const key = newKey("hotp", "onehotp");
+    const names = await holders(key, 1);
+    const otp = key.next();
+    const answers = await logins(100, names, () => ({ password, otp }));
+    const { 200: granted, 401: refused = 0, 429: throttled = 0, ...others } = statuses(answers);
+    expect({ granted, others, rest: refused + throttled }).toEqual({ granted: 1, others: {}, rest: 99 });
+    expect(await sessionsBy(key)).toBe(1);
+  });
+
+  test.each<Kind>(["hotp", "totp", "yubico"])(
+    "of kind %s, by users who share the key, so that none is spared the check, begins exactly one session",
+    { timeout },
+    async kind => {
+      const key = newKey(kind, `all${kind}`);
+      const names = await holders(key, 20);
+      const otp = key.next();
+      const answers = await logins(100, names, () => ({ password, otp }));
+      expect(statuses(answers)).toEqual({ 200: 1, 401: 99 });
+      expect(await sessionsBy(key)).toBe(1);
+      expect(await failuresOf(key)).toBe(99);
+    },
+  );
+});
+
+describe("a key against which wrong OTPs are fired at two hosts at once (decision A12)", () => {
+  test("is stopped by the hundredth beside right passwords, and then opens no account to the password alone", {
+    timeout,
+  }, async () => {
+    const key = newKey("hotp", "guessed");
+    const names = await holders(key, 11);
+    const otp = key.next();
+    for (const _ of Array(10)) {
+      const answers = await logins(10, names, () => ({ password, otp: key.wrong() }));
+      expect(statuses(answers)).toEqual({ 401: 10 });
+    }
+    expect(await failuresOf(key)).toBe(100);
+
+    const [host, other] = hosts;
+    // The eleventh has not guessed, so nothing but the key is in the way.
+    const username = names.at(-1) ?? "";
+    expect((await other.core("GET", `/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: true, stopped: true });
+    const login = async (given: { otp?: string }) =>
+      (await other.client("/login", { username, password, ...given })).status;
+    expect([await login({}), await login({ otp })]).toEqual([401, 401]);
+    await host.core("POST", `/otpkeys/${key.prefix}/enable`);
+    expect([await login({}), await login({ otp: key.next() })]).toEqual([401, 200]);
+    expect(await failuresOf(key)).toBe(0);
+  });
+
+  test("is not touched by those who do not know the password", async () => {
+    const key = newKey("yubico", "guarded");
+    const answers = await logins(10, await holders(key, 1), () => ({ password: "a wrong one", otp: key.wrong() }));
+    expect(statuses(answers)).toEqual({ 401: 10 });
+    expect(await failuresOf(key)).toBe(0);
+  });
+
+  test("is not touched by those who know a password, but of a user who does not have it", async () => {
+    const key = newKey("totp", "foreign");
+    await holders(key, 1);
+    const attacker = await holders(newKey("totp", "attack"), 1);
+    const answers = await logins(10, attacker, () => ({ password, otp: key.wrong() }));
+    expect(statuses(answers)).toEqual({ 401: 10 });
+    expect(await failuresOf(key)).toBe(0);
+  });
+});

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { foldUsername } from "../../lib/auth/username.ts";
+import { authStore } from "../../lib/azure/auth-tables.ts";
+import { openTables } from "../../lib/azure/tables.ts";
+import type { Answer } from "../support/host-process.ts";
+import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";
+
+let system: AuthSystem;
+let hosts: readonly [AuthHost, AuthHost];
+
+beforeAll(async () => {
+  // Nobody is turned away for being slow, however busy the machine is.
+  system = await startAuthSystem({ AUTH_THROTTLE_BUSY_SECONDS: "60", AUTH_THROTTLE_RESERVATION_SECONDS: "300" });
+  hosts = await Promise.all([system.startHost(), system.startHost()]);
+});
+
+afterAll(() => system.close());
+
+/** Milliseconds. */
+const timeout = 120_000;
+
+const either = (index: number): AuthHost => hosts[index % 2 === 0 ? 0 : 1];
+
+/** That many calls at once, by turns at both hosts. */
+const atOnce = (count: number, call: (host: AuthHost, index: number) => Promise<Answer>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => call(either(index), index)));
+
+const idOf = ({ body }: Answer): number => (body as { id: number }).id;
+
+const create = (host: AuthHost, username: string, given = password) =>
+  host.core("POST", "/users", { username, password: given });
+
+describe("users made at two hosts at once (decisions A3, A20)", () => {
+  test("50 creations of one name, in any case: one 201, 49 times 409, one user in the list", async () => {
+    const answers = await atOnce(50, (host, index) => create(host, index % 3 === 0 ? "Anna" : "aNNA"));
+    expect(statuses(answers)).toEqual({ 201: 1, 409: 49 });
+    const made = answers.filter(({ status }) => status === 201).map(({ body }) => body);
+    expect((await hosts[0].core("GET", "/users")).body).toEqual(made);
+    expect((await hosts[1].core("GET", "/users/anna")).body).toMatchObject(made[0] as object);
+  });
+
+  test("no id is given twice", { timeout }, async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `one-of-many-${index}`).values();
+    const ids: number[] = [];
+    const work = async (_: unknown, index: number) => {
+      for (const name of names) ids.push(idOf(await create(either(index), name, "")));
+    };
+    await Promise.all(Array.from({ length: 20 }, work));
+    expect(new Set(ids).size).toBe(300);
+    expect(ids.every(Number.isSafeInteger)).toBe(true);
+  });
+
+  test("two hosts that draw the same number in the same millisecond give two ids", async () => {
+    const draws = [7, 7, 8];
+    const random = () => new Uint8Array([0, draws.shift() ?? 9]);
+    const now = () => "2031-01-01T00:00:00.000Z";
+    const open = () => authStore(openTables({ ...system.storage, timeoutMs: 15_000 }), { now, random });
+    const made = await Promise.all(
+      ["same-moment-1", "same-moment-2"].map(name =>
+        open().users.create({ username: { name, folded: foldUsername(name) } }),
+      ),
+    );
+    expect(new Set(made.map(user => user?.value.id)).size).toBe(2);
+    expect(draws).toEqual([]);
+  });
+});
+
+describe("a name that is guessed at (decision A12)", () => {
+  const guess = (username: string) => (host: AuthHost, index: number) =>
+    host.client("/login", { username, password: `wrong guess ${index}` });
+  const login = (username: string) => hosts[0].client("/login", { username, password });
+
+  /** What a caller can tell an answer by; ids, times and the exact wait left out. */
+  const lookOf = ({ status, headers, body }: Answer) => {
+    const wait = Number(headers.get("retry-after"));
+    const own = [...headers].filter(([name]) => !["date", "retry-after", "x-request-id"].includes(name));
+    return { status, headers: own, waits: wait > 0 && wait <= 30, body };
+  };
+
+  test("by 200 at once has ten of them checked and no more, and then waits, whoever knows the password", {
+    timeout,
+  }, async () => {
+    await create(hosts[0], "guessed");
+    const answers = await atOnce(200, guess("guessed"));
+    expect(statuses(answers)).toEqual({ 401: 10, 429: 190 });
+    expect((await login("guessed")).status).toBe(429);
+    await hosts[1].core("POST", "/users/guessed/unlock");
+    expect((await login("guessed")).status).toBe(200);
+  });
+
+  test("looks the same before and after it is locked, whether anybody has it or not", async () => {
+    await create(hosts[0], "somebody");
+    const looks = async (username: string) => {
+      const answers = await atOnce(12, guess(username));
+      const locked = await atOnce(2, guess(username));
+      return [...answers, ...locked].map(lookOf).sort((one, other) => one.status - other.status);
+    };
+    const [somebody, nobody] = [await looks("somebody"), await looks("nobody")];
+    expect(somebody.map(({ status, waits }) => [status, waits])).toEqual([
+      ...Array(10).fill([401, false]),
+      ...Array(4).fill([429, true]),
+    ]);
+    expect(nobody).toEqual(somebody);
+  });
+
+  test("is not held against who then knows the password: nine failures are forgotten with a success", async () => {
+    await create(hosts[0], "forgetful");
+    for (const _ of Array(2)) {
+      expect(statuses(await atOnce(9, guess("forgetful")))).toEqual({ 401: 9 });
+      expect((await login("forgetful")).status).toBe(200);
+    }
+  });
+});
