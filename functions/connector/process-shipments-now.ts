@@ -5,7 +5,7 @@ import type { ConnectorContext } from "./context.ts";
 
 /** Identical in both versions (specification section 9). */
 export const processShipmentsNow = endpoint({
-  routes: ["GET /v2/operations/process-shipments"],
+  routes: ["GET /v2/operations/process-shipments", "GET /v1/operations/process-shipments"],
   access: "caller",
   summary: "Retrieve and process shipment responses now",
   answers: { 204: { description: "Done." } },

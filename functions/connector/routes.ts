@@ -3,6 +3,12 @@ import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoint
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow } from "./process-shipments-now.ts";
+import { createShipment } from "./v1/create-shipment.ts";
+import { getCredentialRequestV1 } from "./v1/get-credential-request.ts";
+import { getShipment } from "./v1/get-shipment.ts";
+import { getStatusV1 } from "./v1/get-status.ts";
+import { processCredentialRequestsNowV1 } from "./v1/process-credential-requests-now.ts";
+import { resendPinOfRequest, resendPinOfShipment } from "./v1/resend-pin.ts";
 import { createCredentialRequest } from "./v2/create-credential-request.ts";
 import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
@@ -19,9 +25,16 @@ export const connector: Surface<ConnectorContext & TokenContext> = {
     v2CreateCredentialRequest: createCredentialRequest,
     v2GetCredentialRequest: getCredentialRequest,
     v2GetStatus: getStatus,
-    v2ProcessShipments: processShipmentsNow,
+    processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,
     v2ResendPin: resendPinMails,
+    v1CreateShipment: createShipment,
+    v1GetShipment: getShipment,
+    v1GetCredentialRequest: getCredentialRequestV1,
+    v1GetStatus: getStatusV1,
+    v1ProcessCredentialRequests: processCredentialRequestsNowV1,
+    v1ResendPin: resendPinOfRequest,
+    v1ResendPinOfShipment: resendPinOfShipment,
     ...tokenEndpoints("connector"),
   },
 };

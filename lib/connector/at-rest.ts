@@ -1,6 +1,6 @@
 import { earliest, type Instant, plus } from "../time.ts";
 import type { ConnectorDeps } from "./ports.ts";
-import type { Due, Key } from "./request.ts";
+import { type Due, type Key, keyQueue } from "./request.ts";
 import { isTerminal } from "./states.ts";
 
 type Clock = Pick<ConnectorDeps, "now" | "timing">;
@@ -18,7 +18,7 @@ export function leftToCleanUp(key: Key, clock: Clock): Key {
 }
 
 /** The earliest of what the key still waits for. */
-function nextDue(key: Pick<Key, "credentials" | "mail">): Due | undefined {
+function nextDue(key: Pick<Key, "credentials" | "mail" | "ofShipmentV1">): Due | undefined {
   const waiting = [
     ...key.credentials.filter(({ state }) => state === "activation_pending"),
     ...(key.mail.state === "due" ? [key.mail] : []),
@@ -26,7 +26,7 @@ function nextDue(key: Pick<Key, "credentials" | "mail">): Due | undefined {
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));
   if (at === undefined) return undefined;
   const held = waiting.every(item => item.held === true);
-  return { queue: "key", at, ...(held && { held }) };
+  return { queue: keyQueue(key), at, ...(held && { held }) };
 }
 
 /** When the copy of an ended key's responses has served its time (decision C14). */

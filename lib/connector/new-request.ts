@@ -69,6 +69,7 @@ export function received(
         attempts: 0,
       })),
       mail: { state: mailed(key) ? "waiting" : "none", number: 0, attempts: 0 },
+      ...(origin === "v1_shipment" && { ofShipmentV1: true }),
     })),
   };
 }

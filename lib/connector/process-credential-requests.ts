@@ -1,39 +1,23 @@
-import type { Instant } from "../time.ts";
-import { forEachDue, isOver, type Run, startRun } from "./due-work.ts";
+import { forEachDue, type Run, startRun } from "./due-work.ts";
 import type { MailBrake } from "./key-hold.ts";
-import type { ConnectorDeps, DueEntry } from "./ports.ts";
-import type { Key } from "./request.ts";
+import type { ConnectorDeps } from "./ports.ts";
 import { settle } from "./settle.ts";
-import { type KeyCounts, workKey } from "./work-key.ts";
-import { keyOf } from "./write.ts";
-
-export interface CredentialsReport extends KeyCounts {
-  /** Requests not begun, or not finished, when the time budget ended. */
-  readonly left: number;
-}
+import { type KeysReport, workKeys } from "./work-keys.ts";
 
 /**
  * Settles what creators left behind, activates every due credential and sends the due PIN mails (decision C15).
  */
-export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<CredentialsReport> {
+export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);
   const brake: MailBrake = { stoppedUntil: undefined };
-  const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
   const unsettled = await forEachDue("settle", run, deps, loaded => settle(loaded, run, deps));
-  let unfinished = 0;
-  const unworked = await forEachDue("key", run, deps, async (start, entries) => {
-    let loaded = start;
-    for (const { keyId } of entries) {
-      if (keyId === undefined) continue;
-      if (isOver(run, deps)) break;
-      const visit = await workKey(loaded, keyId, { run, brake }, deps);
-      for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
-      loaded = visit.loaded;
-    }
-    const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(keyOf(loaded, keyId), deps.now());
-    if (isOver(run, deps) && entries.some(isLeft)) unfinished++;
-  });
-  return { ...total, left: unsettled + unworked + unfinished };
+  const ofV2 = await workKeys("key", { run, brake }, deps);
+  const ofV1 = await workKeys("shipment_key", { run, brake }, deps);
+  return {
+    processed: ofV2.processed + ofV1.processed,
+    activated: ofV2.activated + ofV1.activated,
+    failed: ofV2.failed + ofV1.failed,
+    pending: ofV2.pending + ofV1.pending,
+    left: unsettled + ofV2.left + ofV1.left,
+  };
 }
-
-const isStillDue = ({ due }: Key, now: Instant): boolean => due?.queue === "key" && due.at <= now;

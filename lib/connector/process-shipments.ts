@@ -2,17 +2,23 @@ import { countMissing } from "./count-missing.ts";
 import { forEachDue, type Run, startRun } from "./due-work.ts";
 import { type PollResult, pollShipment } from "./poll-shipment.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { workKeys } from "./work-keys.ts";
 
 export interface ShipmentsReport {
   /** Shipments by what their poll gave. */
   readonly answered: number;
   readonly missing: number;
   readonly failed: number;
+  /** Credentials of version 1 shipments that were activated. */
+  readonly activated: number;
   /** Not begun when the time budget ended or the run was stopped. */
   readonly left: number;
 }
 
-/** Polls every due shipment (decisions C10, C15). The delivery service refusing our token ends the run with an error event. */
+/**
+ * Polls every due shipment; what version 1 ordered is activated and mailed too (decisions C10, C15). The delivery service refusing
+ * our token ends the run with an error event.
+ */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0 };
@@ -27,7 +33,9 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   else if (missing.length > 0 && counts.answered === 0)
     deps.log.error("all_shipments_missing", { count: missing.length });
   else await countAll(missing, deps);
-  return { answered: counts.answered, missing: counts.missing, failed: counts.failed, left };
+  const { answered, failed } = counts;
+  const keys = await workKeys("shipment_key", { run, brake: { stoppedUntil: undefined } }, deps);
+  return { answered, missing: counts.missing, failed, activated: keys.activated, left: left + keys.left };
 }
 
 async function countAll(requestIds: readonly string[], deps: ConnectorDeps): Promise<void> {

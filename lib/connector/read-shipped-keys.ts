@@ -5,7 +5,7 @@ import { shippedItems } from "./order.ts";
 import type { DeliveryShipment } from "./peers/delivery-wire.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type ReadCredential, readResponses } from "./read-responses.ts";
-import type { Credential, CredentialRequest, Key } from "./request.ts";
+import { type Credential, type CredentialRequest, type Key, keyQueue } from "./request.ts";
 import { afterEvent, withRollUp } from "./roll-up.ts";
 
 /** Shipment states whose responses are taken where they are there (decision C10). */
@@ -85,7 +85,7 @@ async function readKey(
   const changed = withRollUp({ ...key, ...named, credentials }, now);
   const ready = changed.credentials.some(({ state }) => state === "activation_pending");
   return {
-    key: ready ? { ...changed, due: { queue: "key", at: now } } : leftToCleanUp(changed, deps),
+    key: ready ? { ...changed, due: { queue: keyQueue(key), at: now } } : leftToCleanUp(changed, deps),
     opened,
     unopened,
   };

@@ -57,10 +57,10 @@ export interface Lease {
 }
 
 /**
- * The queues of due work: `poll` is process-shipments'; `settle` and `key` process-credential-requests'; `clean` (ended requests)
- * and `forget` (response copies whose time is over) are clean-up's.
+ * The queues of due work: `poll` and `shipment_key` are process-shipments', `settle` and both kinds of keys
+ * process-credential-requests', `clean` (ended requests) and `forget` (response copies whose time is over) clean-up's.
  */
-export type Queue = "settle" | "poll" | "key" | "clean" | "forget";
+export type Queue = "settle" | "poll" | "key" | "shipment_key" | "clean" | "forget";
 
 /** When an item is next to be worked on. Its index row carries the same values (decision C15). */
 export interface Due {
@@ -161,9 +161,15 @@ export interface Key {
   readonly responses?: string;
   readonly credentials: readonly Credential[];
   readonly mail: PinMail;
+  /** Set where process-shipments also activates and mails: what version 1 ordered (decision C15). */
+  readonly ofShipmentV1?: boolean;
   readonly due?: Due;
   readonly lease?: Lease;
 }
+
+/** The queue in which a key's activations and mail are due. */
+export const keyQueue = ({ ofShipmentV1 }: Pick<Key, "ofShipmentV1">): "key" | "shipment_key" =>
+  ofShipmentV1 === true ? "shipment_key" : "key";
 
 /** The name that a read shows (decision C11a). */
 export const shownName = (key: Key): string => key.name ?? "Pre-Reg Key";

@@ -6,7 +6,7 @@ import { heldByAnother, type Run, startRun } from "./due-work.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { renew } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import type { Key } from "./request.ts";
+import { type Key, keyQueue } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 import { keyOf } from "./write.ts";
 
@@ -76,7 +76,7 @@ async function resend(loaded: Loaded, keyId: string, run: Run, deps: ConnectorDe
   const hold = { loaded, keyId, run, finish: (key: Key) => atRest(key, deps) };
   const taken = await renew(
     hold,
-    key => ({ ...key, mail: next(key.mail, key), due: { queue: "key", at } }),
+    key => ({ ...key, mail: next(key.mail, key), due: { queue: keyQueue(key), at } }),
     deps.timing.mailCall,
     deps,
   );

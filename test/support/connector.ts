@@ -12,11 +12,12 @@ import type { Run } from "../../lib/connector/due-work.ts";
 import type { Idp } from "../../lib/connector/idp/contract.ts";
 import type { Fetch } from "../../lib/connector/peers/peer-call.ts";
 import type { DueEntry, Idps, Loaded } from "../../lib/connector/ports.ts";
-import { type CredentialsReport, processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
+import { processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
 import { processShipments, type ShipmentsReport } from "../../lib/connector/process-shipments.ts";
 import type { CredentialRequest, Key, Queue } from "../../lib/connector/request.ts";
 import { createBodyV2 } from "../../lib/connector/wire-v2-create.ts";
 import { readV2 } from "../../lib/connector/wire-v2-read.ts";
+import type { KeysReport } from "../../lib/connector/work-keys.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
 import { createLog } from "../../lib/log.ts";
@@ -41,7 +42,7 @@ export interface TestConnector {
   /** Creates a request from a version 2 body, as the endpoint does. */
   order(body?: unknown): Promise<Created>;
   runShipments(mode?: Run["mode"]): Promise<ShipmentsReport>;
-  runCredentials(mode?: Run["mode"]): Promise<CredentialsReport>;
+  runCredentials(mode?: Run["mode"]): Promise<KeysReport>;
   runCleanUp(completedDays: number): Promise<CleanUpReport>;
   /** The version 2 read model. Throws where there is no such request. */
   read(requestId: string): Promise<ReturnType<typeof readV2>>;

@@ -1,0 +1,21 @@
+import { credentialRequestV1, readV1 } from "../../../lib/connector/wire-v1-read.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+import { requestIdPath } from "../request-id.ts";
+
+/** Specification section 2, read model of version 1; decisions C2, C3. */
+export const getCredentialRequestV1 = endpoint({
+  routes: ["GET /v1/credential-requests/{credential_request_id}"],
+  access: "caller",
+  summary: "Read a credential request",
+  params: requestIdPath,
+  answers: { 200: { description: "The request as it stands.", schema: credentialRequestV1 } },
+  handle: async ({ params }, { requests }: ConnectorContext) => {
+    const loaded = await requests.load(params.credential_request_id);
+    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+    const keys = loaded.keys.map(({ value }) => value);
+    return ok(readV1(loaded.request.value, keys));
+  },
+});

@@ -1,0 +1,22 @@
+import * as z from "zod";
+import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+/** Specification section 2, shipment status; decisions C2, C9. */
+export const getShipment = endpoint({
+  routes: ["GET /v1/fpr/shipments/{shipment_id}"],
+  access: "caller",
+  summary: "Read the state of a shipment",
+  params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
+  answers: { 200: { description: "The shipment as it stands.", schema: shipmentStatusV1 } },
+  handle: async ({ params }, { requests, now }: ConnectorContext) => {
+    const requestId = await requests.requestOfShipment(params.shipment_id);
+    const loaded = requestId === undefined ? undefined : await requests.load(requestId);
+    if (loaded === undefined) throw new Fault("not_found", "There is no such shipment.");
+    const keys = loaded.keys.map(({ value }) => value);
+    return ok(readShipmentV1(params.shipment_id, loaded.request.value, keys, now()));
+  },
+});

@@ -1,0 +1,20 @@
+import * as z from "zod";
+import { statusV1 } from "../../../lib/connector/status.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+/** Specification section 2, deployment status of version 1; decision C17. */
+export const getStatusV1 = endpoint({
+  routes: ["GET /v1/status"],
+  access: "caller",
+  summary: "Read the settings of this deployment",
+  answers: {
+    200: {
+      description: "The settings in force, with those of the default identity provider.",
+      schema: z.record(z.string(), z.string()),
+    },
+  },
+  handle: (_, { settingWords, idpSettings, idps }: ConnectorContext) =>
+    ok(statusV1(settingWords, idpSettings[idps.defaultId]?.type)),
+});

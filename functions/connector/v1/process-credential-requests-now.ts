@@ -1,0 +1,17 @@
+import { processCredentialRequests } from "../../../lib/connector/process-credential-requests.ts";
+import { noContent } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+/** Specification section 4; decision C15. */
+export const processCredentialRequestsNowV1 = endpoint({
+  routes: ["POST /v1/operations/process-credential-requests"],
+  access: "caller",
+  summary: "Activate credentials and send PIN mails now",
+  answers: { 204: { description: "Done." } },
+  handle: async (_, context: ConnectorContext) => {
+    const report = await processCredentialRequests("on_demand", context);
+    context.log.info("process_credential_requests", { ...report, trigger: "call" });
+    return noContent;
+  },
+});

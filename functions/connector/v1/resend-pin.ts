@@ -1,0 +1,35 @@
+import * as z from "zod";
+import { resendPin } from "../../../lib/connector/resend-pin.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { noContent } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+import { requestIdPath } from "../request-id.ts";
+
+/** Specification section 4; decisions C1, C14. */
+export const resendPinOfRequest = endpoint({
+  routes: ["POST /v1/credential-requests/{credential_request_id}/resend-pin"],
+  access: "caller",
+  summary: "Resend the PIN mails of a credential request",
+  params: requestIdPath,
+  answers: { 204: { description: "Sent." } },
+  handle: async ({ params }, context: ConnectorContext) => {
+    await resendPin(params.credential_request_id, context);
+    return noContent;
+  },
+});
+
+/** Specification section 4; decisions C1, C14. */
+export const resendPinOfShipment = endpoint({
+  routes: ["GET /v1/operations/resend-pin/{shipment_id}"],
+  access: "caller",
+  summary: "Resend the PIN mails of a shipment",
+  params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
+  answers: { 204: { description: "Sent." } },
+  handle: async ({ params }, context: ConnectorContext) => {
+    const requestId = await context.requests.requestOfShipment(params.shipment_id);
+    if (requestId === undefined) throw new Fault("not_found", "There is no such shipment.");
+    await resendPin(requestId, context);
+    return noContent;
+  },
+});

@@ -1,0 +1,37 @@
+import type { Instant } from "../time.ts";
+import { forEachDue, isOver, type Run } from "./due-work.ts";
+import type { MailBrake } from "./key-hold.ts";
+import type { ConnectorDeps, DueEntry } from "./ports.ts";
+import { type Key, keyQueue } from "./request.ts";
+import { type KeyCounts, workKey } from "./work-key.ts";
+import { keyOf } from "./write.ts";
+
+export interface KeysReport extends KeyCounts {
+  /** Requests not begun, or not finished, when the time budget ended. */
+  readonly left: number;
+}
+
+/** Activates the due credentials of a queue's keys and sends the due PIN mails (decision C15). */
+export async function workKeys(
+  queue: "key" | "shipment_key",
+  { run, brake }: { run: Run; brake: MailBrake },
+  deps: ConnectorDeps,
+): Promise<KeysReport> {
+  const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
+  let unfinished = 0;
+  const unworked = await forEachDue(queue, run, deps, async (start, entries) => {
+    let loaded = start;
+    for (const { keyId } of entries) {
+      if (keyId === undefined) continue;
+      if (isOver(run, deps)) break;
+      const visit = await workKey(loaded, keyId, { run, brake }, deps);
+      for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
+      loaded = visit.loaded;
+    }
+    const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(keyOf(loaded, keyId), deps.now());
+    if (isOver(run, deps) && entries.some(isLeft)) unfinished++;
+  });
+  return { ...total, left: unworked + unfinished };
+}
+
+const isStillDue = (key: Key, now: Instant): boolean => key.due?.queue === keyQueue(key) && key.due.at <= now;

@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { createRequest } from "../../../lib/connector/create-request.ts";
+import { createShipmentBodyV1, readShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { problems } from "../../../lib/http/problems.ts";
+import { minutes } from "../../../lib/time.ts";
+import { newUser, peersOfFile, type TestConnector, testConnector } from "../../support/connector.ts";
+
+const peers = await peersOfFile();
+
+function shipmentBody(to = newUser(), quantity = 1) {
+  return {
+    user_id: newUser(),
+    pin_request: { type: "generate", length: 6 },
+    delivery_shipment_request: {
+      delivery_type: 1,
+      address_validation_bypass: false,
+      recipient: {
+        recipient_company: "",
+        recipient_email: to,
+        recipient_firstname: "Ada",
+        recipient_lastname: "Lovelace",
+        recipient_telephone: "+15550100",
+      },
+      mailing_address: {
+        street_line1: "12 Analytical Way",
+        street_line2: "",
+        city: "Dedham",
+        region: "MA",
+        postal_code: "02026",
+        country_code_2: "US",
+      },
+      shipment_items: [
+        {
+          product_id: 1,
+          inventory_product_id: 15,
+          product_quantity: quantity,
+          fc_additional_data: { key_name: "Desk" },
+        },
+      ],
+    },
+  };
+}
+
+const order = async (connector: TestConnector, body: object): Promise<{ requestId: string; shipmentId: string }> => {
+  const made = await createRequest(createShipmentBodyV1.parse(body), { origin: "v1_shipment" }, connector.context);
+  return { requestId: made.requestId, shipmentId: made.shipmentId ?? "" };
+};
+
+async function read(connector: TestConnector, { requestId, shipmentId }: { requestId: string; shipmentId: string }) {
+  const { request, keys } = await connector.load(requestId);
+  return readShipmentV1(
+    shipmentId,
+    request.value,
+    keys.map(({ value }) => value),
+    connector.now(),
+  );
+}
+
+const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
+
+describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11a, C14, C15)", () => {
+  it("are activated and mailed by process-shipments, to the recipient where no list is given", async () => {
+    const connector = await testConnector(peers);
+    const to = newUser();
+    const made = await order(connector, shipmentBody(to));
+    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "ongoing" });
+    await connector.runShipments();
+    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "complete" });
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  it("make as many keys as the quantity says, each with its own credential, PIN and mail", async () => {
+    const connector = await testConnector(peers);
+    const to = newUser();
+    const made = await order(connector, shipmentBody(to, 3));
+    await connector.runShipments();
+    expect((await connector.load(made.requestId)).keys.map(({ value }) => [value.id, value.state])).toEqual([
+      ["s-01-001", "complete"],
+      ["s-01-002", "complete"],
+      ["s-01-003", "complete"],
+    ]);
+    expect(new Set(mailsTo(to).map(({ subject }) => subject)).size).toBe(3);
+  });
+
+  it("are pending_pin_sending while the PIN mail fails, and process-shipments sends it later", async () => {
+    const connector = await testConnector(peers);
+    const to = newUser();
+    const made = await order(connector, shipmentBody(to));
+    peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
+    await connector.runShipments();
+    expect(await read(connector, made)).toMatchObject({ shipment_state: "pending_pin_sending", error_kind: "GENERAL" });
+    connector.advance(minutes(2));
+    await connector.runShipments("timer");
+    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "complete" });
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  it("tell a refusal of the IdP as a processing error and stay ongoing", async () => {
+    const connector = await testConnector(peers);
+    const body = shipmentBody();
+    const made = await order(connector, body);
+    peers.entra.setUser(body.user_id, "unknown");
+    await connector.runShipments();
+    expect(await read(connector, made)).toMatchObject({ shipment_state: "ongoing", error_kind: "GENERAL" });
+  });
+
+  it("leave version 2 credentials to process-credential-requests", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order();
+    await connector.runShipments();
+    expect((await connector.keyRow(requestId)).credentials[0]?.state).toBe("activation_pending");
+  });
+
+  it.each([
+    ["pin_request.length", (body: ReturnType<typeof shipmentBody>) => void (body.pin_request.length = 3)],
+    ["user_id", (body: ReturnType<typeof shipmentBody>) => void (body.user_id = " ")],
+    [
+      "delivery_shipment_request.shipment_items",
+      (body: ReturnType<typeof shipmentBody>) =>
+        void body.delivery_shipment_request.shipment_items.push({
+          product_id: 1,
+          inventory_product_id: 15,
+          product_quantity: 50,
+          fc_additional_data: { key_name: "x" },
+        }),
+    ],
+    [
+      "delivery_shipment_request.mailing_address.region",
+      (body: ReturnType<typeof shipmentBody>) => void (body.delivery_shipment_request.mailing_address.region = "XX"),
+    ],
+    [
+      "delivery_shipment_request.recipient.recipient_firstname",
+      (body: ReturnType<typeof shipmentBody>) =>
+        void (body.delivery_shipment_request.recipient.recipient_firstname = ""),
+    ],
+  ])("are refused with a wrong %s", (path, spoil) => {
+    const body = shipmentBody();
+    spoil(body);
+    const { error } = createShipmentBodyV1.safeParse(body);
+    expect(error && problems(error).map(problem => problem.path)).toEqual([path]);
+  });
+});
