@@ -8,7 +8,7 @@ const script = (displayName: string) => `/*
 if (!window.PublicKeyCredential) { document.getElementById('webAuthnOutcome').value = "unsupported"; }
 var publicKey = {
     "challenge": new Int8Array([102, -15, -36]).buffer,
-    // The relying party's "name:
+    // The relying party's "name: {
     rp: { id: "keys.example", name: "Keys" },
     user: {
         id: Uint8Array.from("NTdhNWI0", function (c) { return c.charCodeAt(0) }),
@@ -42,7 +42,7 @@ describe("a registration script of AM", () => {
   });
 
   test("may hold any text, which is no part of its code", () => {
-    const sly = '" }; , challenge: new Int8Array([1]).buffer, // /* { ) a.buffer function (c) {} )';
+    const sly = '" }}}; , challenge: new Int8Array([1]).buffer, // /* { ) a.buffer function (c) {} )';
     expect(readScript(script(JSON.stringify(sly)))).toEqual(options(sly));
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), name => {

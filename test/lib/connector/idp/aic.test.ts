@@ -548,6 +548,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
       {},
       { step: { authId: "a", callbacks: [] } },
       { step: { authId: "a", callbacks: [metadata(data)] } },
+      { step: { authId: "a", callbacks: [{ ...hidden(), input: [] }] } },
     ])
       expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
     expect(steps()).toBe(0);
