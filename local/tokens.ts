@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import * as z from "zod";
-import { hashOfToken, tokenHash } from "../lib/http/bearer.ts";
+import { hashesOf } from "../lib/http/api-tokens.ts";
+import { hashOfToken } from "../lib/http/bearer.ts";
 import { instant } from "../lib/time.ts";
 import type { Vault } from "./peers/vault.ts";
 
@@ -29,7 +29,7 @@ function localToken(surface: keyof Tokens, vault: Vault): string {
 
 function accept(surface: keyof Tokens, token: string, vault: Vault): void {
   const name = `${surface}-api-tokens`;
-  const known = z.array(tokenHash).parse(JSON.parse(vault.get(name) ?? "[]"));
+  const known = hashesOf(vault.get(name));
   const sha256 = hashOfToken(token);
   if (known.some(hash => hash.sha256 === sha256)) return;
   const [, id = ""] = token.split("_");

@@ -43,6 +43,8 @@ ${table({ ...(console && { "to look at": console.url }), ...peerUrls, ...storage
 
 ${table({ "token for the Core API": tokens.core, "token for the connector": tokens.connector, "settings for a host": path })}
 
+A host of your own takes them by: cp ${path} . && npm run build && func start
+
 Ctrl-C stops them.
 `;
 }

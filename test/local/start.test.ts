@@ -73,7 +73,8 @@ test("the core token is good, but not for the connector", async () => {
   expect((await call("GET", "/v2/status", { ...facts, tokens })).status).toBe(403);
 });
 
-describe("beside it", () => {
+// Most of these wait for processes: on a busy machine that takes its time.
+describe("beside it", { timeout: 90_000 }, () => {
   test.runIf(canPaste).concurrent("the three lines to paste order a key and mail its PIN", async () => {
     const lines = system.output().split("\n");
     const pasted = lines.filter(line => line.startsWith("curl "));
@@ -85,7 +86,7 @@ describe("beside it", () => {
     expect(JSON.parse(answers[2] ?? "")).toEqual([expect.objectContaining({ to: ["ada@example.com"] })]);
   });
 
-  test.concurrent("a further host joins by --storage, with facts of its own, and ends alone", async () => {
+  test("a further host joins by --storage, with facts of its own, and ends alone", async () => {
     const joined = launchStart(["--storage", facts.storage]);
     const own = await joined.ready();
     expect(own).toMatchObject({ tokens: facts.tokens, storage: facts.storage, peers: facts.peers });
@@ -112,7 +113,7 @@ describe("beside it", () => {
     expect(JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8")).pid).toBe(system.child.pid);
   });
 
-  test.concurrent("a taken port is named", async () => {
+  test("a taken port is named", async () => {
     const second = launchStart([], { env: { PORT: new URL(facts.host).port } });
     expect(await second.ended).toBe(1);
     expect(second.output()).toBe(
@@ -120,7 +121,7 @@ describe("beside it", () => {
     );
   });
 
-  test.concurrent("wrong settings are named, all of them, and nothing is left running (decision G14)", async () => {
+  test("wrong settings are named, all of them, and nothing is left running (decision G14)", async () => {
     const wrong = { CRON_PROCESS_SHIPMENT_SCHEDULE: "hourly", RETRY_MIN_SECONDS: "soon", CALLER_STATIC_TOKENS: "yes" };
     const refused = launchStart([], { env: wrong });
     expect(await refused.ended).toBe(1);
@@ -129,7 +130,7 @@ describe("beside it", () => {
     expect(await listens(storageLock(refused.directory))).toBe(false);
   });
 
-  test.concurrent("--peers-only writes the settings for a host that somebody else starts; --ephemeral keeps the rest in memory", async () => {
+  test("--peers-only writes the settings for a host that somebody else starts; --ephemeral keeps the rest in memory", async () => {
     const peers = launchStart(["--peers-only", "--ephemeral"], { env: { PORT: "7272" } });
     await once(peers.child, "message");
     expect(readdirSync(peers.directory)).toEqual(["local.settings.json"]);
@@ -146,7 +147,7 @@ describe("beside it", () => {
   });
 });
 
-describe("the next day", () => {
+describe("the next day", { timeout: 90_000 }, () => {
   let id: string;
   let again: StartProcess;
 
