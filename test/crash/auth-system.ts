@@ -1,4 +1,4 @@
-import { TableClient, type TableEntity } from "@azure/data-tables";
+import { TableClient, type TableEntityResult } from "@azure/data-tables";
 import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/system.ts";
 import { type Answer, type HostProcess, startHostProcess } from "../support/host-process.ts";
@@ -14,6 +14,8 @@ export interface AuthHost {
   client(path: string, fields?: Fields, session?: string): Promise<Answer>;
 }
 
+type TableRow = TableEntityResult<Record<string, unknown>>;
+
 type Fields = Readonly<Record<string, string>>;
 
 /** Storage and vault of an authentication server, and hosts as processes that join them. */
@@ -22,7 +24,7 @@ export interface AuthSystem {
   /** Starts a host. `through`: its tables are reached by this proxy. */
   startHost(options?: { readonly settings?: Fields; readonly through?: PausingProxy }): Promise<AuthHost>;
   /** All rows of a table, past every host. */
-  rows(table: string): Promise<readonly TableEntity[]>;
+  rows(table: string): Promise<readonly TableRow[]>;
   /** Ends every host that is left, then the peers. */
   close(): Promise<void>;
 }
@@ -44,7 +46,7 @@ export async function startAuthSystem(settings: Fields = {}): Promise<AuthSystem
     },
     rows: async table => {
       const options = { allowInsecureConnection: true };
-      const rows: TableEntity[] = [];
+      const rows: TableRow[] = [];
       const client = TableClient.fromConnectionString(storage.connectionString, table, options);
       for await (const row of client.listEntities()) rows.push(row);
       return rows;
