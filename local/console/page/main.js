@@ -78,7 +78,14 @@ function drawMenu(shown) {
     return el("li", {}, el("a", { href: `#/${link}`, "aria-current": current && "page" }, label));
   });
   document.querySelector("nav")?.replaceChildren(el("ul", {}, links));
-  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  showCurrent();
+}
+
+/** On a phone the menu is wider than the screen. Moved by hand: what scrolls into view by itself takes the focus's place along. */
+function showCurrent() {
+  const nav = document.querySelector("nav");
+  const current = nav?.querySelector("[aria-current]")?.getBoundingClientRect();
+  if (nav && current) nav.scrollLeft += current.left + current.width / 2 - innerWidth / 2;
 }
 
 addEventListener("hashchange", () => show({ moveFocus: true }));

@@ -1,0 +1,53 @@
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { bundledChromium } from "./chromium.ts";
+
+export interface OpenPage {
+  readonly page: Page;
+  /** What went wrong in the page: uncaught errors, and what the browser refused or could not load. */
+  readonly troubles: readonly string[];
+  /** Addresses that the page asked for. */
+  readonly asked: readonly string[];
+}
+
+export interface TestBrowser {
+  /** Opens an address in a context of its own. */
+  open(address: string, options?: BrowserContextOptions): Promise<OpenPage>;
+  close(): Promise<void>;
+}
+
+/** Starts the project's own browser with a fresh profile. It finds no name but this machine's. */
+export async function startBrowser(): Promise<TestBrowser> {
+  const { path, env } = await bundledChromium();
+  const browser: Browser = await chromium.launch({
+    executablePath: path,
+    env: { ...process.env, ...env },
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+    ],
+  });
+  return {
+    open: async (address, options = {}) => {
+      const context = await browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      const troubles: string[] = [];
+      const asked: string[] = [];
+      page.on("pageerror", error => troubles.push(error.message));
+      page.on("console", message => {
+        if (message.type() === "error") troubles.push(message.text());
+      });
+      page.on("request", request => asked.push(request.url()));
+      await page.goto(address);
+      return { page, troubles, asked };
+    },
+    close: () => browser.close(),
+  };
+}

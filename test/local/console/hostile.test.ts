@@ -1,0 +1,140 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PeerAnswer, PeerCall } from "../../../local/peers/peer.ts";
+import { startBrowser, type TestBrowser } from "./browser.ts";
+import { type StubSystem, startStubSystem } from "./stub-system.ts";
+
+const probe = `"><img src=/probe onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script><a href="javascript:hacked=1">x</a>`;
+let browser: TestBrowser;
+let system: StubSystem;
+
+beforeAll(async () => {
+  [system, browser] = await Promise.all([
+    startStubSystem({ answer: hostileHost, control: hostileMail }),
+    startBrowser(),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([browser?.close(), system?.close()]);
+});
+
+const credential = {
+  idp_id: probe,
+  relying_party_id: probe,
+  user_id: probe,
+  state: probe,
+  retryable_until: probe,
+  error_message: probe,
+};
+const key = { id: probe, name: probe, state: probe, credentials: [credential] };
+const attributes = Object.fromEntries([[probe, probe]]);
+
+/** A host whose every text is foreign. */
+function hostileHost({ path }: PeerCall): PeerAnswer {
+  const bodies: readonly (readonly [RegExp, unknown])[] = [
+    [
+      /^\/v2\/credential-requests\/./,
+      { data: { credential_request_id: probe, state: probe, error_message: probe, authenticators: [key] } },
+    ],
+    [/^\/core\/users$/, [{ id: 1, name: probe }]],
+    [/^\/core\/users\/1$/, { id: 1, name: probe, otpkeys: [probe], attributes }],
+    [/^\/core\/otpkeys$/, [{ id: 1, prefix: probe, enabled: true }]],
+    [/^\/core\/otpkeys\/./, { id: 1, prefix: probe, enabled: true, attributes }],
+    [/^\/client\/status$/, { username: probe, user_id: 1, prefix: probe, _creation_time: 1, _accessed_time: 1 }],
+  ];
+  const [, body = { session: probe }] = bodies.find(([pattern]) => pattern.test(path)) ?? [];
+  return { status: 200, headers: { "retry-after": probe.replaceAll(/[^ -~]/g, "") }, body };
+}
+
+/** Markup that would run, fetch, send or go away. */
+const mailHtml = (address: string): string => `<h1>Your PIN</h1>
+  <script>parent.hacked=1;document.body.textContent="hacked"</script>
+  <img src="${address}/probe" onerror="parent.hacked=1"><link rel="stylesheet" href="${address}/probe">
+  <form action="${address}/probe"><button>Send</button></form><a href="${address}/probe">Go</a>
+  <meta http-equiv="refresh" content="0;url=${address}/probe"><p>after</p>`;
+
+function hostileMail({ method, path }: PeerCall): PeerAnswer | undefined {
+  const mail = {
+    id: "1",
+    from: probe,
+    to: [probe],
+    subject: probe,
+    text: probe,
+    html: mailHtml(system.host.url),
+    at: probe,
+  };
+  if (`${method} ${path}` === "GET /_control/mails") return { status: 200, body: [mail] };
+  const asked = { method: "GET", path: probe, at: 0, status: 200 };
+  if (path === "/_control/requests") return { status: 200, body: { total: 1, hanging: 0, requests: [asked] } };
+  if (path === "/_control/faults")
+    return { status: 200, body: [{ kind: probe, times: 1, method: probe, path: probe }] };
+  return undefined;
+}
+
+/** Nothing that a text tells has become an element or has run. */
+async function expectText(page: Page, view: string): Promise<void> {
+  expect(await page.locator("main").textContent(), view).toContain(probe);
+  expect(await page.locator('main :is(img, script, a[href^="javascript"])').count(), view).toBe(0);
+  expect(await page.evaluate("globalThis.hacked"), view).toBeUndefined();
+}
+
+describe("text from elsewhere stays text", () => {
+  test.each(["request/1", "users", "user/1", "otpkeys", "otpkey/1", "mailbox", "peer/mail"])(
+    "in the view %s",
+    async view => {
+      const { page, troubles } = await browser.open(`${system.console.url}/#/${view}`);
+      await page.getByText(probe).first().waitFor();
+      await expectText(page, view);
+      // What a mail may not do is told by the browser.
+      if (view !== "mailbox") expect(troubles).toEqual([]);
+      await page.context().close();
+    },
+  );
+
+  test("in what a session and a call tell", async () => {
+    const { page, troubles } = await browser.open(`${system.console.url}/#/sign-in`);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("status").getByText(probe.slice(0, 20)).first().waitFor();
+    await page.locator(".facts").getByText(probe).first().waitFor();
+    await expectText(page, "sign-in");
+    expect(troubles).toEqual([]);
+  });
+
+  test("in an address: a view that does not exist and a peer of that name", async () => {
+    const { page } = await browser.open(`${system.console.url}/#/peer/${encodeURIComponent(probe)}`);
+    await page.getByText("There is no peer").waitFor();
+    await expectText(page, "peer");
+  });
+});
+
+test("a mail is shown as it looks, and can do and fetch nothing", async () => {
+  const { page } = await browser.open(`${system.console.url}/#/mailbox`);
+  const frame = page.frameLocator("iframe");
+  await frame.getByText("after").waitFor();
+  expect(await frame.locator("h1").textContent()).toBe("Your PIN");
+  await frame.getByRole("button", { name: "Send" }).click();
+  await frame.getByRole("link", { name: "Go" }).click();
+  expect(await page.evaluate("globalThis.hacked")).toBeUndefined();
+  expect(system.calls.filter(({ path }) => path === "/probe")).toEqual([]);
+});
+
+test("a page of another origin can neither call the console nor frame it", async () => {
+  const own = system.console.url;
+  const { page } = await browser.open(system.host.url.replace("127.0.0.1", "localhost"));
+  const before = system.calls.length;
+  const tried = await page.evaluate(`Promise.all([
+    fetch("${own}/api/host/v2/operations/process-shipments", { mode: "no-cors" }).then(() => "sent", () => "refused"),
+    fetch("${own}/api/host/v2/operations/process-shipments", { headers: { "x-console": "1" } }).then(() => "sent", () => "refused"),
+    fetch("${own}/api/host/v2/x", { method: "POST", mode: "no-cors", body: "{}" }).then(() => "sent", () => "refused"),
+    new Promise(done => {
+      const frame = document.createElement("iframe");
+      frame.onload = () => done("loaded");
+      frame.src = "${own}/";
+      document.body.append(frame);
+    }),
+  ])`);
+  expect(tried).toEqual(["refused", "refused", "refused", "loaded"]);
+  expect(await page.frameLocator("iframe").getByText("Local console").count()).toBe(0);
+  expect(system.calls.length).toBe(before);
+});

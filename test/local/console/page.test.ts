@@ -1,0 +1,301 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type LaunchedSystem, launchSystem } from "../../../local/demo-system.ts";
+import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
+
+let browser: TestBrowser;
+let system: LaunchedSystem;
+let address: string;
+
+beforeAll(async () => {
+  system = launchSystem();
+  const [facts, started] = await Promise.all([system.ready, startBrowser()]);
+  browser = started;
+  address = facts.console ?? "";
+});
+
+afterAll(async () => {
+  await Promise.all([browser?.close(), system?.close()]);
+});
+
+const visit = (view: string, options = {}): Promise<OpenPage> => browser.open(`${address}/#/${view}`, options);
+
+/** Runs an expression in the page. A string, because its types are the browser's. */
+const inPage = <T>(page: Page, expression: string): Promise<T> => page.evaluate(expression) as Promise<T>;
+
+/** Goes to another view of the same page, so that what it holds in memory stays. */
+async function go(page: Page, view: string, heading: string): Promise<void> {
+  await inPage(page, `location.hash = "#/${view}"`);
+  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+}
+
+const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+
+/** What the last call came to, as it is told in the corner. */
+const outcome = (page: Page, text: string | RegExp) => page.getByRole("status").getByText(text).first().waitFor();
+
+/** The page works without what its policy forbids, and asks nobody but its own server. */
+function expectCalm({ troubles, asked }: OpenPage): void {
+  expect(troubles).toEqual([]);
+  expect(asked.filter(url => !url.startsWith(`${address}/`))).toEqual([]);
+}
+
+describe("the connector in the page", () => {
+  test("a key is ordered, made, activated by the buttons, and its PIN mail comes", async () => {
+    const open = await visit("order");
+    const { page } = open;
+    await page.getByLabel("First name").fill("Grace");
+    await page.getByLabel("Name", { exact: true }).first().fill("Grace's Key");
+    await press(page, "Send the order");
+    await outcome(page, "201 POST /v2/credential-requests");
+    const states = page.locator(".view .badge");
+    await page.getByRole("heading", { name: "Grace's Key processing" }).waitFor();
+    expect(await states.allTextContents()).toEqual([
+      ...["started"],
+      ...["processing", "processing"],
+      ...["processing", "processing", "processing"],
+    ]);
+
+    await press(page, "Ship now");
+    await page.getByText("103 · Shipped").first().waitFor();
+    await press(page, "Process shipments");
+    await page.getByText("activation_pending").first().waitFor();
+    await press(page, "Process credential requests");
+    await page.getByText("The request is complete").waitFor();
+    expect(await states.allTextContents()).toEqual([
+      ...["complete"],
+      ...["complete", "active"],
+      ...["complete", "active", "active"],
+    ]);
+    const changes = await page.locator(".timeline li").allTextContents();
+    expect(changes.some(change => change.includes("request started → complete"))).toBe(true);
+    const id = decodeURIComponent(page.url().split("/").at(-1) ?? "");
+
+    await go(page, "mailbox", "Mailbox");
+    const frame = page.frameLocator('iframe[title*="Grace\'s Key"]');
+    const mailed = await frame.locator("body").textContent();
+    await go(page, "peer/delivery", "Peer delivery");
+    const keys = await page.getByText(/^serial \d+ with PIN \d+$/).allTextContents();
+    const [, pin = "none"] = /PIN (\d+)/.exec(keys[0] ?? "") ?? [];
+    expect(mailed).toContain(pin);
+
+    await go(page, "requests", "Requests");
+    await page.getByRole("row").filter({ hasText: id }).getByText("complete").waitFor();
+    await go(page, "peer/entra", "Peer entra");
+    expect(await page.getByText("Grace's Key: ").count()).toBe(1);
+    expectCalm(open);
+  });
+
+  test("a fault is set, strikes the next order, and is used up; what the peer was asked is shown", async () => {
+    const open = await visit("peer/delivery");
+    const { page } = open;
+    await page.getByText("No fault is set.").waitFor();
+    await page.getByLabel("Status").fill("422");
+    await page.getByLabel("Body").fill('{"code":"validation_error","message":"No such street"}');
+    await page.getByLabel("Method").selectOption("POST");
+    await page.getByLabel("Path").fill("^/v1/fpr/shipments$");
+    await press(page, "Set a fault");
+    await page.getByRole("row").filter({ hasText: "refuse" }).getByText("POST ^/v1/fpr/shipments$").waitFor();
+
+    await go(page, "order", "Order");
+    await press(page, "Send the order");
+    await outcome(page, "400 POST /v2/credential-requests");
+    await outcome(page, /delivery_error.*No such street/s);
+    expect(page.url()).toMatch(/#\/order$/);
+
+    await go(page, "peer/delivery", "Peer delivery");
+    await page.getByText("No fault is set.").waitFor();
+    const struck = page.getByRole("row").filter({ hasText: "POST /v1/fpr/shipments" }).first();
+    expect(await struck.getByRole("cell").last().textContent()).toBe("422");
+
+    await page.getByLabel("Kind").selectOption("delay");
+    await page.getByLabel("Milliseconds", { exact: true }).fill("5");
+    await press(page, "Set a fault");
+    await page.getByRole("row").filter({ hasText: "ms: 5" }).waitFor();
+    await press(page, "Clear all faults");
+    await page.getByText("No fault is set.").waitFor();
+    expectCalm(open);
+  });
+
+  test("an order is changed by its JSON as by its fields, also to one that is refused", async () => {
+    const open = await visit("order");
+    const { page } = open;
+    await page.getByText("The JSON that is sent").click();
+    const json = page.getByLabel("Body of the call");
+    const body = JSON.parse(await json.inputValue());
+    expect(body.shipment.shipment_items.map((item: { credentials: unknown[] }) => item.credentials.length)).toEqual([
+      1, 2,
+    ]);
+    await press(page, "Add an on-site authenticator");
+    await page.getByLabel("Company").fill("Engines");
+    expect(JSON.parse(await json.inputValue())).toMatchObject({
+      recipient: { company: "Engines" },
+      authenticators: [{ credentials: [{ user_id: "ada@example.com" }] }],
+    });
+    body.shipment.shipment_items[0].pin_request.length = 99;
+    await json.fill(JSON.stringify(body));
+    expect(await page.getByLabel("PIN length").first().inputValue()).toBe("99");
+    await press(page, "Send the order");
+    await outcome(page, /shipment\.shipment_items\[0\]\.pin_request\.length/);
+    await json.fill("no JSON");
+    await press(page, "Send the order");
+    await outcome(page, /body.*JSON/i);
+    expectCalm(open);
+  });
+});
+
+describe("the authentication server in the page", () => {
+  const password = "seven green herons";
+
+  test("a user signs in with software keys of every kind, and not without one", async () => {
+    const open = await visit("users");
+    const { page } = open;
+    await page.getByLabel("Username").fill("Lovelace");
+    await page.getByLabel("Password").fill(password);
+    await press(page, "Create");
+    await outcome(page, "201 POST /core/users");
+    const kinds = ["hotp", "totp", "yubico"];
+    await go(page, "otpkeys", "Keys");
+    for (const kind of kinds) {
+      await page.getByLabel("Kind").selectOption(kind);
+      await page.getByLabel("Prefix").fill(`key${kind}`);
+      await press(page, "Import");
+      await page
+        .getByRole("row")
+        .filter({ hasText: `key${kind}` })
+        .getByText("enabled")
+        .waitFor();
+    }
+    await go(page, "users", "Users");
+    await page.getByRole("link", { name: "Lovelace" }).click();
+    for (const kind of kinds) {
+      await page.getByLabel("Prefix of the key").fill(`key${kind}`);
+      await press(page, "Assign");
+      await page.getByRole("link", { name: `key${kind}` }).waitFor();
+    }
+
+    await go(page, "sign-in", "Sign-in");
+    await page.getByLabel("Username").fill("Lovelace");
+    await page.getByLabel("Password", { exact: true }).fill(password);
+    await press(page, "Log in");
+    await outcome(page, "401 POST /client/login");
+    for (const kind of kinds) {
+      await page.getByLabel("Software key").selectOption(`key${kind}`);
+      await press(page, "Press the key");
+      await expect.poll(() => page.getByLabel("OTP").inputValue()).toContain(`key${kind}`);
+      await press(page, "Log in");
+      await outcome(page, "200 POST /client/login");
+      const session = page.locator(".card", { hasText: "Key used" });
+      await session.getByText("Lovelace").waitFor();
+      await session.getByText(`key${kind}`).waitFor();
+      await press(page, "Log out");
+      await page.getByText("There is none.").waitFor();
+    }
+    await press(page, "Only ask whether these suffice");
+    await outcome(page, "200 POST /client/authenticate");
+    // The OTP is used up.
+    await outcome(page, "false");
+    expectCalm(open);
+  });
+
+  test("attributes are set and deleted, lists filtered, passwords reset and validated, users deleted", async () => {
+    const open = await visit("users");
+    const { page } = open;
+    for (const name of ["Augusta", "Babbage"]) {
+      await page.getByLabel("Username").fill(name);
+      await page.getByLabel("Password").fill(password);
+      await press(page, "Create");
+      await page.getByRole("link", { name }).waitFor();
+    }
+    await page.getByRole("link", { name: "Augusta" }).click();
+    await page.getByLabel("Key", { exact: true }).fill("colour");
+    await page.getByLabel("Value").fill("green");
+    await press(page, "Set");
+    await page.getByRole("row").filter({ hasText: "colour" }).getByText("green").waitFor();
+    await page.getByLabel("New password").fill("nine blue herons");
+    await press(page, "Reset");
+    await outcome(page, /^204 POST .*\/reset$/);
+    await page.getByLabel("Password", { exact: true }).fill("nine blue herons");
+    await press(page, "Validate");
+    await page.getByText("Password valid").waitFor();
+
+    await go(page, "users", "Users");
+    await page.getByLabel("Has the attribute").fill("colour");
+    await page.getByLabel("With this value").fill("green");
+    await press(page, "Apply");
+    await page.getByRole("link", { name: "Babbage" }).waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "Augusta" }).click();
+    await press(page, "Delete");
+    await page.getByText("green").waitFor({ state: "detached" });
+    await press(page, "Delete this user");
+    await page.getByRole("link", { name: "Babbage" }).waitFor();
+    expect(await page.getByRole("link", { name: "Augusta" }).count()).toBe(0);
+    expectCalm(open);
+  });
+});
+
+describe("whoever looks at it", () => {
+  const views = [
+    "",
+    "requests",
+    "order",
+    "mailbox",
+    "peers",
+    "peer/delivery",
+    "peer/mail",
+    "users",
+    "otpkeys",
+    "sign-in",
+  ];
+
+  test("reads every view on a phone without moving it sideways, in light and dark", async () => {
+    const { page } = await visit("", { viewport: { width: 360, height: 740 } });
+    for (const view of views) {
+      await page.goto(`${address}/#/${view}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      const wide = await inPage<number>(page, "document.documentElement.scrollWidth - innerWidth");
+      expect(wide, view).toBeLessThanOrEqual(0);
+    }
+    const background = () => inPage(page, "getComputedStyle(document.body).backgroundColor");
+    const light = await background();
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await background()).not.toBe(light);
+  });
+
+  test("goes from view to view by the keyboard alone, and is told where the focus is", async () => {
+    const { page } = await visit("");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.keyboard.press("Tab");
+    expect(await inPage(page, "document.activeElement.textContent")).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    expect(await inPage(page, "document.activeElement.tagName")).toBe("MAIN");
+    await page.getByRole("link", { name: "Peers", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Peers", level: 1 }).waitFor();
+    await expect.poll(() => inPage(page, "document.activeElement.textContent")).toBe("Peers");
+    expect(await page.title()).toBe("Peers · Local console");
+  });
+
+  test("every field, button and frame of every view has a name", async () => {
+    const { page } = await visit("");
+    for (const view of views) {
+      await page.goto(`${address}/#/${view}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      expect(await inPage(page, namelessElements), view).toEqual([]);
+    }
+  });
+});
+
+const namelessElements = `
+  [...document.querySelectorAll("input, select, textarea, button, iframe, a")]
+    .filter(each => ![each.title, each.ariaLabel, each.textContent, ...[...(each.labels ?? [])].map(label => label.textContent)].some(Boolean))
+    .map(each => each.outerHTML)`;
+
+test("the page's modules are sound by their types", () => {
+  const root = join(import.meta.dirname, "../../..");
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", "local/console/page"], { cwd: root, encoding: "utf8" });
+  expect(stdout).toBe("");
+});

@@ -1,0 +1,45 @@
+import { type Console, startConsole } from "../../../local/console/console.ts";
+import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
+import { createStores } from "../../../local/system.ts";
+import { freshStorage } from "../../support/storage.ts";
+
+/** A console before a host and a peer that answer whatever a test wants. */
+export interface StubSystem {
+  readonly console: Console;
+  readonly host: Peer;
+  /** What the host was called with. */
+  readonly calls: readonly PeerCall[];
+  close(): Promise<void>;
+}
+
+export const tokens = { core: "core_token", connector: "connector_token" };
+
+/** @param answer what the host says; 404 where undefined @param control what the mail service's controls say */
+export async function startStubSystem({
+  answer = () => ({ status: 200, body: {} }),
+  control = () => undefined,
+}: {
+  answer?: (call: PeerCall) => PeerAnswer | undefined;
+  control?: (call: PeerCall) => PeerAnswer | undefined;
+} = {}): Promise<StubSystem> {
+  const { connectionString } = freshStorage();
+  await createStores(connectionString);
+  const calls: PeerCall[] = [];
+  const host = await startPeer("host", {
+    handle: call => {
+      calls.push(call);
+      return answer(call);
+    },
+  });
+  const mail = await startPeer("mail", { handle: () => undefined, control });
+  const console = await startConsole({ connectionString, tokens, peers: { mail: mail.url } });
+  console.hostIs(host.url);
+  return {
+    console,
+    host,
+    calls,
+    close: async () => {
+      await Promise.all([console.close(), host.close(), mail.close()]);
+    },
+  };
+}
