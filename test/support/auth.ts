@@ -1,0 +1,301 @@
+import { randomUUID } from "node:crypto";
+import { afterAll } from "vitest";
+import type { AuthContext } from "../../functions/auth/context.ts";
+import { client, core } from "../../functions/auth/routes.ts";
+import { openAuth } from "../../functions/auth-deps.ts";
+import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
+import { settingsOf } from "../../functions/settings.ts";
+import { createPasswordHasher, type PasswordHasher } from "../../lib/auth/password-hash.ts";
+import { authTables } from "../../lib/azure/auth-shelves.ts";
+import { openTables } from "../../lib/azure/tables.ts";
+import type { Call, Cookie } from "../../lib/http/call.ts";
+import { httpFunctions } from "../../lib/http/register.ts";
+import { pathParameters } from "../../lib/http/route.ts";
+import { serve } from "../../lib/http/serve.ts";
+import type { Surface } from "../../lib/http/surface.ts";
+import { createLog } from "../../lib/log.ts";
+import { type Instant, instant } from "../../lib/time.ts";
+import { startVault, type Vault } from "../../local/peers/vault.ts";
+import { localTokens } from "../../local/tokens.ts";
+import { type CallCounts, createCallCounter } from "./call-counter.ts";
+import { type FreshStorage, freshStorage } from "./storage.ts";
+
+/** What a caller is told. */
+export interface Told {
+  readonly status: number;
+  readonly headers: Headers;
+  /** As it comes over the wire: parsed JSON; undefined where there is none. */
+  readonly body: unknown;
+  readonly cookies: readonly Cookie[];
+}
+
+export interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as a form by POST, in the query by other methods. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Sent as it is; JSON unless the headers say otherwise. */
+  readonly body?: string | Uint8Array;
+}
+
+/** The authentication server without a host: both surfaces over real storage, with a clock that tests move ahead. */
+export interface TestAuth {
+  readonly context: AuthContext;
+  readonly storage: FreshStorage;
+  readonly vault: Vault;
+  /** A static token of the Core API. */
+  readonly token: string;
+  now(): Instant;
+  advance(ms: number): void;
+  /** Log lines so far, as written. */
+  readonly lines: readonly string[];
+  /** Events of that name in the log, parsed. */
+  events(name: string): readonly Readonly<Record<string, unknown>>[];
+  /** Storage requests that `work` makes. */
+  counted<T>(work: () => Promise<T>): Promise<CallCounts & { readonly result: T }>;
+  /** How many passwords were hashed or checked so far. */
+  hashes(): number;
+  /** Calls what is at the path, `/core/…` with the token. The status is 404 and nothing else where a host finds no route. */
+  call(method: string, path: string, sent?: Sent): Promise<Told>;
+  get(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<Told>;
+  post(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<Told>;
+  /** A further host on the same storage, vault and clock. */
+  beside(options?: AuthOptions): TestAuth;
+}
+
+export interface AuthOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** For validation servers. */
+  readonly fetch?: typeof fetch;
+  /** Ports of the test's own around the real ones. */
+  readonly ports?: (context: AuthContext) => Partial<AuthContext>;
+}
+
+/** A hash that costs next to nothing, where a test is not about its cost. */
+export const cheapCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+
+let vaults: Promise<Vault> | undefined;
+
+/** One vault for a test file. */
+function vaultOfFile(): Promise<Vault> {
+  vaults ??= startVault({
+    secrets: {
+      "data-encryption-key": Buffer.alloc(32, 7).toString("base64url"),
+      "password-pepper": Buffer.alloc(32, 9).toString("base64url"),
+      "otp-validation-key": validationKey.toString("base64"),
+    },
+  });
+  return vaults;
+}
+
+/** What requests to validation servers are signed with. */
+export const validationKey = Buffer.from("the key of client 42, as they keep it");
+
+afterAll(async () => (await vaults)?.close());
+
+/** Both surfaces on fresh storage. */
+export async function testAuth(options: AuthOptions = {}): Promise<TestAuth> {
+  const storage = freshStorage();
+  const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
+  await Promise.all(authTables.map(name => tables.createTable(name)));
+  const vault = await vaultOfFile();
+  let aheadMs = 0;
+  const clock: Clock = {
+    now: () => instant(Date.now() + aheadMs),
+    advance: ms => {
+      aheadMs += ms;
+    },
+  };
+  return connect(storage, vault, clock, options);
+}
+
+interface Clock {
+  now(): Instant;
+  advance(ms: number): void;
+}
+
+function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: AuthOptions): TestAuth {
+  const lines: string[] = [];
+  const counter = createCallCounter();
+  const tokens = localTokens(vault);
+  const settings = settingsOf({
+    SERVICE_APIS: "core,client",
+    CLOUD_STORAGE_CONNECTION_STRING: storage.connectionString,
+    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
+    CALLER_STATIC_TOKENS: "true",
+    ...options.settings,
+  });
+  if (settings.auth === undefined) throw new Error("the authentication server is not served");
+  const opened = openDeployment(settings.deployment);
+  const deployment: Deployment = {
+    ...opened,
+    fetch: options.fetch ?? fetch,
+    now: clock.now,
+    log: createLog((_, line) => lines.push(line), "debug"),
+    tables: openTables({
+      connectionString: storage.connectionString,
+      timeoutMs: settings.deployment.STORAGE_TIMEOUT_SECONDS,
+      policies: [counter.policy],
+    }),
+  };
+  const real = openAuth(deployment, settings.auth);
+  const hashing = countingHasher(cheapHasher(deployment));
+  const own = { ...real, hasher: hashing.hasher };
+  const context: AuthContext = { ...own, ...options.ports?.(own) };
+  const hashes = tokenHashesOf(deployment, "core");
+  const check = callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes });
+  const common = {
+    log: deployment.log,
+    strictTransport: false,
+    trustedProxies: settings.deployment.TRUSTED_PROXIES,
+  };
+  const served = [
+    ...routesOf(core, settings.deployment.CORE_PATH, {
+      ...common,
+      deps: { ...context, tokenHashes: hashes },
+      identify: (_, call) => check(call.headers),
+    }),
+    ...routesOf(client, settings.deployment.CLIENT_PATH, {
+      ...common,
+      deps: context,
+      identify: async () => ({ id: "anybody" }),
+    }),
+  ];
+  const call: TestAuth["call"] = async (method, path, { headers = {}, fields, body } = {}) => {
+    const made = callOf(method, path, {
+      headers: { authorization: `Bearer ${tokens.core}`, ...headers },
+      fields,
+      body,
+    });
+    const found = served.find(({ matches }) => matches(made));
+    if (found === undefined) return { status: 404, headers: new Headers(), body: undefined, cookies: [] };
+    const { status, headers: sent = {}, body: told, cookies = [] } = await found.answer(made);
+    return { status, headers: new Headers(sent), body: told === undefined ? told : overWire(told), cookies };
+  };
+  return {
+    context,
+    storage,
+    vault,
+    token: tokens.core,
+    ...clock,
+    lines,
+    events: name => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
+    counted: counter.during,
+    hashes: hashing.count,
+    call,
+    get: (path, fields = {}, headers = {}) => call("GET", path, { fields, headers }),
+    post: (path, fields = {}, headers = {}) => call("POST", path, { fields, headers }),
+    beside: (more = {}) =>
+      connect(storage, vault, clock, { ...options, ...more, settings: { ...options.settings, ...more.settings } }),
+  };
+}
+
+const overWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
+
+function cheapHasher({ random }: Deployment): PasswordHasher {
+  const pepper = { version: "1", key: new Uint8Array(32) };
+  const ring = { current: async () => pepper, version: async () => pepper.key };
+  return createPasswordHasher({ pepper: ring, random, inFlight: 4, waiting: 1000, cost: cheapCost });
+}
+
+function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHasher; count(): number } {
+  let count = 0;
+  return {
+    count: () => count,
+    hasher: {
+      ...hasher,
+      hash: password => {
+        count++;
+        return hasher.hash(password);
+      },
+      verify: (password, stored) => {
+        count++;
+        return hasher.verify(password, stored);
+      },
+    },
+  };
+}
+
+/** The surface's functions as a host would find them. */
+const routesOf = <D>(surface: Surface<D>, prefix: string, serving: Parameters<typeof serve<D>>[3]) =>
+  httpFunctions(surface, prefix).flatMap(({ parts, endpoint }) =>
+    parts.map(route => ({
+      matches: ({ method, url }: Call) =>
+        method === route.method && pathParameters(route, url) !== undefined && isAt(route.segments, url),
+      answer: serve(surface, endpoint, route, serving),
+    })),
+  );
+
+function isAt(segments: readonly string[], { pathname }: URL): boolean {
+  const actual = pathname.split("/").filter(segment => segment !== "");
+  return segments.every((segment, index) => segment.startsWith("{") || segment === actual[index]?.toLowerCase());
+}
+
+function callOf(
+  method: string,
+  path: string,
+  { headers, fields, body }: { headers: Sent["headers"]; fields: Sent["fields"]; body: Sent["body"] },
+): Call {
+  const url = new URL(path, origin);
+  const encoded = fields === undefined ? undefined : new URLSearchParams(fields).toString();
+  if (method !== "POST" && encoded) url.search = [url.search.slice(1), encoded].filter(Boolean).join("&");
+  const form = method === "POST" && body === undefined ? encoded : undefined;
+  const text = body ?? form;
+  const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
+  const type = form === undefined ? "application/json" : "application/x-www-form-urlencoded";
+  return {
+    method,
+    url,
+    headers: new Headers({
+      host: url.host,
+      ...(bytes && { "content-type": type, "content-length": String(bytes.byteLength) }),
+      ...headers,
+    }),
+    invocationId: randomUUID(),
+    body: async () => bytes ?? new Uint8Array(),
+  };
+}
+
+/** Where the surfaces are called. */
+export const origin = "https://auth.example";
+
+/** A user made by the Core API. */
+export interface MadeUser {
+  readonly id: number;
+  readonly name: string;
+  readonly password: string;
+}
+
+/** A password that passes the rules and that no other test uses. */
+export const newPassword = (): string => `pass ${randomUUID()}`;
+
+let names = 0;
+/** A name that no other test has. */
+export const newName = (): string => `user-${++names}-${randomUUID().slice(0, 8)}`;
+
+/** Makes a user who can sign in. */
+export async function makeUser(
+  auth: TestAuth,
+  { name = newName(), password = newPassword() }: { name?: string; password?: string } = {},
+): Promise<MadeUser> {
+  const { status, body } = await auth.post("/core/users", { username: name, password });
+  if (status !== 201) throw new Error(`the user was not made: ${status} ${JSON.stringify(body)}`);
+  return { ...(body as { id: number; name: string }), password };
+}
+
+/** Signs in and returns the session's value. Throws where that is refused. */
+export async function loggedIn(auth: TestAuth, { name, password }: MadeUser, otp?: string): Promise<string> {
+  const { status, body } = await auth.post("/client/login", {
+    username: name,
+    password,
+    ...(otp !== undefined && { otp }),
+  });
+  if (status !== 200) throw new Error(`not logged in: ${status} ${JSON.stringify(body)}`);
+  return (body as { session: string }).session;
+}
+
+/** Presents a session by the header. */
+export const withSession = (session: string) => ({ "x-service-session": session });
+
+/** Whether a session lives. */
+export const lives = async (auth: TestAuth, session: string): Promise<boolean> =>
+  (await auth.get("/client/status", {}, withSession(session))).status === 200;

@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+import { hotpCode, modhexOf, yubicoCode } from "../lib/auth/otp/codes.ts";
+import type { TestAuth } from "./auth.ts";
+
+/** A key in software: what it types, and what an import of it says. */
+export interface SoftwareKey {
+  readonly prefix: string;
+  readonly secret: Uint8Array;
+  /** Of the import. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** The OTP of a moving factor: counter, step of 30 s, or use counter. */
+  otp(factor: number): string;
+}
+
+/** A prefix that no other key has: letters only, so that an OTP of digits is cut in one way. */
+export const newPrefix = (): string => modhexOf(randomBytes(6));
+
+export function hotpKey({ prefix = newPrefix(), digits = 6 }: { prefix?: string; digits?: 6 | 8 } = {}): SoftwareKey {
+  return oathKey("hotp", prefix, digits);
+}
+
+export function totpKey({ prefix = newPrefix(), digits = 6 }: { prefix?: string; digits?: 6 | 8 } = {}): SoftwareKey {
+  return oathKey("totp", prefix, digits);
+}
+
+function oathKey(kind: string, prefix: string, digits: 6 | 8): SoftwareKey {
+  const secret = randomBytes(20);
+  return {
+    prefix,
+    secret,
+    fields: { prefix, kind, secret: secret.toString("hex"), digits: String(digits) },
+    otp: factor => prefix + hotpCode(secret, factor, digits),
+  };
+}
+
+export function yubicoKey({ prefix = newPrefix() }: { prefix?: string } = {}): SoftwareKey {
+  const secret = randomBytes(16);
+  const privateId = randomBytes(6);
+  return {
+    prefix,
+    secret,
+    fields: { prefix, kind: "yubico", secret: secret.toString("hex"), private_id: privateId.toString("hex") },
+    otp: factor =>
+      prefix +
+      yubicoCode(secret, { privateId, useCounter: factor, sessionCounter: 0, random: randomBytes(2).readUInt16LE() }),
+  };
+}
+
+/** The step of `totp` at a moment. */
+export const stepAt = (time: string): number => Math.floor(Date.parse(time) / 30_000);
+
+/** Imports a key and assigns it to a user. */
+export async function giveKey<K extends SoftwareKey>(
+  auth: TestAuth,
+  user: { readonly id: number },
+  key: K,
+): Promise<K> {
+  const imported = await auth.post("/core/otpkeys", key.fields);
+  const assigned = await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
+  if (imported.status !== 201 || assigned.status !== 204) {
+    throw new Error(`the key was not given: ${JSON.stringify([imported.body, assigned.body])}`);
+  }
+  return key;
+}
