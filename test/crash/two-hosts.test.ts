@@ -64,4 +64,17 @@ describe("two hosts that process at once (decision C15)", () => {
     const end = { ...fulfilled, credentials: keys.map(() => "active"), registrations: keys, mails: keys };
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
   }, 120_000);
+
+  test("do not both ask for a shipment: what one is polling the other leaves alone", async () => {
+    const { delivery } = system.peers;
+    await placed(hosts[0], newOrder([1]));
+    delivery.resetRequests();
+    delivery.fail({ kind: "hang", method: "GET", path: "/v1/fpr/shipments/" });
+    const first = processShipments(hosts[0]);
+    await delivery.untilHanging();
+    await processShipments(hosts[1]);
+    expect(delivery.count("GET", /\/v1\/fpr\/shipments\//)).toBe(1);
+    delivery.release();
+    await first;
+  });
 });
