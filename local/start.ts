@@ -21,6 +21,9 @@ const usage = `npm start -- [--ephemeral] [--peers-only] [--storage <connection 
 Environment: PORT (7071; 0 for a free one), LOCAL_DIR (.local), and every setting of docs/settings.md.
 Settings come from local.settings.json in this directory, then from the environment, which wins.`;
 
+// Whoever only waits for the first lines may close the pipe: that stops nobody.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
 await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);

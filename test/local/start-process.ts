@@ -51,7 +51,7 @@ export function launchStart(
       output += text;
     });
   // `close` does not come from a child whose channel was closed here.
-  const drained = Promise.all([child.stdout, child.stderr].map(stream => stream && finished(stream)));
+  const drained = Promise.all([child.stdout, child.stderr].map(stream => stream && finished(stream).catch(() => {})));
   const ended = once(child, "exit").then(async ([code, signal]) => {
     running.delete(child);
     await drained;

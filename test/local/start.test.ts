@@ -167,6 +167,9 @@ describe("the next day", { timeout: 90_000 }, () => {
     again = launchStart([], { directory: system.directory });
     const today = await again.ready();
     expect(today.tokens).toEqual(facts.tokens);
+    // Nobody reads its log any more.
+    again.child.stdout?.destroy();
+    again.child.stderr?.destroy();
     const read = () => call("GET", `/v2/credential-requests/${id}`, today);
     expect((await read()).body.data.state).toBe("started");
     const mailed = async () => ((await (await fetch(`${today.peers.mail}/_control/mails`)).json()) as unknown[]).length;
