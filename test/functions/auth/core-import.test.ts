@@ -147,7 +147,7 @@ describe("importing again (decision A10)", () => {
   ] as const)("%s is 409 and changes nothing, unless `replace=true`, which is an audit event", async (_, makeOther) => {
     const key = await imported(hotpKey());
     const second = makeOther();
-    const fields = { ...second.fields, prefix: key.prefix };
+    const fields: Fields = { ...second.fields, prefix: key.prefix };
     const { status, body } = await importing(fields);
     expect({ status, body }).toEqual({
       status: 409,

@@ -1,0 +1,305 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { client, core } from "../../../functions/auth/routes.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  testAuth,
+} from "../../support/auth.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  user = await makeUser(auth);
+});
+
+const multipart = (fields: Readonly<Record<string, string>>) => {
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--cut\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  return {
+    headers: { "content-type": "multipart/form-data; boundary=cut" },
+    body: `${parts.join("")}--cut--\r\n`,
+  };
+};
+
+describe("parameters (decision G4)", () => {
+  const ways: readonly (readonly [string, (fields: Record<string, string>) => Parameters<TestAuth["call"]>[2]])[] = [
+    ["a form", fields => ({ fields })],
+    [
+      "a form that names its charset",
+      fields => ({
+        headers: { "content-type": "Application/X-WWW-Form-Urlencoded; charset=UTF-8" },
+        body: new URLSearchParams(fields).toString(),
+      }),
+    ],
+    ["a multipart form", multipart],
+    ["a JSON object", fields => ({ body: JSON.stringify(fields) })],
+  ];
+
+  test.each(ways)("of a POST may come in %s", async (_, send) => {
+    const [name, password] = [newName(), `pass &=+% é 🔑 ${newPassword()}`];
+    expect((await auth.call("POST", "/core/users", send({ username: name, password }))).status).toBe(201);
+    expect((await auth.call("POST", `/core/users/${name}/validate`, send({ password }))).body).toEqual({
+      valid_password: true,
+      valid_otp: false,
+    });
+    expect((await auth.call("POST", "/client/authenticate", send({ username: name, password }))).body).toBe(true);
+    expect((await auth.call("POST", "/client/login", send({ username: name, password }))).status).toBe(200);
+  });
+
+  it("of a POST may come in the query, and beside a body; the body wins", async () => {
+    const fields = { username: user.name, password: user.password };
+    const query = new URLSearchParams(fields);
+    expect((await auth.call("POST", `/client/authenticate?${query}`)).body).toBe(true);
+    const beside = (inQuery: object, inBody: Record<string, string>) =>
+      auth.call("POST", `/client/authenticate?${new URLSearchParams({ ...inQuery })}`, { fields: inBody });
+    expect((await beside({ username: user.name }, { password: user.password })).body).toBe(true);
+    expect((await beside({ ...fields, password: "wrong" }, { password: user.password })).body).toBe(true);
+    expect((await beside(fields, { password: "wrong" })).body).toBe(false);
+  });
+
+  it("of a GET come in the query; a body is none", async () => {
+    const fields = { username: user.name, password: user.password };
+    expect((await auth.get("/client/authenticate", fields)).body).toBe(true);
+    expect((await auth.call("GET", "/client/authenticate", { body: JSON.stringify(fields) })).body).toBe(false);
+  });
+
+  it("in JSON may be null, which is as if absent", async () => {
+    const body = JSON.stringify({ username: user.name, password: user.password, otp: null });
+    expect((await auth.call("POST", "/client/authenticate", { body })).body).toBe(true);
+    const told = await auth.call("POST", "/core/users", { body: JSON.stringify({ username: "x", password: null }) });
+    expect(told).toMatchObject({ status: 400, body: { error: "Missing required parameter(s)! password" } });
+  });
+
+  it("that nobody knows are ignored", async () => {
+    const fields = { username: user.name, password: user.password, remember: "me", __proto__x: "y" };
+    expect((await auth.post("/client/authenticate?$top=x&constructor=y", fields)).body).toBe(true);
+  });
+});
+
+const paths = ["/core/users", "/client/authenticate", "/client/login"];
+
+describe.each(paths)("POST %s refuses (decision G4)", path => {
+  const post = (sent: Parameters<TestAuth["call"]>[2], query = "") => auth.call("POST", path + query, sent);
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+
+  test.each([
+    [
+      "a field given twice in the form",
+      { headers: form, body: "username=a&username=a" },
+      "username must be given once",
+    ],
+    [
+      "a field given twice in a multipart form",
+      {
+        ...multipart({ a: "1" }),
+        body: '--cut\r\ncontent-disposition: form-data; name="otp"\r\n\r\n1\r\n--cut\r\ncontent-disposition: form-data; name="otp"\r\n\r\n2\r\n--cut--\r\n',
+      },
+      "otp must be given once",
+    ],
+    [
+      "a malformed multipart form",
+      { headers: { "content-type": "multipart/form-data" }, body: "x" },
+      "The body must be well-formed multipart/form-data.",
+    ],
+    ["malformed JSON", { body: "{" }, "The body must be well-formed JSON."],
+    ["a JSON array", { body: "[]" }, "The body must be a JSON object."],
+    ["a JSON string", { body: '"username=a"' }, "The body must be a JSON object."],
+    ["null", { body: "null" }, "The body must be a JSON object."],
+    ["a number for a text", { body: '{"username":1,"password":"a good password"}' }, "username must be a string"],
+    [
+      "an object for a text",
+      { body: '{"username":{"$ne":""},"password":"a good password"}' },
+      "username must be a string",
+    ],
+    [
+      "a lone surrogate",
+      { body: '{"username":"\\ud800","password":"a good password"}' },
+      "username must be well-formed Unicode",
+    ],
+    ["escapes that are no UTF-8", { headers: form, body: "username=%ff" }, "The request must be well-formed UTF-8."],
+    [
+      "bytes that are no UTF-8",
+      { headers: form, body: new Uint8Array([0x61, 0x3d, 0xff]) },
+      "The request must be well-formed UTF-8.",
+    ],
+  ])("%s: 400", async (_, sent, error) => {
+    const { status, body } = await post(sent);
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
+  });
+
+  it("a field given twice in the query, and escapes there that are no UTF-8: 400", async () => {
+    expect(await post({}, "?username=a&username=b")).toMatchObject({
+      status: 400,
+      body: { error: "username must be given once" },
+    });
+    expect((await post({}, "?username=%ff")).status).toBe(400);
+  });
+
+  test.each(["text/plain", "application/xml", "application/octet-stream", "application/json-seq", "", "nonsense"])(
+    "another content type, %j: 415",
+    async type => {
+      expect(await post({ headers: { "content-type": type }, body: "username=a" })).toMatchObject({
+        status: 415,
+        body: { error: expect.stringContaining("form") },
+      });
+    },
+  );
+
+  it('a body over 1 MiB: 413; a chunked one: 411 with the remedy, never "missing"', async () => {
+    expect((await post({ headers: form, body: `username=${"a".repeat(1_048_576)}` })).status).toBe(413);
+    expect(await post({ headers: { ...form, "transfer-encoding": "chunked" }, body: "" })).toMatchObject({
+      status: 411,
+      body: { error: expect.stringContaining("Content-Length") },
+    });
+  });
+});
+
+describe("who may call the Core API (decision G3)", () => {
+  const calls = Object.values(core.endpoints).flatMap(({ routes }) =>
+    routes.map(route => route.replace(/\{\w+\}/g, "x").split(" ") as [string, string]),
+  );
+
+  test.each(calls)("nobody without a token: %s /core%s", async (method, path) => {
+    for (const authorization of [
+      "",
+      "Basic dXNlcjpwYXNz",
+      "Bearer",
+      "Bearer nonsense",
+      `Bearer core_00000000_${"A".repeat(43)}`,
+    ]) {
+      const { status, headers, body } = await auth.call(method, `/core${path}`, { headers: { authorization } });
+      expect({ status, body }).toEqual({ status: 401, body: { error: expect.any(String) } });
+      expect(headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+
+  it("nobody with a token of the other wing: 403", async () => {
+    const headers = { authorization: `Bearer connector_00000000_${"A".repeat(43)}` };
+    const { status, body, headers: told } = await auth.call("GET", "/core/users", { headers });
+    expect({ status, body }).toEqual({ status: 403, body: { error: "The token belongs to another surface." } });
+    expect(told.get("www-authenticate")).toBe(null);
+  });
+
+  it("nobody at all where no kind of token is configured: it never falls open", async () => {
+    const closed = auth.beside({ settings: { CALLER_STATIC_TOKENS: "false" } });
+    expect((await closed.get("/core/users")).status).toBe(401);
+  });
+
+  it("a caller is known before anything of the request is looked at", async () => {
+    const { status } = await auth.call("POST", "/core/users", { headers: { authorization: "" }, body: "{" });
+    expect(status).toBe(401);
+  });
+
+  it("the Client API asks for no token, only where the specification says for a session", () => {
+    expect(Object.fromEntries(Object.entries(client.endpoints).map(([name, { access }]) => [name, access]))).toEqual({
+      clientAuthenticate: "open",
+      clientLogin: "open",
+      clientLogout: "session",
+      clientStatus: "session",
+      clientPassword: "session",
+    });
+    expect(new Set(Object.values(core.endpoints).map(({ access }) => access))).toEqual(new Set(["caller"]));
+  });
+});
+
+describe("every route of the specification", () => {
+  it("is there, by every method and in every equal form", () => {
+    const routes = (surface: { endpoints: object }) =>
+      Object.values(surface.endpoints as Record<string, { routes: readonly string[] }>)
+        .flatMap(endpoint => endpoint.routes)
+        .sort();
+    const attributes = [
+      "users/{user}",
+      "otpkeys/{prefix}",
+      "users/{user}/otpkeys/{prefix}",
+      "user/{user}/otpkeys/{prefix}",
+    ].flatMap(base => [
+      `GET /${base}/attributes`,
+      `POST /${base}/attributes`,
+      `GET /${base}/attributes/{key}`,
+      `DELETE /${base}/attributes/{key}`,
+      `POST /${base}/attributes/{key}/delete`,
+    ]);
+    const ofUser = ["users", "user"].flatMap(segment => [
+      `POST /${segment}/{user}/otpkeys`,
+      `GET /${segment}/{user}/otpkeys`,
+      `GET /${segment}/{user}/otpkeys/{prefix}`,
+      `DELETE /${segment}/{user}/otpkeys/{prefix}`,
+      `POST /${segment}/{user}/otpkeys/{prefix}/delete`,
+    ]);
+    const tokens = ["POST /api-tokens", "GET /api-tokens", "DELETE /api-tokens/{id}", "POST /api-tokens/{id}/delete"];
+    expect(routes(core)).toEqual(
+      [
+        ...attributes,
+        ...ofUser,
+        ...tokens,
+        "POST /users",
+        "GET /users",
+        "GET /users/{user}",
+        "DELETE /users/{user}",
+        "POST /users/{user}/delete",
+        "POST /users/{user}/reset",
+        "GET /users/{user}/validate",
+        "POST /users/{user}/validate",
+        "POST /users/{user}/sessions/delete",
+        "POST /users/{user}/unlock",
+        "GET /otpkeys",
+        "POST /otpkeys",
+        "GET /otpkeys/{prefix}",
+        "DELETE /otpkeys/{prefix}",
+        "POST /otpkeys/{prefix}/delete",
+        "POST /otpkeys/{prefix}/enable",
+        "POST /otpkeys/{prefix}/disable",
+      ].sort(),
+    );
+    expect(routes(client)).toEqual(
+      ["authenticate", "login", "logout", "status", "password"]
+        .flatMap(name => [`GET /${name}`, `POST /${name}`])
+        .sort(),
+    );
+  });
+
+  it("a path or method beside them is nothing: 404", async () => {
+    for (const [method, path] of [
+      ["PUT", "/core/users"],
+      ["DELETE", "/core/users"],
+      ["GET", "/core/users/x/delete"],
+      ["GET", "/core/users/x/reset"],
+      ["GET", "/core/user/x"],
+      ["DELETE", "/client/status"],
+      ["GET", "/client/nothing"],
+    ] as const) {
+      expect((await auth.call(method, path)).status, `${method} ${path}`).toBe(404);
+    }
+  });
+});
+
+describe("every answer (decision G7)", () => {
+  it("is kept by nobody and carries the request id, which every log line has too", async () => {
+    const session = await loggedIn(auth, user);
+    const answers = await Promise.all([
+      auth.get("/core/users", {}, { "x-request-id": "my-id.1" }),
+      auth.get("/core/users/nobody", {}, { "x-request-id": "my-id.1" }),
+      auth.get("/client/status", {}, { "x-request-id": "my-id.1", "x-service-session": session }),
+      auth.post("/client/login", { username: user.name, password: "wrong" }, { "x-request-id": "my-id.1" }),
+    ]);
+    for (const { headers } of answers) {
+      expect(Object.fromEntries(headers)).toMatchObject({
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "x-request-id": "my-id.1",
+      });
+    }
+    expect(auth.events("authentication").at(-1)).toMatchObject({ requestId: "my-id.1" });
+    const odd = await auth.get("/client/status", {}, { "x-request-id": "a b<script>" });
+    expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
