@@ -148,7 +148,7 @@ describe("a time budget (decision C15)", () => {
       const connector = await testConnector(peers, slow({ polls: ms }));
       await orders(connector, 5);
       connector.advance(hours(1));
-      expect(await connector.runShipments(mode)).toEqual({ answered: done, missing: 0, failed: 0, left: 5 - done });
+      expect(await connector.runShipments(mode)).toMatchObject({ answered: done, left: 5 - done });
       expect(await connector.queue("poll")).toHaveLength(5 - done);
       expect(await connector.runShipments(mode)).toMatchObject({ answered: 5 - done, left: 0 });
     },

@@ -57,7 +57,7 @@ describe("a shipment in state (decision C10)", () => {
     [106, "Delivery Exception"],
   ])("%i, %s, gives its responses: credentials are activation_pending", async (state, message) => {
     const one = await ordered({ state });
-    expect(await one.connector.runShipments()).toEqual({ answered: 1, missing: 0, failed: 0, left: 0 });
+    expect(await one.connector.runShipments()).toEqual({ answered: 1, missing: 0, failed: 0, activated: 0, left: 0 });
     const credential = await credentialOf(one);
     expect(credential).toMatchObject({ state: "activation_pending", retryable_until: expect.any(String) });
     const key = await one.connector.keyRow(one.requestId);
