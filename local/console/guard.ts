@@ -1,7 +1,7 @@
 import type { PeerAnswer, PeerCall } from "../peers/exchange.ts";
 
 /** The page's scripts send it with every call. A foreign page can not, without a preflight that nobody here answers. */
-export const scriptHeader = "x-console";
+const scriptHeader = "x-console";
 
 /**
  * The refusal of a call that the console's own page has not made: by a foreign name of this machine (DNS rebinding), from a

@@ -113,6 +113,8 @@ test("a mail is shown as it looks, and can do and fetch nothing", async () => {
   const frame = page.frameLocator("iframe");
   await frame.getByText("after").waitFor();
   expect(await frame.locator("h1").textContent()).toBe("Your PIN");
+  // Beside the policy that the mail comes with: each would do alone.
+  expect(await page.locator("iframe").getAttribute("sandbox")).toBe("");
   await frame.getByRole("button", { name: "Send" }).click();
   await frame.getByRole("link", { name: "Go" }).click();
   expect(await page.evaluate("globalThis.hacked")).toBeUndefined();

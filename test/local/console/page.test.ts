@@ -11,7 +11,9 @@ let address: string;
 
 beforeAll(async () => {
   system = launchSystem();
-  const [facts, started] = await Promise.all([system.ready, startBrowser()]);
+  const failed = system.ended.then(() => Promise.reject(new Error(system.log())));
+  failed.catch(() => {});
+  const [facts, started] = await Promise.all([Promise.race([system.ready, failed]), startBrowser()]);
   browser = started;
   address = facts.console ?? "";
 });
