@@ -50,17 +50,18 @@ describe("users made at two hosts at once (decisions A3, A20)", () => {
     expect(ids.every(Number.isSafeInteger)).toBe(true);
   });
 
-  test("two hosts that draw the same number in the same millisecond give two ids", async () => {
-    const draws = [7, 7, 8];
-    const random = () => new Uint8Array([0, draws.shift() ?? 9]);
+  test("an id is not given again, at another host or after its user is gone, though the same number is drawn", async () => {
+    const draws = [7, 7, 8, 7, 8, 9];
+    const random = () => new Uint8Array([0, draws.shift() ?? 10]);
     const now = () => "2031-01-01T00:00:00.000Z";
-    const open = () => authStore(openTables({ ...system.storage, timeoutMs: 15_000 }), { now, random });
-    const made = await Promise.all(
-      ["same-moment-1", "same-moment-2"].map(name =>
-        open().users.create({ username: { name, folded: foldUsername(name) } }),
-      ),
-    );
-    expect(new Set(made.map(user => user?.value.id)).size).toBe(2);
+    const open = () => authStore(openTables({ ...system.storage, timeoutMs: 15_000 }), { now, random }).users;
+    const made = async (name: string) => {
+      const user = await open().create({ username: { name, folded: foldUsername(name) } });
+      return user?.value.id ?? 0;
+    };
+    const [first, second] = await Promise.all([made("same-moment-1"), made("same-moment-2")]);
+    for (const id of [first, second]) expect(await open().remove({ by: "id", id })).toBe(true);
+    expect(new Set([first, second, await made("same-moment-3")]).size).toBe(3);
     expect(draws).toEqual([]);
   });
 });
