@@ -1,0 +1,143 @@
+import { setImmediate } from "node:timers/promises";
+import type { Row, Table, Tables } from "../../lib/azure/tables.ts";
+
+/** One storage call: what it is, for messages, and whether it may change anything. */
+export interface Call {
+  readonly name: string;
+  readonly writes: boolean;
+}
+
+/** Every storage call goes through `around`, which decides when, and whether, it is sent. A query is one call. */
+export function through(tables: Tables, around: <T>(call: Call, send: () => Promise<T>) => Promise<T>): Tables {
+  const wrapped = (name: string): Table => {
+    const table = tables.table(name);
+    const call =
+      <A extends unknown[], R>(method: string, writes: boolean, send: (...args: A) => Promise<R>) =>
+      (...args: A) =>
+        around({ name: `${method} ${name} ${JSON.stringify(args)}`, writes }, () => send(...args));
+    const collect = async (...args: Parameters<Table["query"]>) => {
+      const rows: Row[] = [];
+      for await (const row of table.query(...args)) rows.push(row);
+      return rows;
+    };
+    const query = call("query", false, collect);
+    return {
+      get: (...args) => call("get", false, table.get)(...args),
+      insert: call("insert", true, table.insert),
+      replace: call("replace", true, table.replace),
+      merge: call("merge", true, table.merge),
+      upsert: call("upsert", true, table.upsert),
+      remove: call("remove", true, table.remove),
+      transact: call("transact", true, table.transact),
+      query: async function* (...args) {
+        yield* await query(...args);
+      },
+      queryPage: call("queryPage", false, table.queryPage),
+    };
+  };
+  return { table: wrapped, createTable: tables.createTable };
+}
+
+/** The process has died: none of its further calls is sent. */
+export class Crash extends Error {}
+
+/** Sends as many calls and then crashes. `dead` resolves when none is under way any more. */
+export function crashingAfter(
+  tables: Tables,
+  calls: number,
+): { tables: Tables; sent(): number; dead(): Promise<unknown> } {
+  let sent = 0;
+  const underWay: Promise<unknown>[] = [];
+  return {
+    tables: through(tables, (_, send) => {
+      if (sent >= calls) return Promise.reject(new Crash());
+      sent++;
+      const result = send();
+      underWay.push(result.catch(() => undefined));
+      return result;
+    }),
+    sent: () => sent,
+    dead: () => Promise.all(underWay),
+  };
+}
+
+interface Waiting extends Call {
+  readonly actor: string;
+  /** Sends it; resolves when it is answered. */
+  go(): Promise<void>;
+}
+
+type Chosen = Pick<Waiting, "actor" | "name" | "writes">;
+
+/** Several pieces of work on one storage, of which one sends one call at a time. */
+export interface Stage {
+  /** Tables whose calls wait for their turn. */
+  of(actor: string): Tables;
+  /**
+   * Runs the pieces of work to their end.
+   * @param choose the place of the next call among those that wait
+   * @param after each call
+   */
+  run(
+    work: Readonly<Record<string, () => Promise<unknown>>>,
+    choose: (waiting: readonly Chosen[]) => number,
+    after?: (call: Chosen) => Promise<void>,
+  ): Promise<void>;
+}
+
+export function createStage(tables: Tables): Stage {
+  const waiting: Waiting[] = [];
+  return {
+    of: actor =>
+      through(
+        tables,
+        (call, send) =>
+          new Promise((resolve, reject) => {
+            const go = () => send().then(resolve, reject);
+            waiting.push({ ...call, actor, go });
+          }),
+      ),
+    async run(work, choose, after) {
+      let running = 0;
+      let failure: unknown;
+      for (const piece of Object.values(work)) {
+        running++;
+        piece()
+          .catch(error => {
+            failure ??= error;
+          })
+          .finally(() => running--);
+      }
+      for (;;) {
+        // Whoever was answered has now asked for the next call, or come to the end.
+        await setImmediate();
+        if (failure !== undefined) throw failure;
+        if (waiting.length === 0) {
+          if (running === 0) return;
+          continue;
+        }
+        const [next] = waiting.splice(choose(waiting) % waiting.length, 1);
+        await next?.go();
+        if (next) await after?.(next);
+      }
+    },
+  };
+}
+
+/**
+ * Turns as written: each actor goes on until its next call fits, or to its end where nothing is to fit. Whoever is not named any
+ * more goes on at the end.
+ */
+export function inTurns(turns: readonly (readonly [actor: string, until?: RegExp])[]) {
+  const left = [...turns];
+  return (waiting: readonly Chosen[]): number => {
+    for (;;) {
+      const [turn] = left;
+      if (turn === undefined) return 0;
+      const [actor, until] = turn;
+      const own = waiting.findIndex(call => call.actor === actor);
+      if (own !== -1 && !until?.test(waiting[own]?.name ?? "")) return own;
+      left.shift();
+    }
+  };
+}

@@ -1,0 +1,148 @@
+import type { UserFilter } from "../../lib/auth/ports.ts";
+import { userHandle } from "../../lib/auth/user-handle.ts";
+import { attributeUsersKey, idKey } from "../../lib/azure/auth-rows.ts";
+import type { Row, Tables } from "../../lib/azure/tables.ts";
+
+/** A user as the rows have it at one moment. */
+export interface Truth {
+  readonly id: number;
+  readonly attributes: ReadonlyMap<string, string>;
+  /** Ids of keys by prefix. */
+  readonly otpkeys: ReadonlyMap<string, number>;
+}
+
+export async function rowsOf(tables: Tables, table: string, partitionKey: string): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const row of tables.table(table).query({ partitionKey })) rows.push(row);
+  return rows;
+}
+
+/** What is true of the users of these folded names, those whom nobody has left out. */
+export async function truthOf(tables: Tables, names: readonly string[]): Promise<Truth[]> {
+  const all = await Promise.all(names.map(name => rowsOf(tables, "users", userHandle(name))));
+  return all.flatMap(rows => {
+    const id = Number(rows.find(({ rowKey }) => rowKey === "user")?.id);
+    if (Number.isNaN(id)) return [];
+    const own = (prefix: string) =>
+      rows
+        .filter(row => row.id === id && row.rowKey.startsWith(prefix))
+        .map(row => [row.rowKey.slice(prefix.length), row] as const);
+    const attributes = new Map(own("attr:").map(([name, { value }]) => [name, String(value)]));
+    const otpkeys = new Map(own("key:").map(([name, { keyId }]) => [name, Number(keyId)]));
+    return [{ id, attributes, otpkeys }];
+  });
+}
+
+export const matches = ({ attributes, otpkey }: UserFilter, truth: Truth): boolean =>
+  [...attributes].every(([key, value]) => truth.attributes.get(key) === value) &&
+  (otpkey === undefined || truth.otpkeys.has(otpkey));
+
+/** Ids that the index rows of a filter's parts name. */
+export async function indexed(tables: Tables, { attributes, otpkey }: UserFilter): Promise<number[][]> {
+  const ofAttributes = [...attributes].map(async ([key, value]) =>
+    (await rowsOf(tables, "attributeusers", attributeUsersKey(key, value))).map(({ rowKey }) => Number(rowKey)),
+  );
+  const ofKey = async (prefix: string) =>
+    (await rowsOf(tables, "otpkeys", prefix))
+      .filter(({ rowKey }) => rowKey.startsWith("user:"))
+      .map(({ rowKey }) => Number(rowKey.slice("user:".length)));
+  return Promise.all([...ofAttributes, ...(otpkey === undefined ? [] : [ofKey(otpkey)])]);
+}
+
+/** What must hold at every moment; a sentence for each breach. */
+export async function breaches(tables: Tables, truths: readonly Truth[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const { id, attributes, otpkeys } of truths) {
+    for (const [key, value] of attributes) {
+      const row = await tables.table("attributeusers").get(attributeUsersKey(key, value), idKey(id));
+      if (row === undefined) found.push(`user ${id} is not found by ${key}=${value}`);
+    }
+    for (const [prefix, keyId] of otpkeys) {
+      const [key, holder] = await Promise.all([
+        tables.table("otpkeys").get(prefix, "key"),
+        tables.table("otpkeys").get(prefix, `user:${idKey(id)}`),
+      ]);
+      if (key?.id !== keyId) found.push(`user ${id} has key ${prefix} of id ${keyId}, which is gone`);
+      if (holder === undefined) found.push(`user ${id} is not found by key ${prefix}`);
+    }
+  }
+  return found;
+}
+
+/** What must hold of list rows at every moment: a settled one tells the truth, and nobody is without one. */
+export async function listBreaches(tables: Tables, name: string, prefix: string): Promise<string[]> {
+  const handle = userHandle(name);
+  const [users, keys, user, key] = await Promise.all([
+    rowsOf(tables, "ids", "users"),
+    rowsOf(tables, "ids", "otpkeys"),
+    tables.table("users").get(handle, "user"),
+    tables.table("otpkeys").get(prefix, "key"),
+  ]);
+  const found: string[] = [];
+  for (const [owner, rows] of [
+    [user, users.filter(row => row.handle === handle)],
+    [key, keys.filter(row => row.prefix === prefix)],
+  ] as const) {
+    const isOwn = (row: Row) => Number(row.rowKey) === owner?.id;
+    if (owner !== undefined && !rows.some(isOwn)) found.push(`${owner.rowKey} ${owner.id} is not listed`);
+    for (const row of rows.filter(({ settled }) => settled === true)) {
+      if (!isOwn(row)) found.push(`${row.rowKey} is listed, and gone`);
+      else if (row.enabled !== owner?.enabled) found.push(`${row.rowKey} is listed as enabled: ${row.enabled}`);
+    }
+  }
+  return found;
+}
+
+/** What of users and keys stands in the tables and should not, when nothing is under way; a sentence for each row. */
+export async function residue(
+  tables: Tables,
+  {
+    names,
+    prefixes,
+    values,
+  }: {
+    readonly names: readonly string[];
+    readonly prefixes: readonly string[];
+    readonly values: readonly (readonly [string, string])[];
+  },
+): Promise<string[]> {
+  const found: string[] = [];
+  const truths = await truthOf(tables, names);
+  const living = new Set(truths.map(({ id }) => id));
+  const [listedUsers, listedKeys] = await Promise.all([
+    rowsOf(tables, "ids", "users"),
+    rowsOf(tables, "ids", "otpkeys"),
+  ]);
+
+  for (const name of names) {
+    const handle = userHandle(name);
+    for (const { rowKey, id } of await rowsOf(tables, "users", handle)) {
+      if (id !== undefined && !living.has(Number(id))) found.push(`${rowKey} of user ${id}, who is gone`);
+    }
+    const listed = listedUsers.filter(row => row.handle === handle);
+    const ids = truths.filter(({ id }) => listed.some(row => Number(row.rowKey) === id));
+    if (listed.length !== ids.length) found.push(`${listed.length} list rows of ${name} for ${ids.length} users`);
+    if (listed.some(({ settled }) => settled !== true)) found.push(`an open list row of ${name}`);
+  }
+  for (const prefix of prefixes) {
+    const rows = await rowsOf(tables, "otpkeys", prefix);
+    const keyId = rows.find(({ rowKey }) => rowKey === "key")?.id;
+    for (const { rowKey, id } of rows) if (id !== keyId) found.push(`${rowKey} of key ${id}, which is gone`);
+    const listed = listedKeys.filter(row => row.prefix === prefix);
+    if (listed.length !== (keyId === undefined ? 0 : 1)) found.push(`${listed.length} list rows of ${prefix}`);
+    if (listed.some(({ settled }) => settled !== true)) found.push(`an open list row of ${prefix}`);
+  }
+  const filters: UserFilter[] = [
+    ...values.map(value => ({ attributes: new Map([value]) })),
+    ...prefixes.map(otpkey => ({ attributes: new Map(), otpkey })),
+  ];
+  for (const filter of filters) {
+    const expected = truths.filter(truth => matches(filter, truth)).map(({ id }) => id);
+    const [actual = []] = await indexed(tables, filter);
+    if (actual.join() !== expected.sort((one, other) => one - other).join())
+      found.push(
+        `index rows of ${[...filter.attributes, filter.otpkey].join()} for ${actual.join()}, not ${expected.join()}`,
+      );
+  }
+  return found;
+}

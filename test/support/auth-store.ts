@@ -1,0 +1,94 @@
+import { randomBytes } from "node:crypto";
+import type { AuthStore, NewOtpKey, Whom } from "../../lib/auth/ports.ts";
+import { foldUsername } from "../../lib/auth/username.ts";
+import { authTables } from "../../lib/azure/auth-shelves.ts";
+import { authStore } from "../../lib/azure/auth-tables.ts";
+import { openTables, type Tables } from "../../lib/azure/tables.ts";
+import { type Instant, instant, plus } from "../../lib/time.ts";
+import { freshStorage } from "./storage.ts";
+
+/** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */
+export interface Calls {
+  readonly total: number;
+  readonly depth: number;
+}
+
+export interface AuthStorage {
+  readonly store: AuthStore;
+  /** Another host's, on the same storage. */
+  another(): AuthStore;
+  /** On these tables, by the same clock or one that is ahead. */
+  on(tables: Tables, aheadMs?: number): AuthStore;
+  readonly tables: Tables;
+  /** Counts what `work` sends, retries too; nothing else may be under way. */
+  counted<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Calls }>;
+  now(): Instant;
+  /** Moves the clock. */
+  pass(ms: number): void;
+}
+
+/** A store of its own in real storage. */
+export async function openAuthStorage(): Promise<AuthStorage> {
+  const { connectionString } = freshStorage();
+  const counter = createCounter();
+  const open = () => openTables({ connectionString, timeoutMs: 20_000, policies: [counter.policy] });
+  const tables = open();
+  await Promise.all(authTables.map(name => tables.createTable(name)));
+  let time = instant(Date.UTC(2026, 10, 21, 12, 30));
+  let ticks = 0;
+  // Every look at the clock is a little later, as two moments are.
+  const now = () => plus(time, ticks++ % 1000);
+  const on = (some: Tables, aheadMs = 0) => authStore(some, { now: () => plus(now(), aheadMs), random: randomBytes });
+  return {
+    store: on(tables),
+    another: () => on(open()),
+    on,
+    tables,
+    counted: counter.counted,
+    now,
+    pass: ms => {
+      time = plus(time, ms);
+    },
+  };
+}
+
+function createCounter() {
+  let total = 0;
+  let depth = 0;
+  return {
+    policy: {
+      position: "perRetry" as const,
+      policy: {
+        name: "counter",
+        async sendRequest<Q, R>(request: Q, next: (request: Q) => Promise<R>): Promise<R> {
+          total++;
+          const level = depth + 1;
+          const response = await next(request);
+          depth = Math.max(depth, level);
+          return response;
+        },
+      },
+    },
+    async counted<T>(work: () => Promise<T>) {
+      total = 0;
+      depth = 0;
+      const result = await work();
+      return { result, calls: { total, depth } };
+    },
+  };
+}
+
+export const named = (name: string): Whom => ({ by: "name", folded: foldUsername(name) });
+
+export const identified = (id: number): Whom => ({ by: "id", id });
+
+export const username = (name: string) => ({ name, folded: foldUsername(name) });
+
+/** A key as an assignment of an unknown prefix makes it. */
+export const plainKey = (prefix: string): NewOtpKey => ({
+  prefix,
+  enabled: true,
+  failures: 0,
+  stopped: false,
+  form: { state: { counter: 0 } },
+});
