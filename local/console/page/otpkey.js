@@ -55,7 +55,7 @@ function draw({ status, body }, path, refresh) {
   const { prefix, id, enabled, stopped, attributes } = body;
   return [
     card(
-      "Key",
+      "Prefix and state",
       factList({
         Prefix: code(prefix),
         Id: id,

@@ -40,20 +40,20 @@ export async function user({ main, left }, id) {
         ),
       ),
       validation(path),
-    ),
-    card(
-      "The account",
-      el(
-        "div",
-        { class: "buttons" },
-        button("End all sessions", () => post("sessions/delete")),
-        button("Unlock", () => post("unlock")),
-        button(
-          "Delete this user",
-          async () => {
-            if (worked(await callHost("DELETE", path))) location.hash = "#/users";
-          },
-          { class: "danger" },
+      card(
+        "The account",
+        el(
+          "div",
+          { class: "buttons" },
+          button("End all sessions", () => post("sessions/delete")),
+          button("Unlock", () => post("unlock")),
+          button(
+            "Delete this user",
+            async () => {
+              if (worked(await callHost("DELETE", path))) location.hash = "#/users";
+            },
+            { class: "danger" },
+          ),
         ),
       ),
     ),
@@ -70,7 +70,7 @@ export async function user({ main, left }, id) {
 function draw({ status, body }, path, refresh) {
   if (status !== 200) return el("p", { class: "problem" }, `The host answers ${status}: ${body?.error ?? ""}`);
   return [
-    card("User", factList({ Name: body.name, Id: body.id })),
+    card("Name and id", factList({ Name: body.name, Id: body.id })),
     card(
       "Keys",
       table(

@@ -36,7 +36,7 @@ export async function startBrowser(): Promise<TestBrowser> {
   return {
     open: async (address, options = {}) => {
       const context = await browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });
-      context.setDefaultTimeout(10_000);
+      context.setDefaultTimeout(20_000);
       const page = await context.newPage();
       const troubles: string[] = [];
       const asked: string[] = [];

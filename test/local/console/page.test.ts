@@ -22,6 +22,9 @@ afterAll(async () => {
   await Promise.all([browser?.close(), system?.close()]);
 });
 
+/** For what gives no event, on a busy machine. */
+const patient = { timeout: 20_000 };
+
 const visit = (view: string, options = {}): Promise<OpenPage> => browser.open(`${address}/#/${view}`, options);
 
 /** Runs an expression in the page. A string, because its types are the browser's. */
@@ -30,7 +33,7 @@ const inPage = <T>(page: Page, expression: string): Promise<T> => page.evaluate(
 /** Goes to another view of the same page, so that what it holds in memory stays. */
 async function go(page: Page, view: string, heading: string): Promise<void> {
   await inPage(page, `location.hash = "#/${view}"`);
-  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+  await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
 }
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
@@ -186,7 +189,7 @@ describe("the authentication server in the page", () => {
     for (const kind of kinds) {
       await page.getByLabel("Software key").selectOption(`key${kind}`);
       await press(page, "Press the key");
-      await expect.poll(() => page.getByLabel("OTP").inputValue()).toContain(`key${kind}`);
+      await expect.poll(() => page.getByLabel("OTP").inputValue(), patient).toContain(`key${kind}`);
       await press(page, "Log in");
       await outcome(page, "200 POST /client/login");
       const session = page.locator(".card", { hasText: "Key used" });
@@ -239,24 +242,23 @@ describe("the authentication server in the page", () => {
 });
 
 describe("whoever looks at it", () => {
-  const views = [
-    "",
-    "requests",
-    "order",
-    "mailbox",
-    "peers",
-    "peer/delivery",
-    "peer/mail",
-    "users",
-    "otpkeys",
-    "sign-in",
-  ];
+  const views = {
+    "": "Overview",
+    requests: "Requests",
+    order: "Order",
+    mailbox: "Mailbox",
+    peers: "Peers",
+    "peer/delivery": "Peer delivery",
+    "peer/mail": "Peer mail",
+    users: "Users",
+    otpkeys: "Keys",
+    "sign-in": "Sign-in",
+  };
 
   test("reads every view on a phone without moving it sideways, in light and dark", async () => {
     const { page } = await visit("", { viewport: { width: 360, height: 740 } });
-    for (const view of views) {
-      await page.goto(`${address}/#/${view}`);
-      await page.getByRole("heading", { level: 1 }).waitFor();
+    for (const [view, title] of Object.entries(views)) {
+      await go(page, view, title);
       const wide = await inPage<number>(page, "document.documentElement.scrollWidth - innerWidth");
       expect(wide, view).toBeLessThanOrEqual(0);
     }
@@ -276,15 +278,14 @@ describe("whoever looks at it", () => {
     await page.getByRole("link", { name: "Peers", exact: true }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Peers", level: 1 }).waitFor();
-    await expect.poll(() => inPage(page, "document.activeElement.textContent")).toBe("Peers");
+    await expect.poll(() => inPage(page, "document.activeElement.textContent"), patient).toBe("Peers");
     expect(await page.title()).toBe("Peers · Local console");
   });
 
   test("every field, button and frame of every view has a name", async () => {
     const { page } = await visit("");
-    for (const view of views) {
-      await page.goto(`${address}/#/${view}`);
-      await page.getByRole("heading", { level: 1 }).waitFor();
+    for (const [view, title] of Object.entries(views)) {
+      await go(page, view, title);
       expect(await inPage(page, namelessElements), view).toEqual([]);
     }
   });
