@@ -67,6 +67,18 @@ interface Waiting extends Call {
   go(): Promise<void>;
 }
 
+/** Sends one write twice, as the client does whose first answer got lost. Writes are counted from 0. */
+export function repeating(tables: Tables, write: number): { tables: Tables; isRepeated(): boolean } {
+  let writes = 0;
+  return {
+    tables: through(tables, async (call, send) => {
+      if (call.writes && writes++ === write) await send();
+      return send();
+    }),
+    isRepeated: () => writes > write,
+  };
+}
+
 type Chosen = Pick<Waiting, "actor" | "name" | "writes">;
 
 /** Several pieces of work on one storage, of which one sends one call at a time. */

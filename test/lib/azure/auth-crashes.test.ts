@@ -3,7 +3,7 @@ import type { AuthStore } from "../../../lib/auth/ports.ts";
 import { noFailures } from "../../../lib/auth/throttle.ts";
 import { hours, minutes, plus } from "../../../lib/time.ts";
 import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../support/auth-store.ts";
-import { Crash, crashingAfter } from "../../support/auth-store-steps.ts";
+import { Crash, crashingAfter, repeating } from "../../support/auth-store-steps.ts";
 import { breaches, residue, truthOf } from "../../support/auth-store-truth.ts";
 
 let storage: AuthStorage;
@@ -196,5 +196,31 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     for (const each of [set, setNext, assign]) await each(store, of);
     expect(await store.users.view(named(of.user))).toMatchObject({ attributes: { a: of.next }, otpkeys: [of.prefix] });
     await expectHealed(of);
+  });
+});
+
+describe("a write whose answer got lost, and which is sent again, is known as one's own", () => {
+  const cases: Record<string, { before: Act[]; act: Act; result: unknown }> = {
+    "creating a user": { before: [], act: createUser, result: { value: { epoch: 1 } } },
+    "deleting a user": { before: [createUser, createKey, assign, set], act: removeUser, result: true },
+    "setting an attribute": { before: [createUser, set], act: setNext, result: { ok: true } },
+    "deleting an attribute": { before: [createUser, set], act: unset, result: true },
+    "creating a key": { before: [], act: createKey, result: { value: { enabled: true } } },
+    "deleting a key": { before: [createUser, createKey, assign, describeKey], act: removeKey, result: true },
+    "assigning a key": { before: [createUser, createKey], act: assign, result: "assigned" },
+    "unassigning a key": { before: [createUser, createKey, assign], act: unassign, result: true },
+  };
+  test.each(Object.entries(cases))("%s", async (_, { before, act, result }) => {
+    for (let write = 0, isRepeated = true; isRepeated; write++) {
+      const of = names(point++);
+      for (const each of before) await each(storage.store, of);
+      const repeated = repeating(storage.tables, write);
+      const outcome = await act(storage.on(repeated.tables), of);
+      if (typeof result === "object") expect(outcome).toMatchObject(result as object);
+      else expect(outcome).toBe(result);
+      await expectConsistent(of);
+      await expectHealed(of);
+      isRepeated = repeated.isRepeated();
+    }
   });
 });
