@@ -46,6 +46,11 @@ export function singleIdp(
   connector: ConnectorSettings,
   deployment: DeploymentSettings,
 ): Readonly<Record<string, IdpSettings>> {
+  if (connector.IDP_ENABLE_MULTI_IDP) {
+    throw new BadSettings([
+      { path: "IDP_ENABLE_MULTI_IDP", reason: "must be false: one identity provider a deployment" },
+    ]);
+  }
   const type = kindOf(connector);
   const variables: Readonly<Record<string, Variable>> = kinds[type];
   const told = Object.entries(variables).map(([name, variable]) => [name, connector[variable]] as const);

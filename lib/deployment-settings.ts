@@ -62,7 +62,9 @@ export const deploymentSettings = z
     CLOUD_STORAGE_BLOB_ENDPOINT: setting.address("Blob storage.").optional(),
     CLOUD_STORAGE_CONNECTION_STRING: setting
       .text("Storage by account key, for local runs only; in Azure the managed identity is used.")
-      .regex(/^UseDevelopmentStorage=true;?$|(^|;)AccountName=[^;]+;(.*;)?AccountKey=[^;]+/, { error: "must have AccountName and AccountKey" })
+      .regex(/^UseDevelopmentStorage=true;?$|(^|;)AccountName=[^;]+;(.*;)?AccountKey=[^;]+/, {
+        error: "must have AccountName and AccountKey",
+      })
       .optional(),
     CLOUD_KEY_VAULT_ENDPOINT: setting.address("Key Vault."),
     AZURE_CLIENT_ID: setting.text("Client id of the managed identity.").optional(),

@@ -34,5 +34,9 @@ export function responseBlobs(blobs: Blobs): ResponseStore {
       return told;
     },
     remove: name => blobs.remove(responsesContainer, name),
+    async removeAll(requestId) {
+      for await (const name of blobs.list(responsesContainer, `${requestId}/`))
+        await blobs.remove(responsesContainer, name);
+    },
   };
 }

@@ -7,6 +7,7 @@ import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { openAttestation } from "./read-responses.ts";
 import { type Credential, type Key, registeredName } from "./request.ts";
 import { afterEvent, withRollUp } from "./roll-up.ts";
+import { isTerminal } from "./states.ts";
 import { backOff } from "./timing.ts";
 import { keyOf } from "./write.ts";
 
@@ -99,6 +100,8 @@ async function attestationOf(
     deps.log.warn("signing_keys_unread", { keyId: key.id, index, error });
     return error;
   });
+  // Signing keys come and go; the response was believed when it came.
+  if (opened === "unknown_key") return new PeerFailure("delivery service", "signing key", "unanswered");
   return typeof opened === "string" ? `The key maker's response can not be used: ${opened}.` : opened;
 }
 
@@ -111,7 +114,10 @@ function end(
 ): Promise<Loaded | undefined> {
   const idp = keyOf(hold.loaded, hold.keyId).credentials[index]?.idpId;
   deps.log.info("credential_ended", { keyId: hold.keyId, index, outcome: event, idp });
-  const ended = withCredential(index, credential => afterEvent(credential, event, reason));
+  // A write whose answer got lost is read again as done: what has ended stays as it is.
+  const ended = withCredential(index, credential =>
+    isTerminal(credential.state) ? credential : afterEvent(credential, event, reason),
+  );
   return conclude(hold, key => withRollUp(ended(key), deps.now()), deps);
 }
 
@@ -128,9 +134,11 @@ function failed(
 ): Promise<Loaded | undefined> {
   deps.log.warn("activation_failed", { keyId: hold.keyId, index, error: failure });
   const reason = failure.detail ?? failure.message;
-  if (failure.passing || failure.kind === "unauthorized") {
+  // A 404 without the IdP's own words may be a proxy's, and so may a 408.
+  const foreign = (failure.kind === "missing" && failure.code === undefined) || failure.status === 408;
+  if (failure.passing || failure.kind === "unauthorized" || foreign) {
     // A 5xx never says that it was not done, not even one that names a time to come back.
-    const unanswered = failure.kind === "unanswered" || (failure.status ?? 0) >= 500;
+    const unanswered = failure.kind === "unanswered" || foreign || (failure.status ?? 0) >= 500;
     return later(hold, index, reason, failure.retryAfter, deps, tried || unanswered);
   }
   if (!tried) return end(hold, index, "refused", reason, deps);

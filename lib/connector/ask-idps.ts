@@ -40,14 +40,14 @@ export async function askIdps(
   { idps, timing, concurrency }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency">,
 ): Promise<{ challenges: Challenges; failure?: { idp: Idp; error: unknown } }> {
   const limit = pLimit(concurrency);
-  const stop = new AbortController();
   const challenges = new Map<Credential, Challenge>();
   let failure: { idp: Idp; error: unknown } | undefined;
   const ask = async (credential: Credential): Promise<void> => {
     const idp = idps.get(credential.idpId);
-    if (idp === undefined || stop.signal.aborted) return;
+    if (idp === undefined || failure !== undefined) return;
     const { userId, relyingPartyId } = credential;
-    const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timing.idpCall)]);
+    // A call under way is not cut: what it begins there has to be known, to be undone.
+    const signal = AbortSignal.timeout(timing.idpCall);
     try {
       challenges.set(
         credential,
@@ -55,7 +55,6 @@ export async function askIdps(
       );
     } catch (error) {
       failure ??= { idp, error };
-      stop.abort(error);
     }
   };
   await Promise.all(keys.flatMap(key => key.credentials).map(credential => limit(ask, credential)));

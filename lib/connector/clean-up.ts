@@ -55,7 +55,7 @@ async function forget(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promi
 async function erase(loaded: Loaded, { requests, responses, log }: ConnectorDeps): Promise<void> {
   const { id, due, delivery } = loaded.request.value;
   const keys = loaded.keys.map(({ value }) => value);
-  await Promise.all(keys.map(key => key.responses !== undefined && responses.remove(key.responses)));
+  await responses.removeAll(id);
   if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
   await requests.remove(loaded);
   await Promise.all(keys.map(key => key.due && requests.unschedule(key.due, id, key.id)));

@@ -1,6 +1,6 @@
 import { Fault, type Problem } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
-import { askIdps, idpFault, idpProblems, undoAtIdps } from "./ask-idps.ts";
+import { askIdps, type Challenges, idpFault, idpProblems, undoAtIdps } from "./ask-idps.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
 import { failRequest, withoutMark } from "./end-request.ts";
 import { type NewRequest, newRequestId, received } from "./new-request.ts";
@@ -9,7 +9,7 @@ import { PeerFailure } from "./peers/peer-failure.ts";
 import { pinMailProblems } from "./pin-mail-domains.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type KeyOrder, prepareKey } from "./prepare-keys.ts";
-import type { Due, Origin } from "./request.ts";
+import type { Due, Key, Origin } from "./request.ts";
 import { unconfirmed } from "./settle.ts";
 import { startRequest } from "./states.ts";
 import { write } from "./write.ts";
@@ -83,12 +83,14 @@ async function mark(stored: Loaded, deps: ConnectorDeps): Promise<Marked> {
   const keys = stored.keys.map(({ value }) => value);
   const [asked, transport] = await Promise.all([askIdps(keys, deps), outcome(deps.delivery.transportKeys())]);
   const { challenges, failure } = asked;
-  const begun = [...challenges].map(([{ idpId }, { handle }]) => ({ idpId, handle }));
-  if (failure !== undefined) throw await giveUp(stored, begun, idpFault(failure), deps);
-  if ("error" in transport) throw await giveUp(stored, begun, transportFault(transport.error), deps);
+  const refuse = (fault: Fault) => giveUp(stored, fault, deps, challenges);
+  if (failure !== undefined) throw await refuse(idpFault(failure));
+  if ("error" in transport) throw await refuse(transportFault(transport.error));
 
   const { id } = stored.request.value;
-  const prepared = await Promise.all(keys.map(key => prepareKey(id, key, challenges, transport.value, deps)));
+  const preparing = await outcome(Promise.all(keys.map(key => prepareKey(id, key, challenges, transport.value, deps))));
+  if ("error" in preparing) throw await refuse(faultOf(preparing.error));
+  const prepared = preparing.value;
   const markedAt = deps.now();
   if (markedAt > plus(stored.request.value.createdAt, deps.timing.create)) throw tooLate();
   const request = { ...stored.request.value, delivery: { sentAt: markedAt } };
@@ -119,7 +121,7 @@ async function order({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps):
     ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
   } catch (error) {
     if (!(error instanceof PeerFailure) || mayBeTaken(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
-    throw await giveUp(loaded, begunOf(loaded), deliveryFault(error), deps);
+    throw await giveUp(loaded, deliveryFault(error), deps);
   }
   try {
     return await start(loaded, shipmentId, markedAt, deps);
@@ -154,31 +156,59 @@ function deliveryFault(error: PeerFailure): Fault {
   });
 }
 
-const begunOf = (loaded: Loaded) => loaded.keys.flatMap(({ value }) => value.credentials);
+const faultOf = (error: unknown): Fault =>
+  error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
 
 /**
- * Undoes what was begun and ends the request. Where the undo fails, the request is left without its mark and with the reason, for
- * the job to undo (decision C6). Returns what the caller is told.
+ * Undoes what was begun and ends the request (decision C6). Where the undo fails, the request is left without its mark, with the
+ * reason and with the ids that the IdPs gave, for the job to undo. Returns what the caller is told.
+ * @param challenges what the IdPs began, where the rows do not hold it yet
  */
 async function giveUp(
   loaded: Loaded,
-  begun: Parameters<typeof undoAtIdps>[0],
   fault: Fault,
   deps: ConnectorDeps,
+  challenges: Challenges = new Map(),
 ): Promise<Fault> {
   const { id } = loaded.request.value;
+  const keys = loaded.keys.map(({ value }) => withHandles(value, challenges));
   try {
-    const undone = await outcome(undoAtIdps(begun, deps));
-    if ("value" in undone) await failRequest(loaded, fault.message, deps);
+    const undone = await outcome(
+      undoAtIdps(
+        keys.flatMap(({ credentials }) => credentials),
+        deps,
+      ),
+    );
+    if ("value" in undone) await endRefused(loaded, fault.message, deps);
     else {
       deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
       const request = { ...withoutMark(loaded.request.value), errorMessage: fault.message };
-      await write(loaded, { request }, deps);
+      await write(loaded, { request, keys }, deps);
     }
   } catch (error) {
     deps.log.error("give_up_failed", { credentialRequestId: id, error });
   }
   return fault;
+}
+
+const withHandles = (key: Key, challenges: Challenges): Key => ({
+  ...key,
+  credentials: key.credentials.map(credential => {
+    const handle = challenges.get(credential)?.handle;
+    return handle === undefined ? credential : { ...credential, handle };
+  }),
+});
+
+/** Ends the request also where the job has looked at it meanwhile: the delivery service's own "no" is known here alone. */
+async function endRefused(loaded: Loaded, reason: string, deps: ConnectorDeps): Promise<void> {
+  const { id, delivery } = loaded.request.value;
+  let current: Loaded | undefined = loaded;
+  while (current !== undefined && (await failRequest(current, reason, deps)) === undefined) {
+    current = await deps.requests.load(id);
+    const now = current?.request.value;
+    const isOurs = now?.state === "received" && now.delivery?.sentAt === delivery?.sentAt && !now.delivery?.shipmentId;
+    if (!isOurs) return;
+  }
 }
 
 /** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */

@@ -30,25 +30,30 @@ export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps
     await savePoll(claimed, claimed.request.value, keys, deps);
     return "skipped";
   }
+  const failed = async (error: PeerFailure): Promise<"failed"> => {
+    const errorMessage = `The delivery service did not answer: ${error.message}`;
+    await pollLater(claimed, { errorMessage }, deps, error.retryAfter);
+    return "failed";
+  };
+  let shipment: DeliveryShipment;
   try {
-    const shipment = await delivery.getShipment(shipmentId);
-    await takeOver(claimed, shipment, deps);
-    return "answered";
+    shipment = await delivery.getShipment(shipmentId);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("poll_failed", { shipmentId, error });
     const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
-    if (unchanged) {
-      await release(claimed, deps);
-      return error.kind === "missing" ? "missing" : "refused_us";
-    }
-    await pollLater(
-      claimed,
-      { errorMessage: `The delivery service did not answer: ${error.message}` },
-      deps,
-      error.retryAfter,
-    );
-    return "failed";
+    if (!unchanged) return failed(error);
+    await release(claimed, deps);
+    return error.kind === "missing" ? "missing" : "refused_us";
+  }
+  try {
+    await takeOver(claimed, shipment, deps);
+    return "answered";
+  } catch (error) {
+    // The signing keys: what they answer says nothing of the shipment.
+    if (!(error instanceof PeerFailure)) throw error;
+    log.warn("signing_keys_failed", { shipmentId, error });
+    return failed(error);
   }
 }
 

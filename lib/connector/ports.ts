@@ -61,6 +61,8 @@ export interface ResponseStore {
   put(requestId: string, keyId: string, responses: KeyResponses): Promise<string>;
   get(name: string): Promise<KeyResponses | undefined>;
   remove(name: string): Promise<void>;
+  /** All of a request, also those that no row names. */
+  removeAll(requestId: string): Promise<void>;
 }
 
 export type MailStatus = "succeeded" | "running" | "failed" | "unknown";

@@ -29,13 +29,17 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     if (result === "missing") missing.push(loaded.request.value.id);
   };
   const left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
-  if (counts.refused_us > 0) deps.log.error("delivery_token_refused", {});
-  else if (missing.length > 0 && counts.answered === 0)
-    deps.log.error("all_shipments_missing", { count: missing.length });
-  else await countAll(missing, deps);
   const { answered, failed } = counts;
+  const polled = { answered, missing: counts.missing, failed };
+  const allMissing = missing.length > 0 && answered === 0;
+  if (counts.refused_us > 0 || allMissing) {
+    if (allMissing) deps.log.error("all_shipments_missing", { count: missing.length });
+    else deps.log.error("delivery_token_refused", {});
+    return { ...polled, activated: 0, left };
+  }
+  await countAll(missing, deps);
   const keys = await workKeys("shipment_key", { run, brake: { stoppedUntil: undefined } }, deps);
-  return { answered, missing: counts.missing, failed, activated: keys.activated, left: left + keys.left };
+  return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 
 async function countAll(requestIds: readonly string[], deps: ConnectorDeps): Promise<void> {

@@ -2,7 +2,7 @@ import { Fault } from "../fault.ts";
 import { withLogFields } from "../log.ts";
 import { between, hours, type Instant, plus } from "../time.ts";
 import { atRest } from "./at-rest.ts";
-import { heldByAnother, type Run, startRun } from "./due-work.ts";
+import { heldByAnother, isOver, type Run, startRun } from "./due-work.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { renew } from "./key-hold.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
@@ -24,11 +24,15 @@ export async function resendPin(requestId: string, deps: ConnectorDeps): Promise
     const keyIds = await resendable(start, run, deps);
     let loaded = start;
     let sent = 0;
+    let taken = 0;
     for (const keyId of keyIds) {
+      if (isOver(run, deps)) break;
       const after = await resend(loaded, keyId, run, deps);
+      if (after !== undefined) taken++;
       loaded = after ?? (await deps.requests.load(requestId)) ?? loaded;
       if (after !== undefined && keyOf(after, keyId).mail.state === "sent") sent++;
     }
+    if (taken === 0) throw new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: 5 });
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
@@ -51,8 +55,10 @@ async function resendable(loaded: Loaded, run: Run, deps: ConnectorDeps): Promis
     const retryAfter = between(now(), plus(oldest, hours(1))) / 1000;
     throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfter });
   }
-  const pins = await Promise.all(open.map(({ id }) => fetchPin(loaded, id, deps)));
-  const available = open.filter((_, index) => "pin" in (pins[index] ?? {}));
+  const available: Key[] = [];
+  for (const key of open) {
+    if ("pin" in (await fetchPin(loaded, key.id, deps))) available.push(key);
+  }
   if (available.length === 0) throw new Fault("conflict", "No PIN response is available for the request.");
   return available.map(({ id }) => id);
 }

@@ -139,7 +139,13 @@ const change = (
 
 function sent(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
   deps.log.info("pin_mail_sent", { keyId: hold.keyId });
-  return change(hold, { state: "sent", sentAt: deps.now() }, deps, ["triedAt", "nextAt", "held", "errorMessage"]);
+  const { mail } = keyOf(hold.loaded, hold.keyId);
+  return change(hold, { state: "sent", sentAt: mail.sentAt ?? deps.now() }, deps, [
+    "triedAt",
+    "nextAt",
+    "held",
+    "errorMessage",
+  ]);
 }
 
 function giveUp(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {

@@ -122,7 +122,7 @@ export const connectorSettings = z
       .seconds("Age at which an index row that points to no row is removed (decision C15).")
       .prefault("3600"),
     JOB_ON_DEMAND_SECONDS: setting.seconds("Time budget of a job started by a call (decision C15).").prefault("100"),
-    JOB_TIMER_SECONDS: setting.seconds("Time budget of a job started by its timer (decision C15).").prefault("540"),
+    JOB_TIMER_SECONDS: setting.seconds("Time budget of a job started by its timer (decision C15).").prefault("420"),
     JOB_CONCURRENCY: setting.integer(1, 100, "Requests that a job works on at once.").prefault("8"),
   })
   .superRefine((settings, context) => {

@@ -93,7 +93,11 @@ async function rawInput<D>(
 
 /** A mistyped field is noticed before keys ship (decision G4). Paths come from the caller, so they are encoded and bounded. */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
-  const paths = ignored.slice(0, 20).map(path => encodeURIComponent(path.slice(0, 200).toWellFormed()));
+  const paths = ignored.slice(0, 20).map(path =>
+    encodeURIComponent(path.slice(0, 200).toWellFormed())
+      .slice(0, 200)
+      .replace(/%[0-9A-F]?$/, ""),
+  );
   log.warn("ignored_fields", { paths });
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
 }

@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { Fault } from "../fault.ts";
 import type { Log } from "../log.ts";
 import type { Now } from "../time.ts";
 import { createToken, revokeToken, type TokenHashes } from "./api-tokens.ts";
 import { noContent, ok } from "./call.ts";
-import { type Endpoint, endpoint } from "./endpoint.ts";
+import { type Caller, type Endpoint, endpoint } from "./endpoint.ts";
 
 /** What the endpoints of static API tokens are given. */
 export interface TokenContext {
@@ -26,6 +27,7 @@ export function tokenEndpoints(surface: "core" | "connector"): Readonly<Record<s
       body: z.object({ name: name.describe("Who is to use it.") }),
       answers: { 201: { description: "The token.", schema: shown.extend({ token: z.string() }) } },
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
+        requireTenantCaller(caller);
         const { token, hash } = await createToken(body.name, surface, { hashes, now, random });
         log.info("api_token_created", { surface, id: hash.id, caller: caller.id });
         return { status: 201, body: { id: hash.id, name: hash.name, created_at: hash.createdAt, token } };
@@ -46,10 +48,16 @@ export function tokenEndpoints(surface: "core" | "connector"): Readonly<Record<s
       params: z.object({ id: z.string() }),
       answers: { 204: { description: "Revoked." } },
       handle: async ({ params }, { tokenHashes, log }: TokenContext, { caller }) => {
+        requireTenantCaller(caller);
         await revokeToken(params.id, tokenHashes);
         log.info("api_token_revoked", { surface, id: params.id, caller: caller.id });
         return noContent;
       },
     }),
   };
+}
+
+/** A static token that leaks must not make others that outlive it. */
+function requireTenantCaller({ id }: Caller): void {
+  if (!id.startsWith("tenant:")) throw new Fault("forbidden", "API tokens are managed with a token of the tenant.");
 }

@@ -41,14 +41,14 @@ describe("the demo", { timeout: 90_000 }, () => {
       /connector → identity provider: GET \S+creationOptions\S* 200/,
       /connector → delivery service: POST \/v1\/fpr\/shipments 201/,
       /request started +key processing +credential processing/,
-      /shipment received[^]+shipment programmed and shipped/,
+      /shipment received[\s\S]+shipment programmed and shipped/,
       /GET \/v2\/operations\/process-shipments +204/,
       /request started +key processing +credential activation_pending/,
       /POST \/v2\/operations\/process-credential-requests +200/,
       /connector → identity provider: POST \S+fido2Methods 201/,
       /connector → mail service: POST \/emails:send 202/,
       /request complete +key complete +credential active/,
-      /Its PIN is:[^]+ \d{6} /,
+      /Its PIN is:[\s\S]+ \d{6} /,
     ];
     const places = told.map(words => demo.output().search(words));
     expect(places).toEqual(places.toSorted((a, b) => a - b));

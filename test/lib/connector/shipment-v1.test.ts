@@ -112,8 +112,18 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
   });
 
   it.each([
-    ["pin_request.length", (body: ReturnType<typeof shipmentBody>) => void (body.pin_request.length = 3)],
-    ["user_id", (body: ReturnType<typeof shipmentBody>) => void (body.user_id = " ")],
+    [
+      "pin_request.length",
+      (body: ReturnType<typeof shipmentBody>) => {
+        body.pin_request.length = 3;
+      },
+    ],
+    [
+      "user_id",
+      (body: ReturnType<typeof shipmentBody>) => {
+        body.user_id = " ";
+      },
+    ],
     [
       "delivery_shipment_request.shipment_items",
       (body: ReturnType<typeof shipmentBody>) =>
@@ -126,12 +136,15 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     ],
     [
       "delivery_shipment_request.mailing_address.region",
-      (body: ReturnType<typeof shipmentBody>) => void (body.delivery_shipment_request.mailing_address.region = "XX"),
+      (body: ReturnType<typeof shipmentBody>) => {
+        body.delivery_shipment_request.mailing_address.region = "XX";
+      },
     ],
     [
       "delivery_shipment_request.recipient.recipient_firstname",
-      (body: ReturnType<typeof shipmentBody>) =>
-        void (body.delivery_shipment_request.recipient.recipient_firstname = ""),
+      (body: ReturnType<typeof shipmentBody>) => {
+        body.delivery_shipment_request.recipient.recipient_firstname = "";
+      },
     ],
   ])("are refused with a wrong %s", (path, spoil) => {
     const body = shipmentBody();
