@@ -131,7 +131,7 @@ describe.each(cases)("%s", route => {
     expect([401, 403]).not.toContain(expected);
     expect((await call(route, { token: scope })).status).toBe(expected);
     // A static token that leaks must not make others that outlive it.
-    const managesTokens = /^(POST|DELETE) \/api-tokens/.test(route);
+    const managesTokens = /^(POST|DELETE) \/api-tokens\//.test(route);
     expect((await call(route)).status).toBe(managesTokens ? 403 : expected);
   });
 });
