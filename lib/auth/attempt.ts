@@ -29,6 +29,7 @@ export async function beginAttempt<T>(
 ): Promise<{ readonly attempt: Attempt; readonly alongside: Promise<T> } | undefined> {
   const place = Buffer.from(deps.random(12)).toString("base64url");
   const patience = plus(deps.now(), deps.rules.busyMs);
+  let losses = 0;
   let standing = known ?? (await deps.users.standing(whom));
   while (standing !== undefined) {
     const wanted = reserve(standing.throttle.value, place, deps.now(), deps.rules.throttle);
@@ -39,11 +40,19 @@ export async function beginAttempt<T>(
       alongside.catch(() => {});
       const reserved = await save(standing.throttle, wanted.next, deps);
       if (reserved !== undefined) return { attempt: { whom, standing, place, reserved }, alongside };
+      losses += 1;
+      await deps.sleep(spread(losses, deps));
     } else await deps.sleep(pauseMs);
     if (deps.now() > patience) throw throttled(1);
     standing = await deps.users.standing(whom);
   }
   return undefined;
+}
+
+/** Attempts that met at one row meet less often when each waits for a time of its own, longer with each loss. Milliseconds. */
+function spread(losses: number, { random }: Pick<AuthDeps, "random">): number {
+  const [share = 0] = random(1);
+  return Math.floor((share * Math.min(10 * 2 ** losses, 500)) / 256);
 }
 
 const throttled = (retryAfter: number): Fault =>

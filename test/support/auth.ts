@@ -37,7 +37,7 @@ export interface Sent {
   readonly body?: string | Uint8Array;
 }
 
-/** The authentication server without a host: both surfaces over real storage, with a clock that tests move ahead. */
+/** The authentication server without a host: both surfaces over real storage, with a clock that tests move. */
 export interface TestAuth {
   readonly context: AuthContext;
   readonly storage: FreshStorage;
@@ -92,15 +92,22 @@ export const validationKey = Buffer.from("the key of client 42, as they keep it"
 
 afterAll(async () => (await vaults)?.close());
 
-/** Both surfaces on fresh storage. */
-export async function testAuth(options: AuthOptions = {}): Promise<TestAuth> {
+/**
+ * Both surfaces on fresh storage.
+ * @param options `still`: the clock moves by `advance` alone
+ */
+export async function testAuth({
+  still = false,
+  ...options
+}: AuthOptions & { readonly still?: boolean } = {}): Promise<TestAuth> {
   const storage = freshStorage();
   const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
   await Promise.all(authTables.map(name => tables.createTable(name)));
   const vault = await vaultOfFile();
+  const started = Date.now();
   let aheadMs = 0;
   const clock: Clock = {
-    now: () => instant(Date.now() + aheadMs),
+    now: () => instant((still ? started : Date.now()) + aheadMs),
     advance: ms => {
       aheadMs += ms;
     },
