@@ -9,7 +9,12 @@ import type { Call, Reply } from "../../../lib/http/call.ts";
 export function checkOrigin({ headers, url }: Call, allowed: readonly string[]): Readonly<Record<string, string>> {
   const origin = headers.get("origin") ?? undefined;
   if (origin !== undefined && allowed.includes(origin)) {
-    return { "access-control-allow-origin": origin, "access-control-allow-credentials": "true", vary: "Origin" };
+    return {
+      "access-control-allow-origin": origin,
+      "access-control-allow-credentials": "true",
+      "access-control-expose-headers": "retry-after, x-request-id",
+      vary: "Origin",
+    };
   }
   const foreign = origin !== undefined && !isOwn(origin, headers.get("host") ?? url.host);
   if (foreign || headers.get("sec-fetch-site")?.toLowerCase() === "cross-site") {
