@@ -21,7 +21,7 @@ const startOf = (hour: string): Instant => `${hour}:00:00.000Z`;
 const done = { partitionKey: "done", rowKey: "done" };
 
 /** How far back the first run looks. */
-const firstMs = days(7);
+const firstMs = days(2);
 
 /** Hour after hour from where the last run ended, the last one again, for a session that came late. */
 async function cleanUpSessions({ sessions, now }: Shelves, signal: AbortSignal | undefined): Promise<number> {

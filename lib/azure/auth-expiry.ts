@@ -1,29 +1,32 @@
 import type { Instant } from "../time.ts";
-import { schemaVersion } from "./auth-rows.ts";
+import { forEach, removeRows } from "./auth-many.ts";
+import { known, schemaVersion } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
-import type { Entity, Table } from "./tables.ts";
+import type { Entity, Page, Row, Table } from "./tables.ts";
 
 /** What ends at a time of its own, one queue each. Sessions are not among them: their partitions are hours. */
-export const queues = ["throttle", "address", "spentotp"] as const;
-export type Queue = (typeof queues)[number];
+type Queue = "throttle" | "address" | "spentotp";
 
 /** A row that says in `ends` when it may go. */
 type Ending = Entity & { readonly ends: Instant };
 
-export const tableOf = ({ users, addresses, spentOtps }: Shelves, queue: Queue): Table =>
+const tableOf = ({ users, addresses, spentOtps }: Shelves, queue: Queue): Table =>
   ({ throttle: users, address: addresses, spentotp: spentOtps })[queue];
 
-/** A row in the order of expiry: whoever cleans up then looks at the row that it names. */
+/**
+ * A row in the order of expiry: whoever cleans up after that hour looks at the row that it names. By the hour, or attempts that
+ * all come too late to be the first would leave a row each.
+ */
 const orderRow = (queue: Queue, { partitionKey, rowKey, ends }: Ending) => ({
   partitionKey: queue,
-  rowKey: `${ends}_${partitionKey}_${rowKey}`,
+  rowKey: `${ends.slice(0, 13)}_${partitionKey}_${rowKey}`,
   schema: schemaVersion,
   partition: partitionKey,
   row: rowKey,
 });
 
 /** Side by side with its place in the order of expiry. @returns the etag; undefined where the row exists */
-export async function insertEnding(shelves: Shelves, queue: Queue, row: Ending): Promise<string | undefined> {
+async function insertEnding(shelves: Shelves, queue: Queue, row: Ending): Promise<string | undefined> {
   const [etag] = await Promise.all([tableOf(shelves, queue).insert(row), shelves.expiry.upsert(orderRow(queue, row))]);
   return etag;
 }
@@ -49,19 +52,31 @@ export const spendOnce = async (shelves: Shelves, prefix: string, otpHash: strin
 /** Removes what ended. @returns how many rows */
 export async function cleanUpQueue(shelves: Shelves, queue: Queue, signal: AbortSignal | undefined): Promise<number> {
   const { expiry, now } = shelves;
-  const table = tableOf(shelves, queue);
+  const ended = { partitionKey: queue, before: now().slice(0, 13) };
   let removed = 0;
-  for await (const order of expiry.query({ partitionKey: queue, before: now() })) {
+  let continuation: string | undefined;
+  do {
     if (signal?.aborted) break;
-    const row = await table.get(String(order.partition), String(order.row));
-    const ends = String(row?.ends);
-    if (row !== undefined && ends > now()) {
-      await expiry.upsert(orderRow(queue, { partitionKey: row.partitionKey, rowKey: row.rowKey, ends }));
-    } else if (row !== undefined) {
-      if (!(await table.remove(row.partitionKey, row.rowKey, row.etag))) continue;
-      removed += 1;
-    }
-    await expiry.remove(queue, order.rowKey);
-  }
+    const page: Page = await expiry.queryPage(ended, { top: 1000, continuation });
+    const results = await forEach(page.rows, order => settleOrder(shelves, queue, order));
+    removed += results.filter(result => result === "removed").length;
+    const through = page.rows.filter((_, index) => results[index] !== "changed");
+    await removeRows(expiry, through);
+    ({ continuation } = page);
+  } while (continuation !== undefined);
   return removed;
+}
+
+/** Looks at the row that has come up, and removes it where it ended. One that ends later gets a later place. */
+async function settleOrder(shelves: Shelves, queue: Queue, order: Row): Promise<"removed" | "passed" | "changed"> {
+  const table = tableOf(shelves, queue);
+  const row = known(await table.get(String(order.partition), String(order.row)));
+  if (row === undefined) return "passed";
+  const { partitionKey, rowKey, etag } = row;
+  const ends = String(row.ends);
+  if (ends > shelves.now()) {
+    await shelves.expiry.upsert(orderRow(queue, { partitionKey, rowKey, ends }));
+    return "passed";
+  }
+  return (await table.remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
 }

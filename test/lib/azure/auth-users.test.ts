@@ -4,6 +4,7 @@ import type { AuthStore } from "../../../lib/auth/ports.ts";
 import { attributeUsersKey, idKey } from "../../../lib/azure/auth-rows.ts";
 import { seconds } from "../../../lib/time.ts";
 import { type AuthStorage, identified, named, openAuthStorage, plainKey, username } from "../../support/auth-store.ts";
+import { rowsOf } from "../../support/auth-store-truth.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;
@@ -97,12 +98,14 @@ describe("a user", () => {
   });
 
   test("gets an id that nobody ever had, though clock and chance offer a former one again", async () => {
-    const frozen = storage.fixed();
+    const own = await openAuthStorage();
+    const frozen = own.fixed();
     const first = await frozen.users.create({ username: username(fresh()) });
     await frozen.users.remove(identified(first?.value.id ?? 0));
     const ids = new Set([first?.value.id]);
     for (let n = 0; n < 3; n++) ids.add((await frozen.users.create({ username: username(fresh()) }))?.value.id);
     expect(ids.size).toBe(4);
+    expect(await rowsOf(own.tables, "ids", "users")).toHaveLength(3);
   });
 
   test("is changed by version: of several changes one wins, and one of an older version none", async () => {
