@@ -18,7 +18,7 @@ await main().catch((error: unknown) => {
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options: { url: { type: "string" } }, allowPositionals: true });
   const [verb, argument = ""] = positionals;
-  const token = process.env["API_TOKEN"];
+  const token = process.env.API_TOKEN;
   if (values.url === undefined || token === undefined || verb === undefined) throw new Error(usage);
   const api = connectApi(values.url, token);
   if (verb === "list") {

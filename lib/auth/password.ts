@@ -2,7 +2,7 @@ import { isCommonPassword } from "./common-passwords.ts";
 import { accepted, type Parsed, refused } from "./parsed.ts";
 import { foldUsername, longerThan } from "./username.ts";
 
-export const passwordMaxCodePoints = 1024;
+const passwordMaxCodePoints = 1024;
 
 export interface PasswordRules {
   /** Least number of code points. */

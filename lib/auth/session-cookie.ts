@@ -1,7 +1,7 @@
 const headerName = "x-service-session";
 
 /** The cookie's name: with `Secure` one that no other host or path can set (decision A15). */
-export const sessionCookieName = (secure: boolean): string => (secure ? "__Host-Service-Session" : "Service-Session");
+const sessionCookieName = (secure: boolean): string => (secure ? "__Host-Service-Session" : "Service-Session");
 
 /** @param secure false in a local run without TLS only (`SESSION_COOKIE_SECURE`) */
 export const sessionCookie = (value: string, secure: boolean) =>

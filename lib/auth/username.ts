@@ -11,7 +11,7 @@ export type UserReference =
   | { readonly by: "id"; readonly id: number }
   | { readonly by: "name"; readonly folded: string };
 
-export const usernameMaxCodePoints = 128;
+const usernameMaxCodePoints = 128;
 
 /**
  * The form in which names are unique and looked up: NFC, locale-free lower case, NFC (decision A3). Two names are one where
