@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { days, hours, minutes } from "../../../../lib/time.ts";
+import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
 import { storedText } from "../../../support/stored-text.ts";
 import type { Body } from "../wire-v2-bodies.ts";
@@ -161,6 +161,20 @@ describe("the copy of a PIN response (decision C14)", () => {
     connector.advance(hours(24 * 13));
     await connector.runCleanUp(0);
     expect((await connector.keyRow(requestId)).responses).toBeDefined();
+  });
+
+  test("is kept from the mail on, not from the end of the key", async () => {
+    const connector = await testConnector(peers, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "43200" } });
+    const body = orderBody([2]);
+    const { requestId } = await connector.order(body);
+    await connector.runShipments();
+    peers.entra.fail({ kind: "throttle", method: "POST", path: "fido2Methods$", retryAfter: 86_400 });
+    await connector.runCredentials();
+    const mailed = connector.now();
+    connector.advance(days(1));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await connector.queue("forget")).toMatchObject([{ at: plus(mailed, days(14)) }]);
   });
 
   test("of a key without a mail goes, too", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
 import type { Loaded } from "../../../../lib/connector/ports.ts";
 import type { Due } from "../../../../lib/connector/request.ts";
 import { Fault } from "../../../../lib/fault.ts";
@@ -259,10 +260,12 @@ describe("several hosts at once (decision C15)", () => {
         },
       }),
     });
-    await orders(connector, 1);
+    const [one] = await orders(connector, 1);
     await connector.runShipments();
     await connector.runCredentials();
     expect(posts()).toBe(calls);
+    // It stopped: a call that was not begun is no failed one.
+    expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.attempts).toBe(0);
   });
 
   test("keep the other's word where a key was taken over meanwhile", async () => {
@@ -287,6 +290,49 @@ describe("several hosts at once (decision C15)", () => {
     expect(await connector.read(one?.requestId ?? "")).toMatchObject({ state: "complete" });
     expect(registrations(usersOf(one?.body))).toHaveLength(1);
     expect(mailsTo(one?.body.recipient.email ?? "")).toBe(1);
+    expect(connector.events("work_failed")).toEqual([]);
+  });
+
+  test("write nothing to a key that another holds by now, not even a failure", async () => {
+    const entered = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    let working: Promise<unknown> = Promise.resolve();
+    const other: TestConnector[] = [];
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, () => ({
+          activate: async () => {
+            clock.advance(seconds(181));
+            working = other[0]?.runCredentials() ?? working;
+            await entered.promise;
+            throw new PeerFailure("IdP entra", "registration", "unanswered");
+          },
+        })),
+      }),
+    });
+    other.push(
+      connector.beside({
+        ports: context => ({
+          idps: idpsOf(context, idp => ({
+            activate: async (...call) => {
+              entered.resolve();
+              await release.promise;
+              return idp.activate(...call);
+            },
+          })),
+        }),
+      }),
+    );
+    const [one] = await orders(connector, 1);
+    const requestId = one?.requestId ?? "";
+    await connector.runShipments();
+    await connector.runCredentials();
+    const { lease, credentials } = await connector.keyRow(requestId);
+    expect(lease?.until).toBe(plus(connector.now(), seconds(180)));
+    expect(credentials[0]).toMatchObject({ attempts: 0, triedAt: connector.now() });
+    release.resolve();
+    await working;
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
   test("change the state of a key and the request in one write, whatever the other keys do meanwhile", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
 import { operationId } from "../../../../lib/connector/send-pin-mail.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
@@ -292,6 +293,34 @@ describe("a PIN mail that is not answered (decision C14)", () => {
     expect(await errorMessage()).toBeUndefined();
     expect(mailsTo(to)).toHaveLength(1);
     expect(sends()).toBe(1);
+  });
+
+  test("because it is answered 503 with a time to come back is looked up then, and no other mail waits for it", async () => {
+    const { connector, requestId, to } = await ready(
+      {
+        ports: ({ mailer }) => ({
+          mailer: {
+            ...mailer,
+            send: async mail => {
+              await mailer.send(mail);
+              throw new PeerFailure("mail", "send", "throttled", { status: 503, retryAfter: 120 });
+            },
+          },
+        }),
+      },
+      orderBody([1, 1]),
+    );
+    await connector.runCredentials();
+    expect(sends()).toBe(2);
+    connector.advance(seconds(119));
+    await connector.runCredentials("on_demand");
+    expect(lookUps()).toBe(0);
+    for (const wait of [1, 60]) {
+      connector.advance(seconds(wait));
+      await connector.runCredentials("timer");
+    }
+    for (const { value } of (await connector.load(requestId)).keys) expect(value.mail.state).toBe("sent");
+    expect([sends(), mailsTo(to).length]).toEqual([2, 2]);
   });
 
   test("is sent again with the same id where it is unknown", async () => {

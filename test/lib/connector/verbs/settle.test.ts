@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { orderBody, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../support/connector.ts";
 import { altered, type Body } from "../wire-v2-bodies.ts";
 
@@ -73,6 +73,21 @@ describe("a delivery call without an answer (decision C6)", () => {
     host.advance(1);
     await host.runCredentials("timer");
     expect(await host.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is left alone while another host settles it", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { taken: true });
+    connector.advance(minutes(15));
+    const loaded = await connector.load(requestId);
+    const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
+    await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
+    connector.advance(seconds(180) - 1);
+    await connector.runCredentials();
+    expect(lookUps()).toBe(0);
+    connector.advance(1);
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
   test("that was taken is found by the request's id, and the request goes on to its end", async () => {
@@ -207,6 +222,18 @@ describe("a shipment that looks like the order (decision C6)", () => {
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });
     expect(await connector.context.requests.requestOfShipment(shipmentId)).toBe(other);
+  });
+
+  test("and belongs to another request is no candidate beside the own one", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers);
+    const { shipmentId: theirs } = await connector.order(body);
+    const requestId = await unanswered(connector, { body, taken: true });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    const { state, shipment } = await connector.read(requestId);
+    expect(state).toBe("started");
+    expect(shipment?.shipment_id).not.toBe(theirs);
   });
 
   test("is adopted by one of two requests that wait for it, whichever job is first", async () => {
