@@ -88,7 +88,7 @@ function vaultOfFile(): Promise<Vault> {
 }
 
 /** What requests to validation servers are signed with. */
-export const validationKey = Buffer.from("the key of client 42, as they keep it");
+export const validationKey = Buffer.from("twenty letters it is");
 
 afterAll(async () => (await vaults)?.close());
 
