@@ -1,0 +1,262 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import {
+  loggedIn,
+  makeUser,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  validationKey,
+  withSession,
+} from "../../support/auth.ts";
+import { giveKey, hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/software-key.ts";
+import { storedText } from "../../support/stored-text.ts";
+import { simulatedServer } from "../../support/validation-server.ts";
+
+let auth: TestAuth;
+
+beforeAll(async () => {
+  auth = await testAuth();
+});
+
+const headers = { "x-request-id": "the.request", "x-forwarded-for": "203.0.113.5, 192.0.2.1" };
+
+/** The one event of an attempt, sent from 192.0.2.1 as request `the.request`. */
+async function audited(fields: Record<string, string>, path = "/client/authenticate", more = {}, on = auth) {
+  const before = on.events("authentication").length;
+  await on.post(path, fields, { ...headers, ...more });
+  const events = on.events("authentication").slice(before);
+  expect(events).toHaveLength(1);
+  const [{ event: _, invocationId: __, ...event } = {}] = events;
+  expect(event).toMatchObject({ requestId: "the.request", address: "192.0.2.1" });
+  const { requestId: ___, address: ____, ...told } = event;
+  return told;
+}
+
+describe("every authentication is one audit event at information level (decision A12)", () => {
+  it("with who, which factors, the outcome's reason, the caller's address and the request id", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const plain = await makeUser(auth);
+    const who = { username: user.name, userId: user.id };
+    const both = { username: user.name.toUpperCase(), password: user.password };
+    const { prefix } = key;
+    expect(await audited({ ...both, otp: key.otp(0) })).toEqual({
+      ...who,
+      outcome: "granted",
+      factors: ["password", "otp"],
+      otpOutcome: "valid",
+      prefix,
+    });
+    expect(await audited({ ...both, otp: key.otp(0) }, "/client/login")).toEqual({
+      ...who,
+      outcome: "refused",
+      reason: "wrong_otp",
+      factors: ["password", "otp"],
+      otpOutcome: "replayed",
+      prefix,
+    });
+    expect(await audited({ ...both, otp: key.otp(50) })).toMatchObject({
+      reason: "wrong_otp",
+      otpOutcome: "out_of_step",
+    });
+    expect(await audited({ ...both, otp: `${newPrefix()}123456` })).toMatchObject({ otpOutcome: "unknown_key" });
+    expect(await audited({ ...both, password: "wrong", otp: key.otp(1) })).toEqual({
+      ...who,
+      outcome: "refused",
+      reason: "wrong_password",
+      factors: ["password", "otp"],
+      otpOutcome: "valid",
+      prefix,
+    });
+    expect(await audited(both)).toEqual({ ...who, outcome: "refused", reason: "no_otp", factors: ["password"] });
+    expect(await audited({ username: user.name })).toEqual({
+      ...who,
+      outcome: "refused",
+      reason: "no_password",
+      factors: [],
+    });
+    await auth.post(`/core/otpkeys/${prefix}/disable`);
+    expect(await audited({ ...both, otp: key.otp(2) })).toMatchObject({ reason: "wrong_otp", otpOutcome: "disabled" });
+    const unknown = `nobody ${"x".repeat(500)}`;
+    expect(await audited({ username: "nobody", password: "x" })).toEqual({
+      username: "nobody",
+      outcome: "refused",
+      reason: "nobody",
+      factors: ["password"],
+    });
+    expect(await audited({ username: unknown, password: "x" })).toMatchObject({ username: unknown.slice(0, 128) });
+    expect(await audited({ password: "x", otp: key.otp(3) })).toEqual({
+      outcome: "refused",
+      reason: "nobody",
+      factors: ["password", "otp"],
+    });
+    const session = await loggedIn(auth, plain);
+    const change = { newpass: newPassword(), oldpass: plain.password };
+    expect(await audited(change, "/client/password", withSession(session))).toMatchObject({
+      userId: plain.id,
+      outcome: "granted",
+    });
+    expect(auth.events("password_changed").at(-1)).toMatchObject({ userId: plain.id, requestId: "the.request" });
+  });
+
+  it("also where it was throttled, by name or by address, or could not be decided", async () => {
+    const user = await makeUser(auth);
+    const strict = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "1" } });
+    const fields = { username: user.name, password: user.password };
+    await strict.post("/client/authenticate", { ...fields, password: "wrong" });
+    const throttled = { username: user.name, outcome: "refused", reason: "throttled", factors: ["password"] };
+    expect(await audited(fields, "/client/login", {}, strict)).toEqual(throttled);
+    const limited = auth.beside({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
+    await limited.post("/client/authenticate", { username: "nobody", password: "x" }, headers);
+    expect(await audited(fields, "/client/login", {}, limited)).toEqual(throttled);
+    const broken = auth.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async () => {
+            throw new Error("storage is away");
+          },
+        },
+      }),
+    });
+    expect(await audited(fields, "/client/login", {}, broken)).toEqual({
+      username: user.name,
+      outcome: "undecided",
+      reason: "internal",
+      factors: ["password"],
+    });
+    expect(broken.events("failed")).toHaveLength(1);
+  });
+
+  it("and so is a validation by the Core API, with the caller who asked for it", async () => {
+    const user = await makeUser(auth);
+    await auth.post(`/core/users/${user.id}/validate`, { password: user.password, otp: "cccccccccccc123456" }, headers);
+    expect(auth.events("validation").at(-1)).toMatchObject({
+      userId: user.id,
+      validPassword: true,
+      validOtp: false,
+      otpOutcome: "unknown_key",
+      caller: expect.stringMatching(/^token:/),
+      requestId: "the.request",
+    });
+  });
+
+  it("and what administrators change names the caller and what was changed", async () => {
+    const user = await makeUser(auth);
+    const { prefix, fields } = hotpKey();
+    await auth.post("/core/otpkeys", fields);
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
+    await auth.post(`/core/otpkeys/${prefix}/disable`);
+    await auth.post(`/core/otpkeys/${prefix}/enable`);
+    await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${prefix}`);
+    await auth.call("DELETE", `/core/otpkeys/${prefix}`);
+    await auth.post(`/core/users/${user.id}/reset`, { password: newPassword() });
+    await auth.post(`/core/users/${user.id}/sessions/delete`);
+    await auth.post(`/core/users/${user.id}/unlock`);
+    await auth.call("DELETE", `/core/users/${user.id}`);
+    const ofKey = [
+      "otpkey_imported",
+      "otpkey_assigned",
+      "otpkey_disabled",
+      "otpkey_enabled",
+      "otpkey_unassigned",
+      "otpkey_deleted",
+    ];
+    const caller = expect.stringMatching(/^token:/);
+    for (const event of ofKey)
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, caller }));
+    for (const event of ["user_created", "password_reset", "sessions_ended"]) {
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, caller }));
+    }
+    const named = { user: { by: "id", id: user.id } };
+    for (const event of ["otpkey_assigned", "otpkey_unassigned", "user_unlocked", "user_deleted"]) {
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ ...named, caller }));
+    }
+  });
+});
+
+describe("secrets (decision G10)", () => {
+  it("passwords, OTPs, key secrets, sessions and tokens are in no log line, no row but what is meant to be, and no refusal", async () => {
+    const server = await simulatedServer(validationKey);
+    const own = await testAuth({
+      settings: { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: "42", AUTH_THROTTLE_FAILURES: "4" },
+    });
+    const user = await makeUser(own);
+    const [reset, changed, wrong] = [newPassword(), newPassword(), newPassword()];
+    const remote = yubicoKey();
+    server.add(remote);
+    const keys = [hotpKey(), totpKey(), yubicoKey()];
+    for (const key of keys) await giveKey(own, user, key);
+    await own.post(`/core/users/${user.id}/otpkeys`, { otpkey: remote.prefix });
+    const [hotp, totp, yubico] = keys;
+    const otps = [hotp?.otp(0), totp?.otp(stepAt(own.now())), yubico?.otp(1), remote.otp(1)].map(String);
+    const told: unknown[] = [];
+    const sessions: string[] = [];
+    const call = async (method: string, path: string, fields: Record<string, string>, more = {}) => {
+      const { status, body } = await own.call(method, path, { fields, headers: more });
+      if (status >= 400) told.push(body);
+      return body;
+    };
+    for (const otp of otps) {
+      const login = { username: user.name, password: user.password, otp };
+      const body = (await call("POST", "/client/login", login)) as { session: string };
+      sessions.push(body.session);
+      await call("GET", "/client/login", login);
+      await call("GET", `/core/users/${user.id}/validate`, { password: wrong, otp });
+    }
+    server.fail({ kind: "drop" });
+    otps.push(remote.otp(7));
+    await call("POST", "/client/login", { username: user.name, password: user.password, otp: otps.at(-1) ?? "" });
+    await own.post(`/core/users/${user.id}/unlock`);
+    const session = sessions[0] ?? "";
+    await call("GET", "/client/password", { newpass: "7 chars", oldpass: user.password }, withSession(session));
+    otps.push(String(hotp?.otp(1)));
+    const change = { newpass: changed, oldpass: user.password, otp: otps.at(-1) ?? "" };
+    await call("POST", "/client/password", change, withSession(session));
+    for (let n = 0; n < 6; n++) await call("POST", "/client/login", { username: user.name, password: wrong });
+    await call("POST", `/core/users/${user.id}/reset`, { password: reset });
+    await call("POST", "/core/users", { username: "a/b", password: wrong });
+    await call("POST", `/core/users`, { username: user.name, password: wrong });
+    const broken = own.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async () => {
+            throw new Error("storage is away");
+          },
+        },
+      }),
+    });
+    await broken.post("/client/login", { username: user.name, password: user.password, otp: otps[0] ?? "" });
+    await server.close();
+
+    expect(sessions.filter(Boolean)).toHaveLength(4);
+    expect(told.length).toBeGreaterThan(8);
+    const secrets = [
+      ...[user.password, reset, changed, wrong, "7 chars"],
+      ...otps,
+      ...otps.slice(2).map(otp => otp.slice(-32)),
+      ...sessions.flatMap(value => [value, value.slice(-43)]),
+      ...[...keys, remote].flatMap(({ secret, fields }) => [
+        fields.secret ?? "",
+        fields.private_id ?? "",
+        Buffer.from(secret).toString("base64"),
+      ]),
+      own.token,
+      own.token.slice(-43),
+      validationKey.toString("base64"),
+      validationKey.toString(),
+    ].filter(Boolean);
+    const everything = [
+      ...own.lines,
+      ...broken.lines,
+      ...told.map(body => JSON.stringify(body)),
+      ...(await storedText(own.storage)),
+    ];
+    expect(everything.length).toBeGreaterThan(100);
+    for (const secret of secrets) {
+      const encoded = encodeURIComponent(secret);
+      expect(everything.filter(text => text.includes(secret) || text.includes(encoded))).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { minutes } from "../../../../lib/time.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  type Told,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey, newPrefix, type SoftwareKey } from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+let plain: MadeUser;
+let owner: MadeUser;
+let key: SoftwareKey;
+let next = 0;
+
+beforeAll(async () => {
+  auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
+  [plain, owner] = await Promise.all([makeUser(auth), makeUser(auth)]);
+  key = await giveKey(auth, owner, hotpKey());
+  await loggedIn(auth, plain);
+  await loggedIn(auth, owner, key.otp(next++));
+  await auth.post(`/core/users/${plain.id}/attributes`, { key: "a", value: "0" });
+  await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "a", value: "0" });
+});
+
+/** Storage calls of an endpoint that had to wait for each other. */
+async function roundTrips(call: () => Promise<Told>, expected = 200): Promise<number> {
+  const { sequential, result } = await auth.counted(call);
+  expect(result.status).toBe(expected);
+  return sequential;
+}
+
+describe("storage round trips of an endpoint, without contention (decision A20)", () => {
+  test("status: 1, session and user side by side; once a minute one write more", async () => {
+    const session = await loggedIn(auth, plain);
+    const status = () => auth.get("/client/status", {}, withSession(session));
+    const { total } = await auth.counted(status);
+    expect([total, await roundTrips(status)]).toEqual([2, 1]);
+    auth.advance(minutes(2));
+    expect([await roundTrips(status), await roundTrips(status)]).toEqual([2, 1]);
+  });
+
+  test.each(["authenticate", "login"])("%s: by password 3, with an OTP 4, identified by OTP 5", async name => {
+    const call = (fields: Record<string, string>) => () => auth.post(`/client/${name}`, fields);
+    const { password } = owner;
+    expect(await roundTrips(call({ username: plain.name, password: plain.password }))).toBe(3);
+    expect(await roundTrips(call({ username: owner.name, password, otp: key.otp(next++) }))).toBe(4);
+    expect(await roundTrips(call({ password, otp: key.otp(next++) }))).toBe(5);
+  });
+
+  test("a login that ends another session: no more", async () => {
+    const session = await loggedIn(auth, plain);
+    const fields = { username: plain.name, password: plain.password };
+    expect(await roundTrips(() => auth.post("/client/login", fields, withSession(session)))).toBe(3);
+  });
+
+  test("logout: 2; a value that never was a session: none", async () => {
+    const session = await loggedIn(auth, plain);
+    expect(await roundTrips(() => auth.post("/client/logout", {}, withSession(session)))).toBe(2);
+    expect(await roundTrips(() => auth.post("/client/logout", {}, withSession("nonsense")), 401)).toBe(0);
+  });
+
+  test("validate: at most 3", async () => {
+    for (const whom of [owner.name, owner.id]) {
+      const fields = () => ({ password: owner.password, otp: key.otp(next++) });
+      const calls = await roundTrips(() => auth.post(`/core/users/${whom}/validate`, fields()));
+      expect(calls).toBe(whom === owner.id ? 3 : 2);
+    }
+  });
+
+  test("a user: by name 1, by id 2; create at most 3", async () => {
+    expect(await roundTrips(() => auth.get(`/core/users/${plain.name}`))).toBe(1);
+    expect(await roundTrips(() => auth.get(`/core/users/${plain.id}`))).toBe(2);
+    const fields = { username: newName(), password: newPassword() };
+    expect(await roundTrips(() => auth.post("/core/users", fields), 201)).toBeLessThanOrEqual(3);
+    expect(await roundTrips(() => auth.post("/core/users", fields), 409)).toBeLessThanOrEqual(3);
+  });
+
+  test("setting or deleting an attribute: a user's at most 4 by name and 5 by id, a key's at most 2", async () => {
+    for (const [path, most] of [
+      [`/core/users/${plain.name}/attributes`, 4],
+      [`/core/users/${plain.id}/attributes`, 5],
+      [`/core/otpkeys/${key.prefix}/attributes`, 2],
+    ] as const) {
+      for (const name of ["new", "a", "a"]) {
+        const set = () => auth.post(path, { key: name, value: newName() });
+        expect(await roundTrips(set, 204), path).toBeLessThanOrEqual(most);
+      }
+      expect(await roundTrips(() => auth.call("DELETE", `${path}/a`), 204), path).toBeLessThanOrEqual(most);
+      await auth.post(path, { key: "a", value: "0" });
+    }
+  });
+
+  test("a key: 1; through its user by name 1; an import at most 4", async () => {
+    expect(await roundTrips(() => auth.get(`/core/otpkeys/${key.prefix}`))).toBe(1);
+    expect(await roundTrips(() => auth.get(`/core/users/${owner.name}/otpkeys/${key.prefix}`))).toBe(1);
+    const imported = hotpKey({ prefix: newPrefix() });
+    expect(await roundTrips(() => auth.post("/core/otpkeys", imported.fields), 201)).toBeLessThanOrEqual(4);
+  });
+});
