@@ -93,11 +93,18 @@ async function rawInput<D>(
 
 /** A mistyped field is noticed before keys ship (decision G4). Paths come from the caller, so they are encoded and bounded. */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
-  const paths = ignored.slice(0, 20).map(path =>
-    encodeURIComponent(path.slice(0, 200).toWellFormed())
-      .slice(0, 200)
-      .replace(/%[0-9A-F]?$/, ""),
-  );
+  const paths = ignored.slice(0, 20).map(encodedStart);
   log.warn("ignored_fields", { paths });
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
+}
+
+/** As much of a path as fits 200 characters when encoded: clients bound what headers they read. */
+function encodedStart(path: string): string {
+  let encoded = "";
+  for (const character of path.slice(0, 200).toWellFormed()) {
+    const next = encoded + encodeURIComponent(character);
+    if (next.length > 200) break;
+    encoded = next;
+  }
+  return encoded;
 }

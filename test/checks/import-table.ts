@@ -65,7 +65,14 @@ export const importTable: readonly Zone[] = [
     packages: ["zod"],
     deployed,
   },
-  { name: "auth edge", folder: "functions/auth", zones: [ground, "http", "auth domain"], packages: ["zod"], deployed },
+  {
+    name: "auth edge",
+    folder: "functions/auth",
+    zones: [ground, "http", "auth domain"],
+    // Secrets arrive in Base32.
+    packages: ["zod", "@scure/base"],
+    deployed,
+  },
   {
     name: "composition",
     folder: "functions/*.ts",
