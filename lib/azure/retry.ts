@@ -20,11 +20,17 @@ export async function within<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   signal?.throwIfAborted();
-  const limit = AbortSignal.timeout(timeoutMs);
-  const both = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+  const limit = new AbortController();
+  const both = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
   const { promise: over, reject } = Promise.withResolvers<never>();
   both.addEventListener("abort", () => reject(both.reason), { once: true });
-  return Promise.race([work(both), over]);
+  // Not `AbortSignal.timeout`, which stays behind until the time is over, one of each call, and then makes an error for nobody.
+  const timer = setTimeout(() => limit.abort(new DOMException("The time is over", "TimeoutError")), timeoutMs);
+  try {
+    return await Promise.race([work(both), over]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**
