@@ -84,14 +84,13 @@ async function invokeOnce(core: FunctionsCore, { registered }: ServedFunction, c
 /** The real host restarts its worker when the limit has passed; here the run is left behind and its outcome ignored. */
 async function within<T>(limit: number | undefined, name: string, work: Promise<T>): Promise<T> {
   if (limit === undefined) return work;
-  const finished = new AbortController();
-  const tooLong = delay(limit, undefined, { signal: finished.signal }).then(() => {
-    throw new Error(`Timeout value of ${limit / 1000} s exceeded by function 'Functions.${name}'.`);
-  });
+  const { promise: tooLong, reject } = Promise.withResolvers<never>();
+  const message = `Timeout value of ${limit / 1000} s exceeded by function 'Functions.${name}'.`;
+  const timer = setTimeout(() => reject(new Error(message)), limit);
   try {
     return await Promise.race([work, tooLong]);
   } finally {
-    finished.abort();
+    clearTimeout(timer);
   }
 }
 
