@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { startVault, type Vault } from "../../../local/peers/vault.ts";
+import { createStores } from "../../../local/system.ts";
+import { localTokens } from "../../../local/tokens.ts";
+import { hotpKey } from "../../support/software-key.ts";
+import { freshStorage } from "../../support/storage.ts";
+import { type MainProcess, startMain } from "../main-process.ts";
+
+/** The deployed app in a process of its own, called over HTTP. */
+let main: MainProcess;
+let vault: Vault;
+let bearer: Record<string, string>;
+const secrets: string[] = [];
+const app = "https://app.example.com";
+
+beforeAll(async () => {
+  vault = await startVault({
+    secrets: {
+      "data-encryption-key": Buffer.alloc(32, 5).toString("base64url"),
+      "password-pepper": Buffer.alloc(32, 6).toString("base64url"),
+    },
+  });
+  const { core } = localTokens(vault);
+  bearer = { authorization: `Bearer ${core}` };
+  secrets.push(core);
+  const { connectionString } = freshStorage();
+  await createStores(connectionString);
+  main = await startMain({
+    SERVICE_APIS: "core,client",
+    CLOUD_STORAGE_CONNECTION_STRING: connectionString,
+    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
+    CALLER_STATIC_TOKENS: "true",
+    CLIENT_ALLOWED_ORIGINS: app,
+    LOGGING_LEVEL_COM_SERVICE: "DEBUG",
+  });
+});
+
+afterAll(async () => {
+  const lines = (await main.end()).map(line => JSON.stringify(line));
+  await vault.close();
+  expect(lines.filter(line => line.includes('"authentication"')).length).toBeGreaterThan(3);
+  for (const secret of secrets) expect(lines.filter(line => line.includes(secret))).toEqual([]);
+});
+
+const call = (method: string, path: string, init: RequestInit = {}) =>
+  fetch(main.url + path, { method, ...init, headers: { ...bearer, ...(init.headers as Record<string, string>) } });
+const post = (path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}) =>
+  call("POST", path, { body: new URLSearchParams(fields), headers });
+const create = async (username: string, password: string) => {
+  secrets.push(password);
+  return post("/core/users", { username, password });
+};
+
+describe("the deployed app over HTTP", () => {
+  it("creates a user: 201 with an absolute `Location` that can be followed", async () => {
+    const response = await create("ford prefect", "a towel, always");
+    expect([response.status, response.headers.get("content-type")]).toEqual([201, "application/json; charset=utf-8"]);
+    const { id } = (await response.json()) as { id: number };
+    expect(response.headers.get("location")).toBe(`${main.url}/core/users/${id}`);
+    const followed = await fetch(response.headers.get("location") ?? "", { headers: bearer });
+    expect(await followed.json()).toEqual({ attributes: {}, otpkeys: [], id, name: "ford prefect" });
+  });
+
+  it("sets the session as a cookie with Secure, HttpOnly, SameSite=Strict and Path=/, and clears it at logout", async () => {
+    await create("arthur", "where is my tea?");
+    const login = await post("/client/login", { username: "arthur", password: "where is my tea?" });
+    expect(login.status).toBe(200);
+    const { session } = (await login.json()) as { session: string };
+    secrets.push(session);
+    const [set = "", ...others] = login.headers.getSetCookie();
+    expect(others).toEqual([]);
+    const attributes = set.toLowerCase().split("; ").toSorted();
+    expect(attributes).toEqual(
+      [`__host-service-session=${session.toLowerCase()}`, "httponly", "path=/", "samesite=strict", "secure"].toSorted(),
+    );
+    const cookie = set.split(";")[0] ?? "";
+    const status = await call("GET", "/client/status", { headers: { cookie: `a=b; ${cookie}` } });
+    expect([status.status, await status.json()]).toEqual([
+      200,
+      expect.objectContaining({ username: "arthur", prefix: null }),
+    ]);
+    const logout = await post("/client/logout", {}, { cookie });
+    expect([logout.status, await logout.text()]).toEqual([200, "true"]);
+    expect(logout.headers.getSetCookie()).toEqual([expect.stringMatching(/^__Host-Service-Session=;.*max-age=0/i)]);
+    expect((await post("/client/status", {}, { cookie })).status).toBe(401);
+  });
+
+  test.each([
+    "o'neil",
+    "100%25 sure",
+    "a+b",
+    "a b&c=d",
+    "\u{1f511}\u{1f3fd}",
+    "e\u0301\u0323",
+    "__proto__",
+    "\u{1f984}".repeat(128),
+    "a%2Fb%252F",
+  ])("takes the name %s in a path, decoded once", async name => {
+    const created = await create(name, "a password that fits");
+    expect(created.status).toBe(201);
+    const path = `/core/users/${encodeURIComponent(name)}`;
+    expect(await (await call("GET", path)).json()).toMatchObject({ name: name.normalize("NFC") });
+    expect((await post(`${path}/attributes`, { key: "__proto__", value: name })).status).toBe(204);
+    expect(await (await call("GET", `${path}/attributes/__proto__`)).json()).toBe(name);
+    expect(await (await call("GET", `/core/users?__proto__=${encodeURIComponent(name)}`)).json()).toHaveLength(1);
+    const deleted = await call("DELETE", path);
+    expect([deleted.status, await deleted.text()]).toEqual([204, ""]);
+    expect((await call("GET", path)).status).toBe(404);
+  });
+
+  test.each(["a%2Fb", "a%5Cb", "%00", "%2e%2e", "%ff", "%", "a%3Fb", `${"x".repeat(1024)}`])(
+    "answers 400 or 404 for a path segment %s that names nobody",
+    async segment => {
+      const { status } = await call("GET", `/core/users/${segment}`);
+      // Two dots are no segment: the list is what is left of that path.
+      expect(segment === "%2e%2e" ? [200, 404] : [400, 404]).toContain(status);
+    },
+  );
+
+  it("answers null, true and false as JSON", async () => {
+    await create("trillian", "a good enough one");
+    const absent = await call("GET", "/core/users/trillian/attributes/none");
+    expect([absent.status, await absent.text(), absent.headers.get("content-type")]).toEqual([
+      200,
+      "null",
+      "application/json; charset=utf-8",
+    ]);
+    const bad = await post("/client/authenticate", { username: "trillian", password: "wrong" });
+    expect([bad.status, await bad.text()]).toEqual([200, "false"]);
+  });
+
+  it("signs in with an imported key, over multipart and JSON too", async () => {
+    const key = hotpKey();
+    secrets.push(String(key.fields.secret));
+    await create("marvin", "a brain as a planet");
+    expect((await post("/core/otpkeys", key.fields)).status).toBe(201);
+    expect((await post("/core/user/marvin/otpkeys", { otpkey: key.prefix })).status).toBe(204);
+    const fields = { username: "marvin", password: "a brain as a planet" };
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ ...fields, otp: key.otp(0) })) form.set(name, value);
+    expect(await (await call("POST", "/client/authenticate", { body: form })).json()).toBe(true);
+    const body = JSON.stringify({ ...fields, otp: key.otp(1) });
+    const headers = { "content-type": "application/json" };
+    expect(await (await call("POST", "/client/authenticate", { body, headers })).json()).toBe(true);
+    const inQuery = new URLSearchParams({ ...fields, otp: key.otp(2) });
+    expect(await (await call("GET", `/client/authenticate?${inQuery}`)).json()).toBe(true);
+    secrets.push(...[0, 1, 2].map(key.otp));
+  });
+
+  it("refuses a repeated field, which the host alone would join", async () => {
+    for (const path of ["/client/login?username=a&username=b", "/core/users?team=a&team=b"]) {
+      expect((await call("GET", path)).status).toBe(400);
+    }
+  });
+
+  it("asks for a bearer token on the Core API alone, and says nothing to other sites", async () => {
+    const none = await call("GET", "/core/users", { headers: { authorization: "" } });
+    expect([none.status, none.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    const foreign = await post("/client/authenticate", {}, { origin: "https://evil.example" });
+    expect([foreign.status, foreign.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+    const own = await post("/client/authenticate", {}, { origin: main.url });
+    expect([own.status, own.headers.get("access-control-allow-origin")]).toEqual([200, null]);
+  });
+
+  it("answers a CORS preflight of an allowed origin on every path of the Client API", async () => {
+    for (const path of ["authenticate", "login", "logout", "status", "password"]) {
+      const preflight = (origin: string) =>
+        fetch(`${main.url}/client/${path}`, {
+          method: "OPTIONS",
+          headers: { origin, "access-control-request-method": "POST" },
+        });
+      const allowed = await preflight(app);
+      expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([204, app]);
+      expect((await preflight("https://evil.example")).status).toBe(403);
+    }
+    expect((await fetch(`${main.url}/core/users`, { method: "OPTIONS", headers: { origin: app } })).status).toBe(404);
+  });
+
+  it("answers a wrong method or path as the host does: 404", async () => {
+    for (const [method, path] of [
+      ["PUT", "/core/users"],
+      ["PATCH", "/client/login"],
+      ["GET", "/core/nothing"],
+    ] as const) {
+      expect((await call(method, path)).status).toBe(404);
+    }
+  });
+});
