@@ -94,9 +94,13 @@ const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
 /** The static tokens of a surface, in one secret of its vault (decision G3b). */
-export function tokenHashesOf({ secrets, caching }: Deployment, surface: "core" | "connector"): TokenHashes {
+export function tokenHashesOf({ secrets, caching, now, log }: Deployment, surface: "core" | "connector"): TokenHashes {
   const name = `${surface}-api-tokens`;
-  const cached = cachedSecret(name, async () => ({ hashes: hashesOf((await secrets.get(name))?.value) }), caching);
+  const cached = cachedSecret(name, async () => ({ hashes: hashesOf((await secrets.get(name))?.value) }), {
+    ...caching,
+    now,
+    log,
+  });
   return {
     known: async refresh => (await (refresh ? cached.refresh() : cached.get()))?.hashes ?? [],
     read: async () => hashesOf((await secrets.get(name))?.value),

@@ -2,7 +2,11 @@ import { describe, expect, it } from "vitest";
 import { deploymentSettings, inAzure } from "../../lib/deployment-settings.ts";
 import { BadSettings, type Environment, readSettings } from "../../lib/settings.ts";
 
-const least = { CLOUD_KEY_VAULT_ENDPOINT: "https://vault.example" };
+const least = {
+  CLOUD_KEY_VAULT_ENDPOINT: "https://vault.example",
+  CLOUD_TABLES_ENDPOINT: "https://tables.example",
+  CLOUD_STORAGE_BLOB_ENDPOINT: "https://blobs.example",
+};
 const read = (environment: Environment) => readSettings(deploymentSettings, { ...least, ...environment });
 const wrong = (environment: Environment) => {
   try {
