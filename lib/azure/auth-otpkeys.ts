@@ -92,9 +92,9 @@ export function otpKeyStore(shelves: Shelves): OtpKeys {
         const there = ownerOf(key);
         if (key === undefined || there === undefined || (removing !== undefined && removing !== there)) return removing;
         const fact = assignmentFact(shelves, prefix, there);
-        // While there is a key, what users have of it is true: so it goes first, and the key when nobody has it.
-        await forEach(holders, holder => removeIndexRow(shelves, fact, holder, { keepFact: false }));
-        if (holders.length > 0) return lost;
+        // While there is a key, what users have of it is true: so it goes first. Nobody got it since, or the version has moved.
+        const gone = await forEach(holders, holder => removeIndexRow(shelves, fact, holder, { keepFact: false }));
+        if (gone.includes(false)) return lost;
         removing = there;
         await openListed(shelves, list, there, { prefix, enabled: key.enabled === true });
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : lost;

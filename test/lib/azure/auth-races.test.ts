@@ -303,6 +303,43 @@ describe("the turns that each guard is for (decision A11)", () => {
     );
   });
 
+  test("a key that is being deleted goes on when its holder's rows have changed", async () => {
+    await play(
+      ({ createUser, createKey, removeKey, assign, set, byKey }) => ({
+        before: [createUser, createKey, assign],
+        writers: [[removeKey], [set("a")]],
+        filter: byKey,
+      }),
+      { choose: inTurns([["one", /^transact users/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+  });
+
+  test("a key made anew while it is looked at through a user is not that user's", async () => {
+    const of = names(scene++);
+    const { createUser, createKey, assign, removeKey } = acts(of);
+    for (const act of [createUser, createKey, assign]) await act(storage.store);
+    const stage = createStage(storage.tables);
+    let seen: unknown = "nothing";
+    await stage.run(
+      {
+        reader: async () => {
+          seen = await storage.on(stage.of("reader")).otpkeys.view(of.prefix, named(of.user));
+        },
+        writer: async () => {
+          await removeKey(storage.on(stage.of("writer")));
+          await createKey(storage.on(stage.of("writer")));
+        },
+      },
+      // The reader's assignment first, its key last.
+      waiting => {
+        const place = (actor: string, call: RegExp) =>
+          waiting.findIndex(each => each.actor === actor && call.test(each.name));
+        return [place("reader", /^get users/), place("writer", /./), 0].find(index => index !== -1) ?? 0;
+      },
+    );
+    expect(seen).toBeUndefined();
+  });
+
   test("a key that is being deleted is not assigned", async () => {
     await play(
       ({ createUser, createKey, removeKey, assign, byKey }) => ({
@@ -388,6 +425,13 @@ describe("lists tell the truth at every storage call (decision A11)", () => {
         ["reader"],
         ["one"],
       ]),
+    );
+  });
+
+  test("a list leaves open what is being created", async () => {
+    await playList(
+      ({ createUser }) => ({ before: [], writers: [[createUser], []] }),
+      inTurns([["one", /^insert users/], ["reader"], ["one"]]),
     );
   });
 });
