@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { Fault, type FaultKind } from "../lib/fault.ts";
 import type { Access, Endpoint } from "../lib/http/endpoint.ts";
 import { httpFunctions } from "../lib/http/register.ts";
+import type { RouteParts } from "../lib/http/route.ts";
 import type { Surface } from "../lib/http/surface.ts";
 import { version } from "../lib/version.ts";
 import { createSchemaWriter, type SchemaWriter } from "./openapi-schemas.ts";
@@ -24,9 +25,10 @@ export function openapiDocument(surface: AnySurface, { prefix, errorBody }: Docu
   const error = schemas.write(errorBody, "output");
   const paths: Record<string, Record<string, Json>> = {};
   for (const { name, template, parts, endpoint } of httpFunctions(surface, prefix)) {
-    for (const [index, { method }] of parts.entries()) {
+    for (const [index, part] of parts.entries()) {
+      const { method } = part;
       const operationId = index === 0 ? name : `${name}By${method}`;
-      const made = operation(endpoint, { operationId, surface, schemas, refusals });
+      const made = operation(endpoint, { part, operationId, surface, schemas, refusals });
       paths[`/${template}`] = { ...paths[`/${template}`], [method.toLowerCase()]: made };
     }
   }
@@ -51,17 +53,22 @@ export function openapiDocument(surface: AnySurface, { prefix, errorBody }: Docu
   };
 }
 
-function operation(
-  endpoint: AnyEndpoint,
-  {
-    operationId,
-    surface,
-    schemas,
-    refusals,
-  }: { operationId: string; surface: AnySurface; schemas: SchemaWriter; refusals: readonly Refusal[] },
-): Json {
-  const { summary, access, params, query, body, answers } = endpoint;
-  const ignorable = body === undefined ? {} : { "x-ignored-fields": ref("headers", "ignoredFields") };
+interface Told {
+  readonly part: RouteParts;
+  readonly operationId: string;
+  readonly surface: AnySurface;
+  readonly schemas: SchemaWriter;
+  readonly refusals: readonly Refusal[];
+}
+
+function operation(endpoint: AnyEndpoint, { part, operationId, surface, schemas, refusals }: Told): Json {
+  const { summary, access, params, query, answers } = endpoint;
+  const { input } = surface;
+  // Fields of a form are those of the query where the method has no body (decision G4).
+  const inQuery = input === "fields" && part.method !== "POST";
+  const body = inQuery ? undefined : endpoint.body;
+  const namesIgnored = input === "json" && body !== undefined;
+  const ignorable = namesIgnored ? { "x-ignored-fields": ref("headers", "ignoredFields") } : {};
   const successes = Object.entries(answers).map(([status, { description, schema }]) => [
     status,
     {
@@ -71,28 +78,36 @@ function operation(
     },
   ]);
   const refused = refusals
-    .filter(refusal => refusal.meets(endpoint))
+    .filter(refusal => refusal.meets({ ...endpoint, body }))
     .map(({ status, name }) => [status, ref("responses", name)]);
   return {
     operationId,
     summary,
     security: Object.keys(schemes[access]).map(scheme => ({ [scheme]: [] })),
     parameters: [
-      ...parameters("path", params, schemas),
+      ...pathParameters(part, params, schemas),
       ...parameters("query", query, schemas),
+      ...parameters("query", inQuery ? endpoint.body : undefined, schemas),
       ref("parameters", "requestId"),
     ],
     ...(body && {
-      requestBody: { ...bodyRules, content: content(bodyTypes[surface.input], schemas.write(body, "input")) },
+      requestBody: { ...bodyRules[input], content: content(bodyTypes[input], schemas.write(body, "input")) },
     }),
     responses: Object.fromEntries([...successes, ...refused]),
   };
 }
 
 const bodyRules = {
-  required: true,
-  description:
-    "`null` in an optional field is as if absent. Unknown fields are ignored, and named in `x-ignored-fields`.",
+  json: {
+    required: true,
+    description:
+      "`null` in an optional field is as if absent. Unknown fields are ignored, and named in `x-ignored-fields`.",
+  },
+  fields: {
+    required: false,
+    description:
+      "The same fields may stand in the query; where one is in both places, the body's counts. A field that is given twice in one place is refused. Unknown fields are ignored.",
+  },
 };
 
 const bodyTypes = {
@@ -117,6 +132,12 @@ function parameters(place: "path" | "query", schema: z.ZodType | undefined, sche
     schema: rest,
   }));
 }
+
+/** Those of this route: routes of one endpoint may differ in them. */
+const pathParameters = ({ segments }: RouteParts, schema: z.ZodType | undefined, schemas: SchemaWriter): Json[] =>
+  parameters("path", schema, schemas)
+    .filter(({ name }) => segments.includes(`{${String(name)}}`))
+    .map(parameter => ({ ...parameter, required: true }));
 
 const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
@@ -153,6 +174,12 @@ const schemes: Record<Access, Record<string, Json>> = {
   },
   session: {
     session: { type: "apiKey", in: "cookie", name: "__Host-Service-Session", description: "Set by a login." },
+    sessionHeader: {
+      type: "apiKey",
+      in: "header",
+      name: "X-Service-Session",
+      description: "The session that a login answered; it counts before the cookie.",
+    },
   },
 };
 

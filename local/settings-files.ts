@@ -1,9 +1,14 @@
+import { authSettings } from "../lib/auth/settings.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { type SettingText, settingTexts } from "../lib/settings.ts";
 
 /** Schemas of every setting by the heading under which they are told. */
-export const settingSchemas = { "Every deployment": deploymentSettings, Connector: connectorSettings } as const;
+export const settingSchemas = {
+  "Every deployment": deploymentSettings,
+  "Authentication server": authSettings,
+  Connector: connectorSettings,
+} as const;
 
 /** What the Functions host itself reads. */
 export const hostSettings = {

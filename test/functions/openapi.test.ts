@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { client, core } from "../../functions/auth/routes.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { noContent } from "../../lib/http/call.ts";
 import { endpoint } from "../../lib/http/endpoint.ts";
@@ -21,13 +22,22 @@ interface Document {
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
 
-const surfaces = { "docs/openapi/connector.json": connector };
+const ofConnector = { refused: ["error_code", "error_message"], path: "CONNECTOR_PATH" } as const;
+const surfaces = {
+  "docs/openapi/core.json": { surface: core, prefix: "/core", refused: ["error"], path: "CORE_PATH" },
+  "docs/openapi/client.json": { surface: client, prefix: "/client", refused: ["error"], path: "CLIENT_PATH" },
+  "docs/openapi/connector.json": { surface: connector, prefix: "", ...ofConnector },
+} as const;
 const operationsOf = ({ paths }: Document) =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, ...operation })),
   );
 
-describe.each(Object.entries(surfaces))("%s", (path, surface) => {
+it("every document has its tests", () => {
+  expect(Object.keys(openapiFiles({})).sort()).toEqual(Object.keys(surfaces).sort());
+});
+
+describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused, path: pathSetting }) => {
   const document = JSON.parse(readFileSync(path, "utf8")) as Document;
 
   it("is what the endpoints say; `npm run openapi` writes it", () => {
@@ -50,8 +60,18 @@ describe.each(Object.entries(surfaces))("%s", (path, surface) => {
     }
   });
 
+  it("names exactly the parameters of each path", () => {
+    for (const { route, parameters } of operationsOf(document)) {
+      const named = [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+      const told = parameters.filter(parameter => parameter.in === "path").map(({ name }) => name);
+      expect(told.sort(), route).toEqual(named);
+    }
+  });
+
   it("has every route of its surface, each once, and no other", () => {
-    const routes = Object.values(surface.endpoints).flatMap(({ routes }) => routes);
+    const routes = Object.values<{ readonly routes: readonly string[] }>(surface.endpoints).flatMap(({ routes }) =>
+      routes.map(route => route.replace(" /", ` ${prefix}/`)),
+    );
     expect(routes.length).toBeGreaterThan(0);
     expect(
       operationsOf(document)
@@ -62,30 +82,27 @@ describe.each(Object.entries(surfaces))("%s", (path, surface) => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("asks for a bearer token wherever an endpoint does, and says how a call without one is refused", () => {
-    for (const { security, responses } of operationsOf(document)) {
-      expect(security).toEqual([{ bearer: [] }]);
-      expect(responses).toMatchObject({
-        401: { $ref: "#/components/responses/Refused401" },
-        403: {},
-        500: {},
-        503: {},
-        default: {},
-      });
+  it("asks for a token or a session wherever an endpoint does, and says how a call without one is refused", () => {
+    const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
+    const asked = { caller: [{ bearer: [] }], session: [{ session: [] }, { sessionHeader: [] }], open: [] };
+    for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(surface.endpoints)) {
+      const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
+      expect(security, name).toEqual(asked[access]);
+      expect(responses, name).toMatchObject({ 500: {}, 503: {}, default: {} });
+      if (access !== "open") {
+        expect(responses, name).toMatchObject({ 401: { $ref: "#/components/responses/Refused401" }, 403: {} });
+      }
     }
     expect(document.components).toMatchObject({
-      responses: {
-        Refused401: { headers: { "www-authenticate": {} } },
-        Refused503: { headers: { "retry-after": {} } },
-      },
-      schemas: { Error: { required: ["error_code", "error_message"] } },
-      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+      responses: { Refused401: {}, Refused503: { headers: { "retry-after": {} } } },
+      schemas: { Error: { required: refused } },
     });
   });
 
   it("places the paths where a deployment does (decision G2)", () => {
-    const moved = openapiFiles({ CONNECTOR_PATH: "/fido/keys/" })[path] as Document;
-    expect(Object.keys(moved.paths)).toEqual(Object.keys(document.paths).map(at => `/fido/keys${at}`));
+    const moved = openapiFiles({ [pathSetting]: "/fido/keys/" })[path] as Document;
+    const places = Object.keys(document.paths).map(at => `/fido/keys${at.slice(prefix.length)}`);
+    expect(Object.keys(moved.paths)).toEqual(places);
   });
 });
 
@@ -139,9 +156,27 @@ describe("the document of a surface", () => {
     ]);
   });
 
-  it("takes forms where the surface does (decision G4)", () => {
-    const types = Object.keys(operationsOf(documentOf(sample("fields")))[0]?.requestBody?.content ?? {});
+  it("takes forms where the surface does, and the fields in the query by methods without a body (decision G4)", () => {
+    const [post, remove] = operationsOf(documentOf(sample("fields")));
+    const types = Object.keys(post?.requestBody?.content ?? {});
     expect(types).toEqual(["application/x-www-form-urlencoded", "multipart/form-data", "application/json"]);
+    expect(remove?.requestBody).toBeUndefined();
+    expect(remove?.parameters.map(({ name, in: place }) => [name, place])).toEqual([
+      ["id", "path"],
+      ["force", "query"],
+      ["item", "query"],
+      ["when", "query"],
+      [undefined, undefined],
+    ]);
+    expect(Object.keys(post?.responses[200]?.headers ?? {})).toEqual(["x-request-id"]);
+  });
+
+  it("tells that the Core and connector APIs take bearer tokens, and the Client API sessions", () => {
+    const schemes = Object.entries(surfaces).map(([path]) => {
+      const { components } = openapiFiles({})[path] as Document;
+      return Object.keys(components.securitySchemes ?? {});
+    });
+    expect(schemes).toEqual([["bearer"], ["session", "sessionHeader"], ["bearer"]]);
   });
 
   it("asks nobody for a token at an open endpoint", () => {

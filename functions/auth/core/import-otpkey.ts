@@ -12,23 +12,19 @@ const hex = z
   .string()
   .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
   .transform(text => new Uint8Array(Buffer.from(text, "hex")));
-const wholeNumber = z
-  .union(
-    [
-      z.int(),
-      z
-        .string()
-        .regex(/^[0-9]{1,16}$/)
-        .transform(Number),
-    ],
-    { error: "must be a whole number" },
-  )
-  .meta({ type: "integer" });
-const flag = z
-  .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
-    error: "must be true or false",
-  })
-  .meta({ type: "boolean" });
+const wholeNumber = z.union(
+  [
+    z.int(),
+    z
+      .string()
+      .regex(/^[0-9]{1,16}$/)
+      .transform(Number),
+  ],
+  { error: "must be a whole number" },
+);
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+  error: "must be true or false",
+});
 
 /** Base32 of RFC 4648 as people write it: in any case, with or without padding, blanks and dashes (decision A10). */
 const base32 = z.string().transform((text, context) => {
