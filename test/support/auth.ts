@@ -71,7 +71,7 @@ export interface AuthOptions {
 }
 
 /** A hash that costs next to nothing, where a test is not about its cost. */
-export const cheapCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+const cheapCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
 
 let vaults: Promise<Vault> | undefined;
 
