@@ -162,6 +162,20 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     });
   });
 
+  test("of deleting a key, and the prefix is created again, which inherits no attribute and no user", async () => {
+    await atEachCall({ before: [createUser, createKey, assign, describeKey], act: removeKey }, async of => {
+      const { store } = storage;
+      await removeKey(storage.another(), of);
+      await createKey(store, of);
+      const left = await residueOf(of);
+      expect(left.filter(row => !row.includes("list row"))).toEqual([]);
+      expect(await store.otpkeys.view(of.prefix)).toMatchObject({ attributes: {} });
+      expect(await store.otpkeys.findHolders(of.prefix)).toMatchObject({ candidates: [] });
+      expect(await store.attributes.set({ otpkey: of.prefix }, "colour", "white")).toMatchObject({ ok: true });
+      await expectHealed(of);
+    });
+  });
+
   test("of deleting a user, and of creating the name again before it has tidied up", async () => {
     const of = names(point++);
     const { store, tables } = storage;

@@ -303,6 +303,27 @@ describe("the turns that each guard is for (decision A11)", () => {
     );
   });
 
+  test("a writer who meant the prefix's former key does not take the next one's attribute for a leftover", async () => {
+    const of = names(scene++);
+    const { createKey, removeKey } = acts(of);
+    const describeAs = (value: string) => (store: AuthStore) =>
+      store.attributes.set({ otpkey: of.prefix }, "colour", value);
+    await createKey(storage.store);
+    const stage = createStage(storage.tables);
+    const next = storage.on(stage.of("two"));
+    await stage.run(
+      {
+        one: () => describeAs("black")(storage.on(stage.of("one"))),
+        two: async () => {
+          for (const act of [removeKey, createKey, describeAs("white")]) await act(next);
+        },
+      },
+      inTurns([["one", /^get otpkeys .*"attributes"/], ["two"], ["one"]]),
+    );
+    // It began again, and meant the next one then.
+    expect(await storage.store.attributes.all({ otpkey: of.prefix })).toEqual({ colour: "black" });
+  });
+
   test("a key that is being deleted goes on when its holder's rows have changed", async () => {
     await play(
       ({ createUser, createKey, removeKey, assign, set, byKey }) => ({

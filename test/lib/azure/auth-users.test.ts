@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { attributeLimits } from "../../../lib/auth/attributes.ts";
 import type { AuthStore } from "../../../lib/auth/ports.ts";
+import { userHandle } from "../../../lib/auth/user-handle.ts";
 import { attributeUsersKey, idKey } from "../../../lib/azure/auth-rows.ts";
 import { seconds } from "../../../lib/time.ts";
 import { type AuthStorage, identified, named, openAuthStorage, plainKey, username } from "../../support/auth-store.ts";
@@ -201,11 +202,27 @@ describe("a list (decision A11)", () => {
         await index.transact(attributeUsersKey(key, "1"), rows);
       }
     }
+    // One just behind the first page of either.
+    const handle = userHandle("behind");
+    const rows = [
+      { rowKey: "user", name: "behind", epoch: 1, createdAt: own.now() },
+      { rowKey: "attr:odd", value: "1" },
+      { rowKey: "attr:even", value: "1" },
+    ];
+    const inserts = rows.map(row => ({ insert: { schema: 1, id: 2001, ...row } }));
+    await own.tables.table("users").transact(handle, inserts);
+    for (const key of ["odd", "even"]) {
+      const place = { partitionKey: attributeUsersKey(key, "1"), rowKey: idKey(2001) };
+      await index.upsert({ ...place, schema: 1, handle, writtenAt: own.now() });
+    }
     const filter = { attributes: new Map([...odd, ...even]) };
     const { result, calls } = await own.counted(() => own.store.users.list({ top: 10 }, filter));
-    expect(result.entries).toEqual([{ id: both?.value.id, name: "both" }]);
-    // Two pages of each index, three rows of one at a page's end who may be in the other's next, twice three of the match.
-    expect(calls.total).toBe(13);
+    expect(result.entries).toEqual([
+      { id: 2001, name: "behind" },
+      { id: both?.value.id, name: "both" },
+    ]);
+    // Two pages of each index, three rows of one at a page's end who may be in the other's next, twice three of each match.
+    expect(calls.total).toBe(19);
   });
 });
 
