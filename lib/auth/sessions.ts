@@ -52,8 +52,8 @@ export async function requireSession(
 export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!");
 
 /**
- * Takes a session into its user's next epoch (decision A15). Only while it is of the epoch before: one that ended, or that was ended with
- * the user's others meanwhile, stays so.
+ * Takes a session into its user's next epoch (decision A15). One that ended meanwhile stays so, and one that was ended with the user's
+ * others is of another epoch all the same.
  */
 export async function keepSession(
   { key, session }: LiveSession,
@@ -61,7 +61,7 @@ export async function keepSession(
   { sessions, now }: Pick<AuthDeps, "sessions" | "now">,
 ): Promise<void> {
   let current: Stored<Session> | undefined = session;
-  while (current !== undefined && current.value.epoch === session.value.epoch) {
+  while (current !== undefined) {
     if ((await sessions.save(key, current, { epoch, accessedAt: now() })) !== undefined) return;
     current = (await sessions.find(key)).session;
   }

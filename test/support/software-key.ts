@@ -46,6 +46,15 @@ export function yubicoKey({ prefix = newPrefix() }: { prefix?: string } = {}): S
   };
 }
 
+/** A code of the right form that is none of the key's next ones, by chance neither. */
+export function wrongOtp({ prefix, otp }: SoftwareKey): string {
+  const genuine = new Set(Array.from({ length: 150 }, (_, factor) => otp(factor)));
+  for (let code = 0; ; code++) {
+    const wrong = prefix + String(code).padStart(6, "0");
+    if (!genuine.has(wrong)) return wrong;
+  }
+}
+
 /** The step of `totp` at a moment. */
 export const stepAt = (time: string): number => Math.floor(Date.parse(time) / 30_000);
 

@@ -8,7 +8,7 @@ import {
   type TestAuth,
   testAuth,
 } from "../../support/auth.ts";
-import { giveKey, hotpKey, newPrefix, type SoftwareKey } from "../../support/software-key.ts";
+import { giveKey, hotpKey, newPrefix, type SoftwareKey, wrongOtp } from "../../support/software-key.ts";
 
 let auth: TestAuth;
 let user: MadeUser;
@@ -167,7 +167,7 @@ describe("when an OTP is needed (decision A5)", () => {
     const fields = { username: name, password };
     if (otp === "no OTP") expect(await signsIn(on(policy), fields)).toBe(expected);
     else {
-      const bad = `${key.prefix}000000`;
+      const bad = wrongOtp(key);
       const [first, second] = otp === "a bad OTP" ? [bad, bad] : [key.otp(next++), key.otp(next++)];
       expect(await signsIn(on(policy), { ...fields, otp: first ?? "" }, second)).toBe(expected);
     }
@@ -266,7 +266,7 @@ describe("identification by OTP (decision A6)", () => {
 
   it("needs an OTP, and a genuine one", async () => {
     expect(await signsIn(on(), { password: owner.password })).toBe(false);
-    expect(await signsIn(on(), { password: owner.password, otp: `${key.prefix}000000` })).toBe(false);
+    expect(await signsIn(on(), { password: owner.password, otp: wrongOtp(key) })).toBe(false);
     expect(await signsIn(on(), { password: owner.password, otp: key.prefix })).toBe(false);
     expect(await signsIn(on(), { password: owner.password, otp: `${newPrefix()}123456` })).toBe(false);
   });
@@ -287,6 +287,29 @@ describe("identification by OTP (decision A6)", () => {
     expect(await both({ password: user.password })).toBe(true);
     await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${key.prefix}`);
     expect(await both({ password: owner.password })).toBe(false);
+  });
+
+  it("asks who has the key now: one who only had it does not share it", async () => {
+    const stale = auth.beside({
+      settings: { AUTH_IDENTIFY_BY_OTP: "true" },
+      ports: ({ otpkeys, users }) => ({
+        otpkeys: {
+          ...otpkeys,
+          findHolders: async prefix => {
+            const [found, other] = await Promise.all([
+              otpkeys.findHolders(prefix),
+              users.find({ by: "id", id: user.id }),
+            ]);
+            if (found === undefined || other === undefined) return found;
+            const former = { by: "handle", handle: other.value.handle, id: user.id } as const;
+            return { ...found, candidates: [former, ...found.candidates] };
+          },
+        },
+      }),
+    });
+    const [one, own] = [await makeUser(auth), hotpKey()];
+    await giveKey(auth, one, own);
+    expect(await signsIn(stale, { password: one.password, otp: own.otp(0) }, own.otp(1))).toBe(true);
   });
 
   it("counts failures against the user's name", async () => {

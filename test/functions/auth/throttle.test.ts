@@ -10,7 +10,7 @@ import {
   testAuth,
   withSession,
 } from "../../support/auth.ts";
-import { giveKey, hotpKey } from "../../support/software-key.ts";
+import { giveKey, hotpKey, wrongOtp } from "../../support/software-key.ts";
 
 /** Waits begin after 3 failures there, to be quick. */
 let auth: TestAuth;
@@ -278,7 +278,6 @@ describe("guesses side by side (decision A12)", () => {
 });
 
 describe("wrong OTPs of a key (decision A12)", () => {
-  const wrong = (key: { prefix: string }) => `${key.prefix}000000`;
   let lenient: TestAuth;
   beforeAll(() => {
     lenient = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
@@ -302,7 +301,7 @@ describe("wrong OTPs of a key (decision A12)", () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
     for (let n = 1; n <= 3; n++) {
-      expect(await told(user, wrong(key))).toBe(false);
+      expect(await told(user, wrongOtp(key))).toBe(false);
       expect(await keyOf(key)).toMatchObject({ failures: n, stopped: false });
     }
     expect(await told(user, key.otp(0))).toBe(true);
@@ -314,18 +313,18 @@ describe("wrong OTPs of a key (decision A12)", () => {
   it("count for nobody who does not know the password or hold the key, nor at validate: nobody else can stop it", async () => {
     const { user, key } = await nearlyStopped();
     const other = await makeUser(auth);
-    expect(await told(user, wrong(key), "wrong password")).toBe(false);
-    expect((await lenient.post("/client/authenticate", { username: user.name, otp: wrong(key) })).body).toBe(false);
-    expect(await told(other, wrong(key))).toBe(false);
-    expect((await authenticate("nobody", user.password, wrong(key), lenient)).body).toBe(false);
-    await auth.post(`/core/users/${user.id}/validate`, { password: user.password, otp: wrong(key) });
+    expect(await told(user, wrongOtp(key), "wrong password")).toBe(false);
+    expect((await lenient.post("/client/authenticate", { username: user.name, otp: wrongOtp(key) })).body).toBe(false);
+    expect(await told(other, wrongOtp(key))).toBe(false);
+    expect((await authenticate("nobody", user.password, wrongOtp(key), lenient)).body).toBe(false);
+    await auth.post(`/core/users/${user.id}/validate`, { password: user.password, otp: wrongOtp(key) });
     expect(await keyOf(key)).toMatchObject({ failures: 99, stopped: false });
     expect(await told(user, key.otp(0))).toBe(true);
   });
 
   it("stop the key at 100 in a row: even a genuine OTP is refused, at validate too, and its user still needs one", async () => {
     const { user, key } = await nearlyStopped();
-    expect(await told(user, wrong(key))).toBe(false);
+    expect(await told(user, wrongOtp(key))).toBe(false);
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: true, stopped: true });
     expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).body).toMatchObject({ stopped: true });
     expect(lenient.events("otpkey_stopped")).toMatchObject([{ prefix: key.prefix }]);
@@ -338,7 +337,7 @@ describe("wrong OTPs of a key (decision A12)", () => {
 
   it("are forgotten when an administrator enables the key, which also starts it again; used OTPs stay used", async () => {
     const { user, key } = await nearlyStopped();
-    await told(user, wrong(key));
+    await told(user, wrongOtp(key));
     expect(await told(user, key.otp(0))).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: false, stopped: true });
@@ -351,7 +350,7 @@ describe("wrong OTPs of a key (decision A12)", () => {
   it("count once each when they come side by side", async () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
-    const answers = await Promise.all(Array.from({ length: 8 }, () => told(user, wrong(key))));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => told(user, wrongOtp(key))));
     expect(answers).toEqual(Array(8).fill(false));
     expect(await keyOf(key)).toMatchObject({ failures: 8 });
   });
@@ -379,13 +378,13 @@ describe("what a caller can tell from the work that is done (decisions A2, A4, A
     for (const fields of byPassword) expect(await work(fields)).toEqual({ sequential: 3, writes: 2, hashes: 1 });
     let next = 0;
     const withOtp = [
-      { ...mine, ...ghost, otp: `${key.prefix}000000` },
+      { ...mine, ...ghost, otp: wrongOtp(key) },
       { ...mine, ...ghost, otp: "ccccccccdddd000000" },
       { ...mine, ...ghost, otp: key.otp(next++) },
-      { ...mine, ...bad, otp: `${key.prefix}000000` },
+      { ...mine, ...bad, otp: wrongOtp(key) },
       { ...mine, ...bad, otp: "ccccccccdddd000000" },
       { ...mine, ...bad, otp: key.otp(next++) },
-      { ...mine, otp: `${key.prefix}000000` },
+      { ...mine, otp: wrongOtp(key) },
       { ...mine, otp: "ccccccccdddd000000" },
       { ...mine, otp: key.otp(0) },
     ];
@@ -396,6 +395,14 @@ describe("what a caller can tell from the work that is done (decisions A2, A4, A
       expect(await work(fields), JSON.stringify(fields)).toEqual({ sequential: 4, writes: 3, hashes: 1 });
     }
   });
+});
+
+test("a password takes its time also where no user can be meant (decision A4)", async () => {
+  for (const username of ["a/b", "4711", ""]) {
+    const before = auth.hashes();
+    expect((await authenticate(username, "some password")).body).toBe(false);
+    expect(auth.hashes() - before).toBe(1);
+  }
 });
 
 describe("time alone", () => {

@@ -62,6 +62,7 @@ describe("storage round trips of an endpoint, without contention (decision A20)"
 
   test("logout: 2; a value that never was a session: none", async () => {
     const session = await loggedIn(auth, plain);
+    auth.advance(minutes(2));
     expect(await roundTrips(() => auth.post("/client/logout", {}, withSession(session)))).toBe(2);
     expect(await roundTrips(() => auth.post("/client/logout", {}, withSession("nonsense")), 401)).toBe(0);
   });
