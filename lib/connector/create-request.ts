@@ -20,32 +20,23 @@ export interface Created {
 }
 
 /**
- * Takes a credential request (decision C6): stores it, asks the IdPs, marks it, orders the shipment last because that can not
- * be taken back. Every step leaves a row from which the job can tell what may have happened.
- * Throws Fault: `invalid`, `delivery_refused`, `idp_refused`, `unavailable`, `internal`.
+ * Takes a credential request under a new id: checks it, then creates it.
+ * Throws Fault as `checkRequest` and `createUnder` do.
  */
 export async function createRequest(
   draft: NewRequest,
   { origin }: { origin: Origin },
   deps: ConnectorDeps,
 ): Promise<Created> {
-  refuseBeforeStoring(draft, deps);
-  const { now, timing, requests, idps } = deps;
-  const id = newRequestId(deps.random);
-  const rows = received(draft, {
-    id,
-    origin,
-    now: now(),
-    receivedMaxAge: timing.receivedMaxAge,
-    defaultIdp: idps.defaultId,
-  });
-  if (rows.request.due !== undefined) await requests.schedule(rows.request.due, id);
-  const stored = await requests.insert(rows.request, rows.keys);
-  return order(await mark(stored, deps), deps);
+  checkRequest(draft, deps);
+  return createUnder(newRequestId(deps.random), draft, { origin }, deps);
 }
 
-/** Every check that needs nobody else (decision C5). */
-function refuseBeforeStoring(draft: NewRequest, deps: ConnectorDeps): void {
+/**
+ * Every check that needs nobody else and stores nothing (decision C5).
+ * Throws Fault: `invalid`, `delivery_refused`.
+ */
+export function checkRequest(draft: NewRequest, deps: Pick<ConnectorDeps, "idps" | "pinMailDomains">): void {
   const problems = [
     ...enrollmentProblems(draft),
     ...idpProblems(draft, deps.idps),
@@ -58,6 +49,30 @@ function refuseBeforeStoring(draft: NewRequest, deps: ConnectorDeps): void {
       data: { code: violation.code, message: violation.message },
     });
   }
+}
+
+/**
+ * Creates a checked request under an id chosen beforehand (decision C6): stores it, asks the IdPs, marks it, orders the shipment
+ * last because that can not be taken back. Every step leaves a row from which the job can tell what may have happened.
+ * Throws Fault: `idp_refused`, `delivery_refused`, `unavailable`, `internal`.
+ */
+export async function createUnder(
+  id: string,
+  draft: NewRequest,
+  { origin }: { origin: Origin },
+  deps: ConnectorDeps,
+): Promise<Created> {
+  const { now, timing, requests, idps } = deps;
+  const rows = received(draft, {
+    id,
+    origin,
+    now: now(),
+    receivedMaxAge: timing.receivedMaxAge,
+    defaultIdp: idps.defaultId,
+  });
+  if (rows.request.due !== undefined) await requests.schedule(rows.request.due, id);
+  const stored = await requests.insert(rows.request, rows.keys);
+  return order(await mark(stored, deps), deps);
 }
 
 /** On-site authenticators need an enrollment service. */
