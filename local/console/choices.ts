@@ -1,8 +1,11 @@
+import { AIC_FORMS } from "../peers/aic-callbacks.ts";
 import { SABOTAGES } from "../peers/delivery-view.ts";
 import { SHIPMENT_STATES } from "../peers/delivery-wire.ts";
 import { STANDINGS } from "../peers/entra-users.ts";
 import { faultRule } from "../peers/faults.ts";
 import { mailOutcome } from "../peers/mail-message.ts";
+import { PING_BYTES } from "../peers/pingone-devices.ts";
+import { PING_STANDINGS } from "../peers/pingone-users.ts";
 import { newSoftwareKey } from "./software-keys.ts";
 
 /** What there is to choose from in the page, as those have it who take it. */
@@ -10,6 +13,9 @@ export const choices = {
   shipmentStates: SHIPMENT_STATES,
   sabotages: SABOTAGES,
   standings: STANDINGS,
+  pingStandings: PING_STANDINGS,
+  pingBytes: PING_BYTES,
+  aicForms: AIC_FORMS,
   mailOutcomes: mailOutcome.shape.status.unwrap().options,
   faultKinds: faultRule.shape.kind.options,
   softwareKeyKinds: newSoftwareKey.shape.kind.options,

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { type Aic, startAic } from "./aic.ts";
 import { type Delivery, startDelivery } from "./delivery.ts";
 import { type Entra, startEntra } from "./entra.ts";
 import { type MailService, startMail } from "./mail.ts";
+import { type PingOne, startPingOne } from "./pingone.ts";
 import { startTokenIssuer, type TokenIssuer } from "./token-issuer.ts";
 import { startVault, type Vault } from "./vault.ts";
 
@@ -12,12 +14,17 @@ export interface Peers {
   readonly issuer: TokenIssuer;
   readonly delivery: Delivery;
   readonly entra: Entra;
+  readonly pingone: PingOne;
+  readonly aic: Aic;
   readonly mail: MailService;
 }
 
 /** Whom tenant tokens for this system are made out to. */
 export const audience = "api://local";
 const clientId = "5f0c7c56-6f1e-4c3c-9f51-2f8f2f3f9a10";
+const environmentId = "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55";
+/** Realm, journey and relying party of the simulated tenant of Advanced Identity Cloud. */
+const aicTenant = { realm: "alpha", journey: "RegisterKey", relyingPartyId: "aic.example.com" };
 
 /** @param directory where the peers keep their state; none: in memory */
 export async function startPeers(directory?: string): Promise<Peers> {
@@ -31,15 +38,13 @@ export async function startPeers(directory?: string): Promise<Peers> {
   secret("password-pepper");
   const issuer = await startTokenIssuer({ ...state("issuer") });
   const delivery = await startDelivery({ ...state("delivery"), token: secret("delivery-api-token") });
-  const entra = await startEntra({
-    ...state("entra"),
-    tenantId: issuer.tenantId,
-    clientId,
-    clientSecret: secret("idp-entra-client-secret"),
-    attestationRoot: delivery.attestationRoot,
-  });
+  const { attestationRoot } = delivery;
+  const client = (idp: string) => ({ clientId, clientSecret: secret(`idp-${idp}-client-secret`), attestationRoot });
+  const entra = await startEntra({ ...state("entra"), ...client("entra"), tenantId: issuer.tenantId });
+  const pingone = await startPingOne({ ...state("pingone"), ...client("pingone"), environmentId });
+  const aic = await startAic({ ...state("aic"), ...client("aic"), ...aicTenant });
   const mail = await startMail({ ...state("mail"), accessKey: randomBytes(32).toString("base64") });
-  return { vault, issuer, delivery, entra, mail };
+  return { vault, issuer, delivery, entra, pingone, aic, mail };
 }
 
 export async function closePeers(peers: Peers): Promise<void> {

@@ -21,12 +21,15 @@ export interface PingOneDevicesState {
   readonly devices: Device[];
 }
 
+/** How binary values of creation options are written. */
+export const PING_BYTES = ["signed", "base64"] as const;
+export type PingBytes = (typeof PING_BYTES)[number];
+
 /** What an operator may choose. */
 export interface PingOneBehaviour {
   /** How many devices a user may have, pending ones counted. */
   readonly maxDevices: number;
-  /** How binary values of creation options are written. */
-  readonly bytes: "signed" | "base64";
+  readonly bytes: PingBytes;
 }
 
 export interface PingOneDevices {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type Peer, startPeer } from "./peer.ts";
 import { type PingControls, pingControlRoutes } from "./pingone-control.ts";
-import { createPingOneDevices, type PingOneDevicesState } from "./pingone-devices.ts";
+import { createPingOneDevices, PING_BYTES, type PingBytes, type PingOneDevicesState } from "./pingone-devices.ts";
 import { asPingOne } from "./pingone-errors.ts";
 import { pingOneRoutes } from "./pingone-routes.ts";
 import { createPingTokens, type PingClient, type PingTokensState } from "./pingone-tokens.ts";
@@ -12,7 +12,7 @@ const settings = z.strictObject({
   /** Life of new access tokens in seconds. */
   expiresIn: z.int().nonnegative().optional(),
   maxDevices: z.int().nonnegative().optional(),
-  bytes: z.enum(["signed", "base64"]).optional(),
+  bytes: z.enum(PING_BYTES).optional(),
 });
 
 /** One environment of PingOne: its token endpoint and its API, both under `url`. */
@@ -36,7 +36,7 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
   const empty: PingOneState = { tokens: {}, standings: [], names: {}, devices: [] };
   const file = openState(options.statePath, empty);
   const { names } = file.value;
-  let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as "signed" | "base64" };
+  let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as PingBytes };
   const tokens = createPingTokens(options, file, () => chosen.expiresIn);
   const users = createPingUsers(file);
   const devices = createPingOneDevices(file, options.attestationRoot, () => chosen);

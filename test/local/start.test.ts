@@ -44,7 +44,9 @@ test("run.json tells programs of the host, tokens, storage, peers and process", 
     tokens: { core: expect.any(String), connector: expect.any(String) },
     storage: expect.stringMatching(/^DefaultEndpointsProtocol=http;AccountName=/),
     peers: expect.objectContaining(
-      Object.fromEntries(["vault", "issuer", "delivery", "entra", "mail"].map(name => [name, address])),
+      Object.fromEntries(
+        ["vault", "issuer", "delivery", "entra", "pingone", "aic", "mail"].map(name => [name, address]),
+      ),
     ),
     pid: system.child.pid,
     console: address,

@@ -1,8 +1,8 @@
 import { ask } from "./calls.js";
 
 /**
- * @typedef {{ shipmentStates: Record<string, string>, sabotages: string[], standings: string[], mailOutcomes: string[],
- *   faultKinds: string[], softwareKeyKinds: string[] }} Choices
+ * @typedef {{ shipmentStates: Record<string, string>, sabotages: string[], standings: string[], pingStandings: string[],
+ *   pingBytes: string[], aicForms: string[], mailOutcomes: string[], faultKinds: string[], softwareKeyKinds: string[] }} Choices
  */
 
 /** @type {Promise<Choices> | undefined} */

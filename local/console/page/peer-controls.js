@@ -1,5 +1,5 @@
 import { deliveryControls } from "./peer-delivery.js";
-import { entraControls } from "./peer-entra.js";
+import { aicControls, entraControls, pingoneControls } from "./peer-idp.js";
 import { issuerControls } from "./peer-issuer.js";
 import { mailControls } from "./peer-mail.js";
 
@@ -9,7 +9,14 @@ import { mailControls } from "./peer-mail.js";
  */
 
 /** @type {Record<string, PeerControls>} */
-const known = { delivery: deliveryControls, entra: entraControls, issuer: issuerControls, mail: mailControls };
+const known = {
+  delivery: deliveryControls,
+  entra: entraControls,
+  pingone: pingoneControls,
+  aic: aicControls,
+  issuer: issuerControls,
+  mail: mailControls,
+};
 
 /**
  * What one peer can be told beside what all can.

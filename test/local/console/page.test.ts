@@ -249,6 +249,8 @@ describe("whoever looks at it", () => {
     mailbox: "Mailbox",
     peers: "Peers",
     "peer/delivery": "Peer delivery",
+    "peer/pingone": "Peer pingone",
+    "peer/aic": "Peer aic",
     "peer/mail": "Peer mail",
     users: "Users",
     otpkeys: "Keys",
