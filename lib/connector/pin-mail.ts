@@ -76,7 +76,7 @@ ${advice.map(sentence => `<p>${sentence}</p>`).join("\n")}
 `;
 
 const row = ([label, value]: Rows[number]) =>
-  `<tr><th scope="row" style="padding: 4px 16px 4px 0; text-align: left; vertical-align: top;">${label}</th><td style="padding: 4px 0; overflow-wrap: anywhere;">${escaped(value)}</td></tr>`;
+  `<tr><th scope="row" style="padding: 4px 16px 4px 0; text-align: left; vertical-align: top;">${label}</th><td style="padding: 4px 0; vertical-align: top; overflow-wrap: anywhere;">${escaped(value)}</td></tr>`;
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
