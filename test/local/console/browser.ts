@@ -1,5 +1,5 @@
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { bundledChromium } from "./chromium.ts";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { launchBrowser } from "../../../local/browser.ts";
 
 export interface OpenPage {
   readonly page: Page;
@@ -15,24 +15,9 @@ export interface TestBrowser {
   close(): Promise<void>;
 }
 
-/** Starts the project's own browser with a fresh profile. It finds no name but this machine's. */
+/** Starts the project's own browser for one test file. */
 export async function startBrowser(): Promise<TestBrowser> {
-  const { path, env } = await bundledChromium();
-  const browser: Browser = await chromium.launch({
-    executablePath: path,
-    env: { ...process.env, ...env },
-    args: [
-      "--headless",
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
-    ],
-  });
+  const browser = await launchBrowser();
   return {
     open: async (address, options = {}) => {
       const context = await browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });

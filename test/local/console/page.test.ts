@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { wordPinMail } from "../../../lib/connector/pin-mail.ts";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo-system.ts";
 import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
 
@@ -290,6 +291,28 @@ describe("whoever looks at it", () => {
       await go(page, view, title);
       expect(await inPage(page, namelessElements), view).toEqual([]);
     }
+  });
+});
+
+describe("the PIN mail (decision C14)", () => {
+  const longest = "a.person.with.a.name.that.knows.no.end".repeat(2);
+  const { html } = wordPinMail({
+    serial: "30000001",
+    keyName: "Eighteen letters..",
+    userIds: [`${longest}@example.com`],
+    pin: "9".repeat(63),
+  });
+
+  test("is read on the narrowest telephone without moving it sideways, in light and in dark, and loads nothing", async () => {
+    const { page, troubles, asked } = await browser.open("about:blank", { viewport: { width: 320, height: 568 } });
+    await page.setContent(html);
+    expect(await inPage<number>(page, "document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+    const words = "[...document.querySelectorAll('p, th, td')].map(each => getComputedStyle(each).color)";
+    expect(new Set(await inPage<string[]>(page, words))).toEqual(new Set(["rgb(0, 0, 0)"]));
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(new Set(await inPage<string[]>(page, words))).toEqual(new Set(["rgb(255, 255, 255)"]));
+    expect(asked.filter(url => url !== "about:blank")).toEqual([]);
+    expect(troubles).toEqual([]);
   });
 });
 

@@ -25,7 +25,7 @@ export async function bundledChromium(): Promise<Chromium> {
   if (CHROMIUM_PATH) return { path: CHROMIUM_PATH, env: {} };
   if (process.platform !== "linux" || process.arch !== "x64")
     throw new Error("The bundled Chromium is for Linux on x64. Name another by CHROMIUM_PATH.");
-  const modules = fileURLToPath(new URL("../../../node_modules/", import.meta.url));
+  const modules = fileURLToPath(new URL("../node_modules/", import.meta.url));
   const found = join(modules, "@sparticuz", "chromium");
   const { version } = JSON.parse(readFileSync(join(found, "package.json"), "utf8"));
   const home = join(modules, ".cache", `chromium-${version}`);
