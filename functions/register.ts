@@ -6,6 +6,7 @@ import type { Job } from "../lib/http/job.ts";
 import { httpFunctions } from "../lib/http/register.ts";
 import { type Serving, serve } from "../lib/http/serve.ts";
 import type { Surface } from "../lib/http/surface.ts";
+import { serveTask, type Task, taskTemplate } from "../lib/http/task.ts";
 import { type Log, withLogFields } from "../lib/log.ts";
 
 /**
@@ -42,6 +43,22 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
         }
       }),
     );
+  }
+}
+
+/**
+ * Registers every task of a wing as a function that asks for the host's master key, and that its admin endpoint can start
+ * (decision G13): `backUp` of the connector is `connectorBackUp`.
+ */
+export function registerTasks<D>(
+  wing: "auth" | "connector",
+  tasks: Readonly<Record<string, Task<D>>>,
+  serving: AnswerOptions & { readonly deps: D; readonly log: Log },
+): void {
+  for (const [name, task] of Object.entries(tasks)) {
+    const answer = serveTask(name, task, serving);
+    const ofWing = `${wing}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+    registerHttp(ofWing, { template: taskTemplate(wing, name), methods: ["POST"], authLevel: "admin", answer });
   }
 }
 

@@ -26,8 +26,11 @@ export interface Sealer {
   seal(plaintext: string, place: Place): Promise<string>;
   /** Throws a `SealError` where it was changed, moved, or sealed by a key that the ring has not. */
   open(sealed: string, place: Place): Promise<string>;
-  /** Whether it is sealed under the current version. */
-  isCurrent(sealed: string): Promise<boolean>;
+  /**
+   * A text with every sealed value in it sealed anew under the current version, each for the place it names; undefined where all
+   * are current. Throws as `open` does.
+   */
+  renew(text: string): Promise<string | undefined>;
 }
 
 const alg = "A256GCMKW";
@@ -35,26 +38,55 @@ const enc = "A256GCM";
 const allowed = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
 
 export function createSealer(keys: KeyRing): Sealer {
-  return {
-    async seal(plaintext, { table, row, purpose }) {
-      const { version, key } = await keys.current();
-      return new CompactEncrypt(new TextEncoder().encode(plaintext))
-        .setProtectedHeader({ alg, enc, kid: version, table, row, purpose })
-        .encrypt(key);
-    },
-    async open(sealed, place) {
-      const version = versionOf(sealed);
-      const key = await keys.version(version);
-      if (key === undefined) throw new SealError(`Sealed by version ${version} of the key, which is not there`);
-      const { plaintext, protectedHeader } = await compactDecrypt(sealed, key, allowed).catch((cause: unknown) => {
-        throw new SealError("A sealed value was changed, or is none", { cause });
-      });
-      for (const part of ["table", "row", "purpose"] as const)
-        if (protectedHeader[part] !== place[part]) throw new SealError(`Sealed for another ${part}`);
-      return new TextDecoder().decode(plaintext);
-    },
-    isCurrent: async sealed => versionOf(sealed) === (await keys.current()).version,
+  const seal = async (plaintext: string, { table, row, purpose }: Place) => {
+    const { version, key } = await keys.current();
+    return new CompactEncrypt(new TextEncoder().encode(plaintext))
+      .setProtectedHeader({ alg, enc, kid: version, table, row, purpose })
+      .encrypt(key);
   };
+
+  const open = async (sealed: string, place: Place) => {
+    const version = versionOf(sealed);
+    const key = await keys.version(version);
+    if (key === undefined) throw new SealError(`Sealed by version ${version} of the key, which is not there`);
+    const { plaintext, protectedHeader } = await compactDecrypt(sealed, key, allowed).catch((cause: unknown) => {
+      throw new SealError("A sealed value was changed, or is none", { cause });
+    });
+    for (const part of ["table", "row", "purpose"] as const)
+      if (protectedHeader[part] !== place[part]) throw new SealError(`Sealed for another ${part}`);
+    return new TextDecoder().decode(plaintext);
+  };
+
+  return {
+    seal,
+    open,
+    async renew(text) {
+      const { version } = await keys.current();
+      const old = [...new Set(text.match(compactJwe))].flatMap(found => {
+        const place = placeOf(found);
+        return place === undefined || versionOf(found) === version ? [] : [{ found, place }];
+      });
+      let renewed = text;
+      for (const { found, place } of old)
+        renewed = renewed.replaceAll(found, await seal(await open(found, place), place));
+      return old.length === 0 ? undefined : renewed;
+    },
+  };
+}
+
+/** Five parts of base64url, of which the first is JSON: it stands in JSON and in text alike without an escape. */
+const compactJwe = /eyJ[\w-]+(?:\.[\w-]+){4}/g;
+
+/** The place that a value of ours names; undefined for one that others have encrypted. */
+function placeOf(value: string): Place | undefined {
+  try {
+    const header: Record<string, unknown> = decodeProtectedHeader(value);
+    const { table, row, purpose } = header;
+    const isOurs = typeof table === "string" && typeof row === "string" && typeof purpose === "string";
+    return isOurs ? { table, row, purpose } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function versionOf(sealed: string): string {

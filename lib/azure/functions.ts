@@ -8,13 +8,20 @@ export function registerHttp(
   {
     template,
     methods,
+    authLevel = "anonymous",
     answer,
-  }: { template: string; methods: readonly string[]; answer: (call: Call) => Promise<Reply> },
+  }: {
+    template: string;
+    methods: readonly string[];
+    /** `admin` asks for the host's master key. */
+    authLevel?: "anonymous" | "admin";
+    answer: (call: Call) => Promise<Reply>;
+  },
 ): void {
   app.http(name, {
     route: template,
     methods: [...methods] as ("GET" | "POST" | "DELETE")[],
-    authLevel: "anonymous",
+    authLevel,
     handler: async (request, context) => toResponse(await answer(toCall(request, context))),
   });
 }

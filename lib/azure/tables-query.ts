@@ -26,15 +26,16 @@ export interface Page {
   readonly continuation?: string;
 }
 
+/** @param filter undefined: the whole table */
 export async function readPage(
   client: TableClient,
-  filter: Filter,
+  filter: Filter | undefined,
   { top, continuation, select }: PageOptions,
   abortSignal: AbortSignal,
 ): Promise<Page> {
-  if (!isKey(filter.partitionKey)) return { rows: [] };
+  if (filter !== undefined && !isKey(filter.partitionKey)) return { rows: [] };
   const queryOptions = {
-    filter: toOData(filter),
+    ...(filter === undefined ? {} : { filter: toOData(filter) }),
     ...(select === undefined ? {} : { select: ["partitionKey", "rowKey", ...select] }),
   };
   const pages = client.listEntities({ queryOptions, abortSignal }).byPage({

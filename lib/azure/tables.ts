@@ -39,6 +39,8 @@ export interface Table {
   /** In the order of row keys; further pages are read as needed, each within the time limit. */
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
   queryPage(filter: Filter, options: PageOptions): Promise<Page>;
+  /** The whole table in the order of partition and row keys, each page within the time limit. For maintenance alone. */
+  scan(): AsyncIterable<Row>;
 }
 
 export interface QueryOptions {
@@ -103,7 +105,7 @@ function tableOf(client: TableClient, timeoutMs: number): Table {
       }),
     );
 
-  const queryPage = (filter: Filter, options: PageOptions, signal?: AbortSignal) =>
+  const queryPage = (filter: Filter | undefined, options: PageOptions, signal?: AbortSignal) =>
     call(abortSignal => readPage(client, filter, options, abortSignal), signal);
 
   return {
@@ -147,5 +149,13 @@ function tableOf(client: TableClient, timeoutMs: number): Table {
       }
     },
     queryPage: (filter, options) => queryPage(filter, options),
+    scan: async function* () {
+      let continuation: string | undefined;
+      do {
+        const page = await queryPage(undefined, { top: 1000, continuation });
+        yield* page.rows;
+        ({ continuation } = page);
+      } while (continuation !== undefined);
+    },
   };
 }

@@ -72,7 +72,7 @@ describe("a sealed value (decision G8)", () => {
 
   test.each(["", "not sealed", "a.b.c.d.e", "e30....", "eyJraWQiOjF9...."])("is not %j", async text => {
     await expect(sealer.open(text, place)).rejects.toThrow(SealError);
-    await expect(sealer.isCurrent(text)).rejects.toThrow(SealError);
+    expect(await sealer.renew(text)).toBeUndefined();
   });
 
   test("does not open by a key of the same version that is another", async () => {
@@ -95,7 +95,30 @@ describe("after rotation (decision G8)", () => {
     expect(await rotated.open(old, place)).toBe("old");
     expect(await rotated.open(renewed, place)).toBe("new");
     expect(decodeProtectedHeader(renewed).kid).toBe("v2");
-    expect([await rotated.isCurrent(old), await rotated.isCurrent(renewed)]).toEqual([false, true]);
+    expect([typeof (await rotated.renew(old)), await rotated.renew(renewed)]).toEqual(["string", undefined]);
+  });
+
+  test("all old values in a text are sealed anew, each for its place; what is new or of others stays", async () => {
+    const other = { ...place, purpose: "other" };
+    const [one, two] = [await sealer.seal("one", place), await sealer.seal("two", other)];
+    const current = await rotated.seal("current", place);
+    const foreign = await new CompactEncrypt(new TextEncoder().encode("foreign"))
+      .setProtectedHeader({ alg: "A256GCMKW", enc: "A256GCM", kid: "v1" })
+      .encrypt(first[1]);
+    const text = JSON.stringify({ list: [{ one, again: one }], two, current, foreign, "eyJ.": 'eyJ"' });
+    const renewed = JSON.parse((await rotated.renew(text)) ?? "");
+    expect(renewed).toEqual({ ...JSON.parse(text), list: [expect.anything()], two: expect.anything() });
+    expect(renewed.list[0].again).toBe(renewed.list[0].one);
+    for (const value of [renewed.list[0].one, renewed.two]) expect(decodeProtectedHeader(value).kid).toBe("v2");
+    expect(await rotated.open(renewed.list[0].one, place)).toBe("one");
+    expect(await rotated.open(renewed.two, other)).toBe("two");
+    await expect(rotated.open(renewed.two, place)).rejects.toThrow(SealError);
+    expect(await rotated.renew(JSON.stringify(renewed))).toBeUndefined();
+  });
+
+  test("a value that does not open is not sealed anew", async () => {
+    const old = await sealer.seal("old", place);
+    await expect(rotated.renew(`${old.slice(0, -4)}AAAA`)).rejects.toThrow(SealError);
   });
 });
 

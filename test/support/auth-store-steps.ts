@@ -33,6 +33,7 @@ function through(tables: Tables, around: <T>(call: Call, send: () => Promise<T>)
         yield* await query(...args);
       },
       queryPage: call("queryPage", false, table.queryPage),
+      scan: table.scan,
     };
   };
   return { table: wrapped, createTable: tables.createTable };

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { Fault } from "../../../lib/fault.ts";
+import { serveTask, type Task, task, taskTemplate } from "../../../lib/http/task.ts";
+import { createLog } from "../../../lib/log.ts";
+
+const lines: string[] = [];
+const log = createLog((_, line) => lines.push(line), "debug");
+const events = () => lines.splice(0).map(line => JSON.parse(line));
+
+const counting = task({
+  input: z.object({ most: z.int().positive().optional() }).strict(),
+  run: async ({ most = 10 }, { rows }: { rows: number }) => ({ counted: Math.min(most, rows) }),
+});
+
+const call = (body: string, headers: Record<string, string> = {}) => ({
+  method: "POST",
+  url: new URL("https://core.example/maintenance/auth/count"),
+  headers: new Headers(headers),
+  invocationId: "invocation-1",
+  body: async () => new TextEncoder().encode(body),
+});
+
+const served = (of: Task<{ rows: number }>) =>
+  serveTask("count", of, { deps: { rows: 30 }, log, strictTransport: false });
+
+describe("a task (decision G13)", () => {
+  it("is given its input as JSON, none as an empty object, and answers and logs its report", async () => {
+    expect(await served(counting)(call(""))).toMatchObject({ status: 200, body: { data: { counted: 10 } } });
+    expect(events()).toMatchObject([
+      { event: "task_started", task: "count", invocationId: "invocation-1" },
+      { event: "task", task: "count", counted: 10 },
+    ]);
+    expect(await served(counting)(call('{"most":3}'))).toMatchObject({ body: { data: { counted: 3 } } });
+  });
+
+  it("is not begun with a bad input, and every wrong field is named", async () => {
+    events();
+    expect(await served(counting)(call('{"most":0}'))).toMatchObject({
+      status: 400,
+      body: { fields: [{ path: "most" }] },
+    });
+    expect(await served(counting)(call("{"))).toMatchObject({ status: 400 });
+    expect(await served(counting)(call("", { "transfer-encoding": "chunked" }))).toMatchObject({ status: 400 });
+    expect(events().map(({ event }) => event)).toEqual(["task_refused", "task_refused", "task_refused"]);
+  });
+
+  it("that fails says no more than that, and the log has all of it", async () => {
+    const failing = task({ input: z.unknown(), run: async () => Promise.reject(new Error("disk on fire")) });
+    const reply = await served(failing)(call(""));
+    expect(reply).toMatchObject({ status: 500, body: { error: "Internal error." } });
+    expect(JSON.stringify(events())).toContain("disk on fire");
+  });
+
+  it.each([
+    ["conflict", 409],
+    ["not_found", 404],
+    ["unavailable", 503],
+  ] as const)("that is refused as %s is answered %d", async (kind, status) => {
+    const refusing = task({
+      input: z.unknown(),
+      run: async () => Promise.reject(new Fault(kind, "No.", { retryAfter: 2 })),
+    });
+    const reply = await served(refusing)(call(""));
+    expect(reply).toMatchObject({ status, headers: { "retry-after": "2" }, body: { error: "No." } });
+  });
+
+  it("lies below maintenance, by wing and name", () => {
+    expect(taskTemplate("connector", "backUp")).toBe("maintenance/connector/back-up");
+  });
+});
