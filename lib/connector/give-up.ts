@@ -1,0 +1,59 @@
+import type { Fault } from "../fault.ts";
+import { type Challenges, undoAtIdps } from "./ask-idps.ts";
+import { failRequest, withoutMark } from "./end-request.ts";
+import { outcome } from "./outcome.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import type { Key } from "./request.ts";
+import { write } from "./write.ts";
+
+/**
+ * Undoes what was begun and ends the request (decision C6). Where the undo fails, the request is left without its mark, with the
+ * reason and with the ids that the IdPs gave, for the job to undo. Returns what the caller is told.
+ * @param challenges what the IdPs began, where the rows do not hold it yet
+ */
+export async function giveUp(
+  loaded: Loaded,
+  fault: Fault,
+  deps: ConnectorDeps,
+  challenges: Challenges = new Map(),
+): Promise<Fault> {
+  const { id } = loaded.request.value;
+  const keys = loaded.keys.map(({ value }) => withHandles(value, challenges));
+  try {
+    const undone = await outcome(
+      undoAtIdps(
+        keys.flatMap(({ credentials }) => credentials),
+        deps,
+      ),
+    );
+    if ("value" in undone) await endRefused(loaded, fault.message, deps);
+    else {
+      deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
+      const request = { ...withoutMark(loaded.request.value), errorMessage: fault.message };
+      await write(loaded, { request, keys }, deps);
+    }
+  } catch (error) {
+    deps.log.error("give_up_failed", { credentialRequestId: id, error });
+  }
+  return fault;
+}
+
+const withHandles = (key: Key, challenges: Challenges): Key => ({
+  ...key,
+  credentials: key.credentials.map(credential => {
+    const handle = challenges.get(credential)?.handle;
+    return handle === undefined ? credential : { ...credential, handle };
+  }),
+});
+
+/** Ends the request also where the job has looked at it meanwhile: the delivery service's own "no" is known here alone. */
+async function endRefused(loaded: Loaded, reason: string, deps: ConnectorDeps): Promise<void> {
+  const { id, delivery } = loaded.request.value;
+  let current: Loaded | undefined = loaded;
+  while (current !== undefined && (await failRequest(current, reason, deps)) === undefined) {
+    current = await deps.requests.load(id);
+    const now = current?.request.value;
+    const isOurs = now?.state === "received" && now.delivery?.sentAt === delivery?.sentAt && !now.delivery?.shipmentId;
+    if (!isOurs) return;
+  }
+}

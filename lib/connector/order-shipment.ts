@@ -1,0 +1,78 @@
+import { Fault } from "../fault.ts";
+import { type Instant, plus } from "../time.ts";
+import { giveUp } from "./give-up.ts";
+import { orderOf } from "./order.ts";
+import { outcome } from "./outcome.ts";
+import { PeerFailure } from "./peers/peer-failure.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import type { KeyOrder } from "./prepare-keys.ts";
+import { unconfirmed } from "./settle.ts";
+import { type Created, start } from "./start.ts";
+import { write } from "./write.ts";
+
+/** A request that is marked, with what goes to the delivery service. */
+export interface Marked {
+  readonly loaded: Loaded;
+  readonly orders: readonly KeyOrder[];
+  /** Before the write of the mark was sent. */
+  readonly markedAt: Instant;
+}
+
+/** Orders the shipment: one call, never repeated. */
+export async function orderShipment({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps): Promise<Created> {
+  const notAfter = plus(markedAt, deps.timing.markMaxAge);
+  const shipment = orderOf(loaded, orders);
+  let shipmentId: string;
+  try {
+    ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
+  } catch (error) {
+    if (!(error instanceof PeerFailure) || mayBeTaken(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
+    throw await giveUp(loaded, deliveryFault(error), deps);
+  }
+  try {
+    return await start(loaded, shipmentId, markedAt, deps);
+  } catch (error) {
+    // Storage that fails here must not look like a call that may be repeated: the shipment is ordered.
+    deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
+    throw await leaveUnsettled(loaded, markedAt, error, deps);
+  }
+}
+
+/** Whether the order may have been taken. A 5xx never says that it was not, not even one that names a time to come back. */
+const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unanswered" || status >= 500;
+
+/** What the caller is told when the keys to encrypt to can not be had: it is not the shipment that is refused. */
+export function transportFault(error: unknown): Fault {
+  if (error instanceof PeerFailure && error.passing) return deliveryFault(error);
+  return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
+}
+
+/** What the caller is told when the delivery service said no or could not be asked (decision C6). */
+function deliveryFault(error: PeerFailure): Fault {
+  if (error.kind === "unauthorized") {
+    return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
+  }
+  if (error.kind === "refused" || error.kind === "missing") {
+    const message = error.detail ?? "The delivery service refused the shipment.";
+    return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
+  }
+  return new Fault("unavailable", "The delivery service does not answer now; nothing was ordered.", {
+    retryAfter: error.retryAfter ?? 30,
+    cause: error,
+  });
+}
+
+/** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
+async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown, deps: ConnectorDeps): Promise<Fault> {
+  const { value } = loaded.request;
+  deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
+  const due = { queue: "settle", at: plus(markedAt, deps.timing.settleAfter) } as const;
+  const written = await outcome(write(loaded, { request: { ...value, due, errorMessage: unconfirmed } }, deps));
+  if ("error" in written)
+    deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
+  return new Fault(
+    "internal",
+    "It is not known whether the shipment was ordered; ask for the credential request later.",
+    { data: { credential_request_id: value.id }, cause },
+  );
+}
