@@ -1,41 +1,78 @@
 import * as z from "zod";
 
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed JSON; undefined where there is none. */
+  readonly body: unknown;
+}
+
+export interface ApiCall {
+  readonly method: "GET" | "POST";
+  /** From the surface's path on. */
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly body?: object | undefined;
+  /** Ends the call, which then rejects. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The API that a command speaks to (decision G13). */
 export interface Api {
-  /** Sends a call and returns the answer's status and JSON. Rejects with a readable reason when there is no answer. */
-  call(
-    method: "GET" | "POST",
-    path: string,
-    body?: object,
-  ): Promise<{ readonly status: number; readonly body: unknown }>;
+  readonly url: string;
+  /** Sends a call. Rejects with a readable reason when there is no answer. A redirect is an answer: it would carry secrets elsewhere. */
+  call(call: ApiCall): Promise<ApiAnswer>;
 }
 
 /**
- * @param url address of the deployment with the surface's path, as in `https://core.example.com/core`
- * @param token bearer token; commands take it from the environment, never from their arguments, which others can see
+ * @param url address of the deployment with the surface's path, as in `https://core.example.com/core`. Throws for one that is no
+ * https (loopback excepted)
+ * @param token bearer token; commands take it from the environment or a file, never from their arguments, which others can see
  */
-export function connectApi(url: string, token: string): Api {
+export function connectApi(
+  url: string,
+  token: string,
+  { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
+): Api {
+  checkUrl(url);
+  // `fetch` would quote it in its error.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new Error("The token is none: it has characters that no token has.");
   const base = url.replace(/\/+$/, "");
   return {
-    async call(method, path, body) {
+    url: base,
+    async call({ method, path, body, signal }) {
       const headers = {
         authorization: `Bearer ${token}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       };
+      const ending = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
       const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-      const response = await fetch(`${base}${path}`, { ...init, signal: AbortSignal.timeout(60_000) }).catch(
-        (error: unknown) => {
-          throw new Error(`${base} does not answer: ${reasonOf(error)}`);
-        },
-      );
-      const text = await response.text();
-      return { status: response.status, body: text === "" ? undefined : jsonOf(text) };
+      try {
+        const response = await fetch(`${base}${path}`, {
+          ...init,
+          redirect: "manual",
+          signal: AbortSignal.any(ending),
+        });
+        return { status: response.status, headers: response.headers, body: jsonOf(await response.text()) };
+      } catch (error) {
+        throw new Error(`${base} does not answer: ${reasonOf(error)}`);
+      }
     },
   };
 }
 
+function checkUrl(url: string): void {
+  if (!URL.canParse(url)) throw new Error("The address is no URL: https://core.example.com/core is one.");
+  const { protocol, hostname } = new URL(url);
+  const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  if (protocol === "https:" || (protocol === "http:" && loopback)) return;
+  throw new Error("The address must begin with https: a token goes there.");
+}
+
 const reasonOf = (error: unknown): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  // Of several addresses tried, the error itself is without words.
+  if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(reasonOf).join("; ");
   return cause instanceof Error ? cause.message : String(cause);
 };
 
@@ -53,5 +90,5 @@ const refusal = z.union([
 ]);
 
 /** Why a call was refused, as a person is told. */
-export const refusalOf = ({ status, body }: { status: number; body: unknown }): string =>
+export const refusalOf = ({ status, body }: Pick<ApiAnswer, "status" | "body">): string =>
   `${refusal.safeParse(body).data ?? "refused"} (${status})`;
