@@ -9,17 +9,26 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 
-/** The model of every simulated key, as a UUID. */
-export const AAGUID = "5a1e7c3d-0b6f-4d92-9c48-e3f1a27b6d05";
+/** The models of simulated authenticators, as UUIDs: physical keys, and passkeys of an app. */
+export const AAGUIDS = {
+  hardware: "5a1e7c3d-0b6f-4d92-9c48-e3f1a27b6d05",
+  software: "8c0d2f46-71b9-4a3e-b5d8-2e9647f1ac13",
+} as const;
+export type AuthenticatorKind = keyof typeof AAGUIDS;
+
+/** What attests the credentials of one model. */
+interface Batch {
+  /** DER in base64. */
+  readonly certificate: string;
+  /** PKCS #8 in base64. */
+  readonly key: string;
+}
 
 /** What one maker of authenticators keeps: JSON, so that its attestations stay trusted over restarts. */
 export interface AuthenticatorKeys {
   /** PEM; the trust anchor for verifiers. */
   readonly rootCertificate: string;
-  /** DER in base64. */
-  readonly batchCertificate: string;
-  /** PKCS #8 in base64. */
-  readonly batchKey: string;
+  readonly batches: Readonly<Record<AuthenticatorKind, Batch>>;
 }
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
@@ -30,11 +39,11 @@ const MAKER = "C=ZZ, O=Simulated Keys";
 const LIFETIME = { notBefore: new Date("2020-01-01T00:00:00Z"), notAfter: new Date("2049-12-31T23:59:59Z") };
 
 /**
- * Makes a root and, signed by it, the batch certificate that attests new credentials (WebAuthn Level 3, section 8.2.1).
- * The root's private key is dropped: one batch is all there ever is.
+ * Makes a root and, signed by it, the batch certificates that attest new credentials (WebAuthn Level 3, section 8.2.1).
+ * The root's private key is dropped: one batch of each kind is all there ever is.
  */
 export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
-  const [root, batch] = await Promise.all([newPair(), newPair()]);
+  const root = await newPair();
   const rootCertificate = await X509CertificateGenerator.createSelfSigned({
     ...LIFETIME,
     serialNumber: "01",
@@ -46,28 +55,32 @@ export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
     ],
   });
-  const batchCertificate = await X509CertificateGenerator.create({
-    ...LIFETIME,
-    serialNumber: "02",
-    issuer: rootCertificate.subject,
-    subject: `${MAKER}, OU=Authenticator Attestation, CN=Simulated Keys Batch 1`,
-    publicKey: batch.publicKey,
-    signingKey: root.privateKey,
-    signingAlgorithm: ALGORITHM,
-    extensions: [
-      new BasicConstraintsExtension(false, undefined, true),
-      // The value is itself an OCTET STRING of 16 bytes.
-      new Extension(AAGUID_EXTENSION, false, Buffer.concat([Buffer.from([0x04, 0x10]), aaguidBytes()])),
-    ],
-  });
-  return {
-    rootCertificate: rootCertificate.toString("pem"),
-    batchCertificate: base64(batchCertificate.rawData),
-    batchKey: base64(await crypto.subtle.exportKey("pkcs8", batch.privateKey)),
+  const newBatch = async (kind: AuthenticatorKind, serialNumber: string): Promise<Batch> => {
+    const batch = await newPair();
+    const certificate = await X509CertificateGenerator.create({
+      ...LIFETIME,
+      serialNumber,
+      issuer: rootCertificate.subject,
+      subject: `${MAKER}, OU=Authenticator Attestation, CN=Simulated ${kind} batch`,
+      publicKey: batch.publicKey,
+      signingKey: root.privateKey,
+      signingAlgorithm: ALGORITHM,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        // The value is itself an OCTET STRING of 16 bytes.
+        new Extension(AAGUID_EXTENSION, false, Buffer.concat([Buffer.from([0x04, 0x10]), aaguidBytes(kind)])),
+      ],
+    });
+    return {
+      certificate: base64(certificate.rawData),
+      key: base64(await crypto.subtle.exportKey("pkcs8", batch.privateKey)),
+    };
   };
+  const [hardware, software] = await Promise.all([newBatch("hardware", "02"), newBatch("software", "03")]);
+  return { rootCertificate: rootCertificate.toString("pem"), batches: { hardware, software } };
 }
 
-export const aaguidBytes = (): Buffer => Buffer.from(AAGUID.replaceAll("-", ""), "hex");
+export const aaguidBytes = (kind: AuthenticatorKind): Buffer => Buffer.from(AAGUIDS[kind].replaceAll("-", ""), "hex");
 
 const base64 = (bytes: ArrayBuffer) => Buffer.from(bytes).toString("base64");
 

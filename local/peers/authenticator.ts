@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { encode } from "cborg";
-import { AAGUID, type AuthenticatorKeys, aaguidBytes } from "./authenticator-keys.ts";
+import { AAGUIDS, type AuthenticatorKeys, type AuthenticatorKind, aaguidBytes } from "./authenticator-keys.ts";
 
 /** The members of PublicKeyCredentialCreationOptionsJSON that an authenticator and its client read. */
 interface AuthenticatorOptions {
@@ -31,18 +31,23 @@ export interface Authenticator {
 const ES256 = -7;
 /** User present, user verified, attested credential data included (WebAuthn Level 3, section 6.1). */
 const FLAGS = 0x01 | 0x04 | 0x40;
+/** What an app keeps may be backed up, and is (WebAuthn Level 3, section 6.1.3). */
+const BACKED_UP = 0x08 | 0x10;
 
-/** A software authenticator with `packed` attestation (WebAuthn Level 3, section 8.2), signed by the batch of `keys`. */
-export function createAuthenticator(keys: AuthenticatorKeys): Authenticator {
+/** A simulated authenticator with `packed` attestation (WebAuthn Level 3, section 8.2), signed by the batch of its kind. */
+export function createAuthenticator(
+  { rootCertificate, batches }: AuthenticatorKeys,
+  kind: AuthenticatorKind = "hardware",
+): Authenticator {
   const batchKey = createPrivateKey({
-    key: Buffer.from(keys.batchKey, "base64"),
+    key: Buffer.from(batches[kind].key, "base64"),
     format: "der",
     type: "pkcs8",
   });
-  const x5c = [Buffer.from(keys.batchCertificate, "base64")];
+  const x5c = [Buffer.from(batches[kind].certificate, "base64")];
   return {
-    aaguid: AAGUID,
-    rootCertificate: keys.rootCertificate,
+    aaguid: AAGUIDS[kind],
+    rootCertificate,
     create: ({ rp, challenge, pubKeyCredParams }, origin) => {
       if (!pubKeyCredParams.some(({ type, alg }) => type === "public-key" && alg === ES256))
         throw new Error("the authenticator makes ES256 credentials only, and that is not offered");
@@ -55,7 +60,7 @@ export function createAuthenticator(keys: AuthenticatorKeys): Authenticator {
           crossOrigin: false,
         }),
       );
-      const authData = authenticatorData(rp.id, id);
+      const authData = authenticatorData(kind, rp.id, id);
       const signature = sign("sha256", Buffer.concat([authData, sha256(clientData)]), batchKey);
       const attestation = { fmt: "packed", attStmt: { alg: ES256, sig: signature, x5c }, authData };
       return {
@@ -67,12 +72,12 @@ export function createAuthenticator(keys: AuthenticatorKeys): Authenticator {
   };
 }
 
-function authenticatorData(rpId: string, id: Buffer): Buffer {
+function authenticatorData(kind: AuthenticatorKind, rpId: string, id: Buffer): Buffer {
   const head = Buffer.alloc(5);
-  head.writeUInt8(FLAGS);
+  head.writeUInt8(kind === "software" ? FLAGS | BACKED_UP : FLAGS);
   const idLength = Buffer.alloc(2);
   idLength.writeUInt16BE(id.length);
-  return Buffer.concat([sha256(Buffer.from(rpId)), head, aaguidBytes(), idLength, id, newPublicKey()]);
+  return Buffer.concat([sha256(Buffer.from(rpId)), head, aaguidBytes(kind), idLength, id, newPublicKey()]);
 }
 
 /** A COSE key (RFC 9053 section 7.1.1). Its private half is dropped: nobody signs in here. */

@@ -1,18 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
-import type { Authenticator } from "./authenticator.ts";
-import type { AuthenticatorKeys } from "./authenticator-keys.ts";
-import { type Keyring, openingKeys, signingKey } from "./delivery-keyring.ts";
+import { openingKeys, signingKey } from "./delivery-keyring.ts";
 import { type KeyOrder, programKey } from "./delivery-program.ts";
 import { keysOf, type Reprogram, type Shipment, shipmentView } from "./delivery-view.ts";
 import { DeliveryError, type ShipmentBody } from "./delivery-wire.ts";
 import { credentialRequest, openRequest, pinRequest } from "./exchange-format.ts";
+import type { KeyMaker, KeyMakerState } from "./key-maker.ts";
 import type { State } from "./state-file.ts";
 
 /** Everything that the service remembers. */
-export interface DeliveryState {
-  keyring: Keyring;
-  authenticator?: AuthenticatorKeys;
+export interface DeliveryState extends KeyMakerState {
   nextSerial: number;
   readonly shipments: Shipment[];
 }
@@ -43,12 +40,12 @@ const PROCESSING_ERROR = 8;
 
 export function createShipments(
   file: State<DeliveryState>,
-  authenticator: Authenticator,
+  { keyring, authenticators }: KeyMaker,
   shipAfterMs: () => number,
 ): Shipments {
   const state = file.value;
   const programming = new Map<string, Promise<void>>();
-  const maker = () => ({ authenticator, signKey: signingKey(state.keyring) });
+  const maker = () => ({ authenticator: authenticators.hardware, signKey: signingKey(keyring) });
 
   const byClock = ({ requestedAt }: Shipment) => {
     const age = Date.now() - requestedAt;
@@ -100,7 +97,7 @@ export function createShipments(
               order: await openOrder(
                 { productId: item.product_id, path: `shipment_items.${at}.product_customizations.${key}` },
                 customization,
-                openingKeys(state.keyring),
+                openingKeys(keyring),
               ),
             })),
           ),

@@ -1,9 +1,8 @@
-import { type Authenticator, createAuthenticator } from "./authenticator.ts";
-import { createAuthenticatorKeys } from "./authenticator-keys.ts";
 import { createDeliveryControls, type DeliveryControls, deliveryControlRoutes } from "./delivery-control.ts";
 import { emptyKeyring, rotate } from "./delivery-keyring.ts";
 import { deliveryRoutes, refusing, SIGN_JWKS, TRANSPORT_JWKS } from "./delivery-routes.ts";
 import { createShipments, type DeliveryState } from "./delivery-shipments.ts";
+import { type KeyMaker, openKeyMaker } from "./key-maker.ts";
 import { type Peer, startPeer } from "./peer.ts";
 import { openState } from "./state-file.ts";
 
@@ -12,6 +11,8 @@ export interface Delivery extends Peer, DeliveryControls {
   readonly signJwksUrl: string;
   /** PEM; what verifiers of the keys' attestations trust. */
   readonly attestationRoot: string;
+  /** Who makes its keys, for others that have keys made there. */
+  readonly maker: KeyMaker;
 }
 
 export interface DeliveryOptions {
@@ -21,8 +22,6 @@ export interface DeliveryOptions {
   readonly token: string;
   /** From creation until shipped; 0 ships at once. */
   readonly shipAfterMs?: number | undefined;
-  /** Instead of the service's own, so that several makers share one attestation root. */
-  readonly authenticator?: Authenticator | undefined;
 }
 
 /** Starts a delivery service that speaks docs/peers/delivery.md and makes keys as docs/peers/exchange-format.md has it. */
@@ -32,16 +31,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     nextSerial: 30_000_001,
     shipments: [],
   });
-  const { keyring } = file.value;
+  const maker = await openKeyMaker(file);
+  const { keyring } = maker;
   const rotateKeys: Delivery["rotateKeys"] = async rotation => {
     await rotate(keyring, rotation);
     file.save();
   };
-  if (keyring.transport.length === 0) await rotateKeys();
-  const authenticator = options.authenticator ?? createAuthenticator(await ownKeys());
-
   const chosen = { shipAfterMs: options.shipAfterMs ?? 2000, search: true };
-  const shipments = createShipments(file, authenticator, () => chosen.shipAfterMs);
+  const shipments = createShipments(file, maker, () => chosen.shipAfterMs);
   const controls = createDeliveryControls(shipments, {
     settings: ({ shipAfterMs = chosen.shipAfterMs, search = chosen.search }) =>
       void Object.assign(chosen, { shipAfterMs, search }),
@@ -58,14 +55,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     ...controls,
     transportJwksUrl: peer.url + TRANSPORT_JWKS,
     signJwksUrl: peer.url + SIGN_JWKS,
-    attestationRoot: authenticator.rootCertificate,
+    attestationRoot: maker.authenticators.hardware.rootCertificate,
+    maker,
   };
-
-  async function ownKeys() {
-    if (file.value.authenticator === undefined) {
-      file.value.authenticator = await createAuthenticatorKeys();
-      file.save();
-    }
-    return file.value.authenticator;
-  }
 }

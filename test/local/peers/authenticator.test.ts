@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { decode, encode } from "cborg";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Authenticator, createAuthenticator } from "../../../local/peers/authenticator.ts";
-import { AAGUID, type AuthenticatorKeys, createAuthenticatorKeys } from "../../../local/peers/authenticator-keys.ts";
+import { AAGUIDS, type AuthenticatorKeys, createAuthenticatorKeys } from "../../../local/peers/authenticator-keys.ts";
 import { type AttestationCheck, verifyAttestation } from "../../../local/peers/authenticator-verify.ts";
 
 const ORIGIN = "https://login.example";
@@ -44,11 +44,16 @@ describe("the software authenticator", () => {
     const credential = await verifyAttestation(check);
     expect(credential).toMatchObject({
       fmt: "packed",
-      aaguid: AAGUID,
+      aaguid: AAGUIDS.hardware,
       userVerified: true,
       credential: { id: check.id, counter: 0 },
       credentialBackedUp: false,
     });
+  });
+
+  test("attests passkeys of an app, which are backed up, by a batch of their own under the same root", async () => {
+    const credential = await verifyAttestation(made(createAuthenticator(keys, "software")));
+    expect(credential).toMatchObject({ aaguid: AAGUIDS.software, userVerified: true, credentialBackedUp: true });
   });
 
   test("is trusted by who trusted it before a restart", async () => {

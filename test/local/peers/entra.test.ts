@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { exportJWK, type JWK, SignJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Authenticator, createAuthenticator } from "../../../local/peers/authenticator.ts";
-import { AAGUID, createAuthenticatorKeys } from "../../../local/peers/authenticator-keys.ts";
+import { AAGUIDS, createAuthenticatorKeys } from "../../../local/peers/authenticator-keys.ts";
 import { type Entra, type EntraOptions, startEntra } from "../../../local/peers/entra.ts";
 
 const TENANT = "11111111-2222-3333-4444-555555555555";
@@ -245,7 +245,7 @@ describe("a key", () => {
       id: `${id}1`,
       displayName: "Pre-Reg Key: 30000001",
       createdDateTime: expect.stringMatching(/Z$/),
-      aaGuid: AAGUID,
+      aaGuid: AAGUIDS.hardware,
       model: "Simulated Key",
       attestationCertificates: [expect.stringMatching(/^[0-9a-f]{40}$/)],
       attestationLevel: "attested",
