@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../fault.ts";
+import type { Place } from "./create-wire.ts";
 import type { Challenge, Idp } from "./idp/contract.ts";
 import type { NewRequest } from "./new-request.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
@@ -7,26 +8,25 @@ import type { ConnectorDeps, Idps } from "./ports.ts";
 import type { Credential, Key } from "./request.ts";
 
 /** Every credential's IdP must be configured and its relying party be the IdP's (decisions C5, C13). */
-export function idpProblems(draft: NewRequest, idps: Idps): readonly Problem[] {
-  const positions = { shipment: -1, authenticator: -1 };
-  const seen = new Set<string>();
-  return draft.keys.flatMap(key => {
-    const entry = key.id.split("-").slice(0, 2).join("-");
-    if (!seen.has(entry)) positions[key.place]++;
-    else return [];
-    seen.add(entry);
-    const list = key.place === "shipment" ? "shipment.shipment_items" : "authenticators";
-    return key.credentials.flatMap(({ idpId, relyingPartyId }, index) => {
-      const path = `${list}[${positions[key.place]}].credentials[${index}]`;
+export function idpProblems(
+  { keys }: Pick<NewRequest, "keys">,
+  idps: Idps,
+  pathOf: (place: Place) => string,
+): readonly Problem[] {
+  const found = keys.flatMap(({ id: keyId, credentials }) =>
+    credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
       const idp = idps.get(idpId ?? idps.defaultId);
-      if (idp === undefined) return [{ path: `${path}.idp_id`, reason: "is not a configured identity provider" }];
-      const fits =
-        relyingPartyId === undefined ||
-        idp.defaultRelyingPartyId === undefined ||
-        relyingPartyId === idp.defaultRelyingPartyId;
-      return fits ? [] : [{ path: `${path}.relying_party_id`, reason: "is not the identity provider's relying party" }];
-    });
-  });
+      if (idp === undefined) {
+        return [{ path: pathOf({ field: "idp", keyId, index }), reason: "is not a configured identity provider" }];
+      }
+      const { defaultRelyingPartyId: own = relyingPartyId } = idp;
+      if (relyingPartyId === undefined || relyingPartyId === own) return [];
+      const path = pathOf({ field: "relyingParty", keyId, index });
+      return [{ path, reason: "is not the identity provider's relying party" }];
+    }),
+  );
+  // Keys of one item share its fields.
+  return [...new Map(found.map(problem => [problem.path, problem])).values()];
 }
 
 export type Challenges = ReadonlyMap<Credential, Challenge>;

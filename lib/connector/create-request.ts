@@ -1,6 +1,7 @@
 import { Fault, type Problem } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import { askIdps, idpFault, idpProblems } from "./ask-idps.ts";
+import type { CreateWire, Place } from "./create-wire.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
 import { giveUp } from "./give-up.ts";
 import { type NewRequest, newRequestId, received } from "./new-request.ts";
@@ -9,7 +10,6 @@ import { outcome } from "./outcome.ts";
 import { pinMailProblems } from "./pin-mail-domains.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { prepareKey } from "./prepare-keys.ts";
-import type { Origin } from "./request.ts";
 import type { Created } from "./start.ts";
 import { write } from "./write.ts";
 
@@ -17,24 +17,29 @@ import { write } from "./write.ts";
  * Takes a credential request under a new id: checks it, then creates it.
  * Throws Fault as `checkRequest` and `createUnder` do.
  */
-export async function createRequest(
-  draft: NewRequest,
-  { origin }: { origin: Origin },
+export async function createRequest<D extends NewRequest>(
+  draft: D,
+  wire: CreateWire<D>,
   deps: ConnectorDeps,
 ): Promise<Created> {
-  checkRequest(draft, deps);
-  return createUnder(newRequestId(deps.random), draft, { origin }, deps);
+  checkRequest(draft, wire, deps);
+  return createUnder(newRequestId(deps.random), draft, wire, deps);
 }
 
 /**
  * Every check that needs nobody else and stores nothing (decision C5).
  * Throws Fault: `invalid`, `delivery_refused`.
  */
-export function checkRequest(draft: NewRequest, deps: Pick<ConnectorDeps, "idps" | "pinMailDomains">): void {
+export function checkRequest<D extends NewRequest>(
+  draft: D,
+  wire: CreateWire<D>,
+  deps: Pick<ConnectorDeps, "idps" | "pinMailDomains">,
+): void {
+  const pathOf = (place: Place) => wire.pathOf(place, draft);
   const problems = [
-    ...enrollmentProblems(draft),
-    ...idpProblems(draft, deps.idps),
-    ...pinMailProblems(draft.emailsTo, deps.pinMailDomains),
+    ...enrollmentProblems(draft, pathOf),
+    ...idpProblems(draft, deps.idps, pathOf),
+    ...pinMailProblems(draft.emailsTo, deps.pinMailDomains, pathOf),
   ];
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   const violation = deliveryLimitViolation(draft);
@@ -53,7 +58,7 @@ export function checkRequest(draft: NewRequest, deps: Pick<ConnectorDeps, "idps"
 export async function createUnder(
   id: string,
   draft: NewRequest,
-  { origin }: { origin: Origin },
+  { origin }: Pick<CreateWire, "origin">,
   deps: ConnectorDeps,
 ): Promise<Created> {
   const { now, timing, requests, idps } = deps;
@@ -70,9 +75,14 @@ export async function createUnder(
 }
 
 /** On-site authenticators need an enrollment service. */
-const enrollmentProblems = ({ keys }: NewRequest): readonly Problem[] =>
+const enrollmentProblems = ({ keys }: NewRequest, pathOf: (place: Place) => string): readonly Problem[] =>
   keys.some(({ place }) => place === "authenticator")
-    ? [{ path: "authenticators", reason: "are not served: this deployment has no enrollment service" }]
+    ? [
+        {
+          path: pathOf({ field: "authenticators" }),
+          reason: "are not served: this deployment has no enrollment service",
+        },
+      ]
     : [];
 
 /** A create that has used up its time stops at its next write and leaves the rest to the job (decision C6). */

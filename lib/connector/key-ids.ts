@@ -4,6 +4,9 @@ export const shipmentKeyId = (item: number, key = 0): string => `s-${padded(item
 /** Id of an on-site authenticator, `a-01`, counted from 0. */
 export const authenticatorKeyId = (index: number): string => `a-${padded(index, 2)}`;
 
+/** The position of a key's shipment item or authenticator in its list. */
+export const positionOf = (keyId: string): number => Number(keyId.split("-")[1]) - 1;
+
 function padded(index: number, digits: number): string {
   return String(index + 1).padStart(digits, "0");
 }

@@ -48,10 +48,12 @@ export function received(
     defaultIdp,
   }: { id: string; origin: Origin; now: Instant; receivedMaxAge: number; defaultIdp: string },
 ): { request: CredentialRequest; keys: readonly Key[] } {
-  const { keys, ...rest } = draft;
+  const { recipient, emailsTo, shipment, keys } = draft;
   return {
     request: {
-      ...rest,
+      recipient,
+      emailsTo,
+      ...(shipment && { shipment }),
       id,
       origin,
       state: "received",

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { CreateWire } from "./create-wire.ts";
 import { listOf, optional, whateverFieldsHold } from "./field-rules.ts";
 import { shipmentKeyId } from "./key-ids.ts";
 import type { NewKey, NewRequest } from "./new-request.ts";
@@ -97,9 +98,14 @@ function quantity(shipment: unknown): number {
 
 type BodyV1 = z.output<typeof bodyV1>;
 
+/** A draft that also says where its addresses come from. */
+interface ShipmentDraftV1 extends NewRequest {
+  readonly hasContacts: boolean;
+}
+
 /** Version 1 shipment create body to `NewRequest` (specification section 2, decisions C4, C5, C11a). */
 export const createShipmentBodyV1 = bodyV1
-  .transform((body): NewRequest => {
+  .transform((body): ShipmentDraftV1 => {
     const { delivery_shipment_request: shipment, enrollment_contacts } = body;
     const { mailing_address: address, recipient: told } = shipment;
     return {
@@ -112,6 +118,7 @@ export const createShipmentBodyV1 = bodyV1
         externalId: told.recipient_email,
       },
       emailsTo: enrollment_contacts?.emails_to ?? [told.recipient_email],
+      hasContacts: enrollment_contacts?.emails_to !== undefined,
       shipment: present({
         deliveryType: shipment.delivery_type,
         resellerOrganizationId: shipment.reseller_organization_id,
@@ -129,6 +136,17 @@ export const createShipmentBodyV1 = bodyV1
     };
   })
   .describe("Keys for one user, programmed and shipped.");
+
+/** The user's IdP and relying party are not the caller's to choose, so the user is what does not fit. */
+export const createShipmentV1: CreateWire<ShipmentDraftV1> = {
+  origin: "v1_shipment",
+  pathOf: (place, { hasContacts }) => {
+    if (place.field !== "emailTo") return "user_id";
+    return hasContacts
+      ? `enrollment_contacts.emails_to[${place.index}]`
+      : "delivery_shipment_request.recipient.recipient_email";
+  },
+};
 
 /** As many keys as the quantity says (decision C11a). */
 function keysOf(

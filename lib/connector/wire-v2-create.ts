@@ -1,4 +1,5 @@
-import { authenticatorKeyId, shipmentKeyId } from "./key-ids.ts";
+import type { CreateWire } from "./create-wire.ts";
+import { authenticatorKeyId, positionOf, shipmentKeyId } from "./key-ids.ts";
 import type { NewCredential, NewKey, NewRequest } from "./new-request.ts";
 import { present } from "./present.ts";
 import { normalRegion } from "./regions.ts";
@@ -28,6 +29,18 @@ export const createBodyV2 = bodyV2
       }),
   )
   .describe("A request for credentials on keys that are shipped, programmed on site, or both.");
+
+export const createV2: CreateWire = {
+  origin: "v2",
+  pathOf: (place, { keys }) => {
+    if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
+    if (place.field === "authenticators") return "authenticators";
+    const ofShipment = keys.find(({ id }) => id === place.keyId)?.place === "shipment";
+    const list = ofShipment ? "shipment.shipment_items" : "authenticators";
+    const field = place.field === "idp" ? "idp_id" : "relying_party_id";
+    return `${list}[${positionOf(place.keyId)}].credentials[${place.index}].${field}`;
+  },
+};
 
 function shipmentOrder(shipment: Shipment): ShipmentOrder {
   const address = shipment.mailing_address;

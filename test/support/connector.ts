@@ -16,7 +16,7 @@ import { processCredentialRequests } from "../../lib/connector/process-credentia
 import { processShipments, type ShipmentsReport } from "../../lib/connector/process-shipments.ts";
 import type { CredentialRequest, Key, Queue } from "../../lib/connector/request.ts";
 import type { Created } from "../../lib/connector/start.ts";
-import { createBodyV2 } from "../../lib/connector/wire-v2-create.ts";
+import { createBodyV2, createV2 } from "../../lib/connector/wire-v2-create.ts";
 import { readV2 } from "../../lib/connector/wire-v2-read.ts";
 import type { KeysReport } from "../../lib/connector/work-keys.ts";
 import { Fault } from "../../lib/fault.ts";
@@ -128,7 +128,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     lines,
     events: name => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
     counted: counter.during,
-    order: async (body = orderBody()) => createRequest(createBodyV2.parse(body), { origin: "v2" }, context),
+    order: async (body = orderBody()) => createRequest(createBodyV2.parse(body), createV2, context),
     runShipments: (mode = "on_demand") => processShipments(mode, context),
     runCredentials: (mode = "on_demand") => processCredentialRequests(mode, context),
     runCleanUp: completedDays => cleanUp(completedDays, context),

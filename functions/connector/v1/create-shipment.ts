@@ -1,5 +1,5 @@
 import { createRequest } from "../../../lib/connector/create-request.ts";
-import { createdShipmentV1, createShipmentBodyV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { createdShipmentV1, createShipmentBodyV1, createShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 
@@ -11,7 +11,7 @@ export const createShipment = endpoint({
   body: createShipmentBodyV1,
   answers: { 201: { description: "The shipment is ordered.", schema: createdShipmentV1 } },
   handle: async ({ body }, context: ConnectorContext) => {
-    const { shipmentId } = await createRequest(body, { origin: "v1_shipment" }, context);
+    const { shipmentId } = await createRequest(body, createShipmentV1, context);
     return { status: 201, body: { data: { shipment_id: shipmentId } } };
   },
 });

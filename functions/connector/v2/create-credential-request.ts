@@ -1,5 +1,5 @@
 import { createRequest } from "../../../lib/connector/create-request.ts";
-import { createBodyV2 } from "../../../lib/connector/wire-v2-create.ts";
+import { createBodyV2, createV2 } from "../../../lib/connector/wire-v2-create.ts";
 import { created, createdV2 } from "../../../lib/connector/wire-v2-read.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -12,7 +12,7 @@ export const createCredentialRequest = endpoint({
   body: createBodyV2,
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
   handle: async ({ body }, context: ConnectorContext) => {
-    const done = await createRequest(body, { origin: "v2" }, context);
+    const done = await createRequest(body, createV2, context);
     return { status: 201, body: created(done) };
   },
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createRequest } from "../../../lib/connector/create-request.ts";
-import { createShipmentBodyV1, readShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { createShipmentBodyV1, createShipmentV1, readShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
 import { problems } from "../../../lib/http/problems.ts";
 import { minutes } from "../../../lib/time.ts";
-import { newUser, peersOfFile, type TestConnector, testConnector } from "../../support/connector.ts";
+import { newUser, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../support/connector.ts";
 
 const peers = await peersOfFile();
 
@@ -42,7 +42,7 @@ function shipmentBody(to = newUser(), quantity = 1) {
 }
 
 const order = async (connector: TestConnector, body: object): Promise<{ requestId: string; shipmentId: string }> => {
-  const made = await createRequest(createShipmentBodyV1.parse(body), { origin: "v1_shipment" }, connector.context);
+  const made = await createRequest(createShipmentBodyV1.parse(body), createShipmentV1, connector.context);
   return { requestId: made.requestId, shipmentId: made.shipmentId ?? "" };
 };
 
@@ -102,6 +102,19 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     peers.entra.setUser(body.user_id, "unknown");
     await connector.runShipments();
     expect(await read(connector, made)).toMatchObject({ shipment_state: "ongoing", error_kind: "GENERAL" });
+  });
+
+  it.each([
+    ["the recipient's address", undefined, "delivery_shipment_request.recipient.recipient_email"],
+    ["the list's", { emails_to: ["one@example.com", "two@elsewhere.org"] }, "enrollment_contacts.emails_to[1]"],
+  ])("name %s as they wrote it where PIN mails may not go there (decisions C4, C14)", async (_, contacts, path) => {
+    const connector = await testConnector(peers, { settings: { PIN_MAIL_DOMAINS: "example.com" } });
+    const body = { ...shipmentBody("ada@elsewhere.org"), ...(contacts && { enrollment_contacts: contacts }) };
+    expect(await refusalOf(order(connector, body))).toMatchObject({
+      status: 400,
+      body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN mails may go to" }] } },
+    });
+    expect(await connector.queue("settle")).toEqual([]);
   });
 
   it("leave version 2 credentials to process-credential-requests", async () => {
