@@ -3,6 +3,9 @@ import { connectorStore } from "../lib/azure/connector-tables.ts";
 import { openMailer } from "../lib/azure/mail.ts";
 import { connectIdp, type IdpSettings } from "../lib/connector/idp/kinds.ts";
 import { connectDelivery } from "../lib/connector/peers/delivery.ts";
+import { connectEnrollment } from "../lib/connector/peers/enrollment.ts";
+import type { PeerTools } from "../lib/connector/peers/peer-call.ts";
+import { connectRfpr, type Rfpr } from "../lib/connector/peers/rfpr.ts";
 import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
 import { timingOf } from "../lib/connector/timing.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
@@ -26,6 +29,7 @@ export function openConnector(
       return [id, connectIdp(id, ofIdp, { ...tools, timeLimitMs: timing.idpCall, secret })];
     }),
   );
+  const rfpr = openRfpr(settings, deployment, { ...tools, timeLimitMs: timing.enrollmentCall });
   return {
     requests: connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
     responses: responseBlobs(deployment.blobs),
@@ -46,6 +50,7 @@ export function openConnector(
       token: deployment.secretText("delivery-api-token"),
       timeLimitMs: timing.deliveryCall,
     }),
+    ...(rfpr && { rfpr }),
     idps: { defaultId: settings.IDP_DEFAULT, get: id => idps.get(id) },
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
     timing,
@@ -59,4 +64,16 @@ export function openConnector(
     idpSettings,
     cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
   };
+}
+
+/** The enrollment side, where the settings name it (decision C12). */
+function openRfpr(
+  { RFPR_API_BASE_URL, ENROLLMENT_SERVICE_API_BASE_URL }: ConnectorSettings,
+  { secretText }: Deployment,
+  tools: PeerTools & { readonly timeLimitMs: number },
+): Rfpr | undefined {
+  if (RFPR_API_BASE_URL === undefined || ENROLLMENT_SERVICE_API_BASE_URL === undefined) return undefined;
+  const credential = secretText("enrollment-credential");
+  const tokens = connectEnrollment({ ...tools, baseUrl: ENROLLMENT_SERVICE_API_BASE_URL, credential });
+  return connectRfpr({ ...tools, baseUrl: RFPR_API_BASE_URL, tokens });
 }

@@ -4,6 +4,7 @@ import type { Instant, Now } from "../time.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { KeyResponses } from "./key-responses.ts";
 import type { Delivery } from "./peers/delivery.ts";
+import type { Rfpr } from "./peers/rfpr.ts";
 import type { CredentialRequest, Due, Key, Queue } from "./request.ts";
 import type { Timing } from "./timing.ts";
 
@@ -93,6 +94,8 @@ export interface ConnectorDeps {
   readonly sealer: Sealer;
   readonly mailer: Mailer;
   readonly delivery: Delivery;
+  /** Where the deployment has on-site enrollment (decision C12). */
+  readonly rfpr?: Rfpr;
   readonly idps: Idps;
   /** Domains that PIN mails may go to, lower case; empty allows any (decision C14). */
   readonly pinMailDomains: readonly string[];

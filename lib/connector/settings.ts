@@ -4,6 +4,14 @@ import { version } from "../version.ts";
 
 const hourly = "0 0 * * * *";
 
+/** What a lease outlasts (decision C15). */
+const timeLimits = [
+  "IDP_TIMEOUT_SECONDS",
+  "DELIVERY_TIMEOUT_SECONDS",
+  "ENROLLMENT_TIMEOUT_SECONDS",
+  "MAIL_TIMEOUT_SECONDS",
+] as const;
+
 /** The connector's settings by the names of its status answer, and every interval of the decisions (decisions G9, C17). */
 export const connectorSettings = z
   .object({
@@ -85,6 +93,7 @@ export const connectorSettings = z
     LEASE_SECONDS: setting.seconds("How long a claimed item is held (decision C15).").prefault("180"),
     IDP_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an IdP.").prefault("30"),
     DELIVERY_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the delivery service.").prefault("60"),
+    ENROLLMENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the enrollment side.").prefault("30"),
     MAIL_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the mail service.").prefault("30"),
     CREATE_TIMEOUT_SECONDS: setting.seconds("Time limit of a create (decision C6).").prefault("150"),
     DELIVERY_MARK_MAX_AGE_SECONDS: setting
@@ -101,6 +110,12 @@ export const connectorSettings = z
       .seconds("First poll of a shipment after it was accepted (decision C10).")
       .prefault("3600"),
     POLL_MAX_SECONDS: setting.seconds("Longest time between two polls of a shipment (decision C10).").prefault("21600"),
+    ENROLLMENT_POLL_AFTER_SECONDS: setting
+      .seconds("First poll of an authenticator after its request was taken (decision C15).")
+      .prefault("300"),
+    ENROLLMENT_POLL_MAX_SECONDS: setting
+      .seconds("Longest time between two polls of an authenticator (decision C15).")
+      .prefault("3600"),
     SHIPMENT_MISSING_SECONDS: setting
       .seconds("How long a shipment must be unknown to count as cancelled (decision C10).")
       .prefault("86400"),
@@ -126,7 +141,16 @@ export const connectorSettings = z
     JOB_CONCURRENCY: setting.integer(1, 100, "Requests that a job works on at once.").prefault("8"),
   })
   .superRefine((settings, context) => {
-    for (const name of ["IDP_TIMEOUT_SECONDS", "DELIVERY_TIMEOUT_SECONDS", "MAIL_TIMEOUT_SECONDS"] as const) {
+    const [rfpr, enrollment] = [settings.RFPR_API_BASE_URL, settings.ENROLLMENT_SERVICE_API_BASE_URL];
+    if ((rfpr === undefined) !== (enrollment === undefined)) {
+      const [missing, other] =
+        rfpr === undefined
+          ? ["RFPR_API_BASE_URL", "ENROLLMENT_SERVICE_API_BASE_URL"]
+          : ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
+      const message = `is required where ${other} is set: on-site enrollment takes both (decision C12)`;
+      context.addIssue({ code: "custom", path: [missing], message });
+    }
+    for (const name of timeLimits) {
       // A wrong one is told on its own.
       const bothRead = settings[name] !== undefined && settings.LEASE_SECONDS !== undefined;
       if (!bothRead || settings[name] < settings.LEASE_SECONDS) continue;

@@ -5,6 +5,7 @@ export interface Timing {
   readonly lease: number;
   readonly idpCall: number;
   readonly deliveryCall: number;
+  readonly enrollmentCall: number;
   readonly mailCall: number;
   readonly create: number;
   readonly markMaxAge: number;
@@ -13,6 +14,8 @@ export interface Timing {
   readonly settleFor: number;
   readonly pollAfter: number;
   readonly pollMax: number;
+  readonly enrollmentPollAfter: number;
+  readonly enrollmentPollMax: number;
   readonly shipmentMissing: number;
   readonly retryMin: number;
   readonly retryMax: number;
@@ -30,6 +33,7 @@ export const timingOf = (settings: ConnectorSettings): Timing => ({
   lease: settings.LEASE_SECONDS,
   idpCall: settings.IDP_TIMEOUT_SECONDS,
   deliveryCall: settings.DELIVERY_TIMEOUT_SECONDS,
+  enrollmentCall: settings.ENROLLMENT_TIMEOUT_SECONDS,
   mailCall: settings.MAIL_TIMEOUT_SECONDS,
   create: settings.CREATE_TIMEOUT_SECONDS,
   markMaxAge: settings.DELIVERY_MARK_MAX_AGE_SECONDS,
@@ -38,6 +42,8 @@ export const timingOf = (settings: ConnectorSettings): Timing => ({
   settleFor: settings.SETTLE_DAYS,
   pollAfter: settings.POLL_AFTER_SECONDS,
   pollMax: settings.POLL_MAX_SECONDS,
+  enrollmentPollAfter: settings.ENROLLMENT_POLL_AFTER_SECONDS,
+  enrollmentPollMax: settings.ENROLLMENT_POLL_MAX_SECONDS,
   shipmentMissing: settings.SHIPMENT_MISSING_SECONDS,
   retryMin: settings.RETRY_MIN_SECONDS,
   retryMax: settings.RETRY_MAX_SECONDS,

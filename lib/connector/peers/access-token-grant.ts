@@ -30,8 +30,12 @@ export async function grantByClientCredentials(access: PeerAccess, client: Clien
       ? { client_assertion_type: assertionType, client_assertion: await assertion(access, client, secret) }
       : { client_secret: secret }),
   });
-  const operation = "access token";
-  const call = { operation, method: "POST", url: client.tokenUrl, body, answer: granted } as const;
+  return askForToken(access, client.tokenUrl, body);
+}
+
+/** Sends a token request, which may be repeated, and reads the answer (RFC 6749 section 5). Throws PeerFailure. */
+export async function askForToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
+  const call = { operation: "access token", method: "POST", url, body, answer: granted } as const;
   const { access_token, expires_in } = await repeat({ ...access, refusalOf }, call);
   return { token: access_token, expiresInSeconds: expires_in };
 }

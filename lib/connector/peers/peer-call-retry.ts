@@ -11,7 +11,7 @@ export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { read
   return repeat(access, request);
 }
 
-/** {@link readPeer} for the one POST that may be repeated: asking for an access token. */
+/** {@link readPeer} for what may be repeated without being a read: a token request, or a call that its contract says has the same outcome each time. */
 export function repeat<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
   const patience = access.patience ?? usual;
   return withinTime(access.timeLimitMs, request.signal, async signal => {

@@ -1,0 +1,79 @@
+import * as z from "zod";
+import type { Instant } from "../../time.ts";
+import type { KeyResponses } from "../key-responses.ts";
+import { present } from "../present.ts";
+import type { Key, PinRequest, Recipient } from "../request.ts";
+import { filled } from "./delivery-wire.ts";
+import { plainText } from "./peer-call-failure.ts";
+
+/** An authenticator to be enrolled on site. */
+export interface AuthenticatorOrder extends Pick<Key, "customizationId"> {
+  readonly recipient: Pick<Recipient, "externalId" | "email" | "firstName" | "lastName">;
+  readonly emailsTo: readonly string[];
+  readonly name: string;
+  readonly preferredAuthenticatorType: NonNullable<Key["preferredAuthenticatorType"]>;
+  readonly expiresAt: Instant;
+  readonly pin?: PinRequest;
+  readonly pinRequest?: string;
+  readonly credentialRequests: readonly string[];
+}
+
+/** What has become of an authenticator. */
+export interface Enrollment {
+  readonly state: "waiting" | "completed" | "cancelled" | "failed";
+  /** Of a completed one; blank where a credential could not be made. */
+  readonly responses: KeyResponses;
+  readonly message?: string | undefined;
+}
+
+/** The body of docs/peers/enrollment.md; blank optional members are left out. */
+export function authenticatorBody(order: AuthenticatorOrder): object {
+  const { recipient, pin } = order;
+  return {
+    recipient: {
+      external_id: recipient.externalId,
+      email: recipient.email,
+      first_name: recipient.firstName,
+      last_name: recipient.lastName,
+    },
+    emails_to: order.emailsTo,
+    name: order.name,
+    customization_id: filled(order.customizationId),
+    preferred_authenticator_type: order.preferredAuthenticatorType,
+    expires_at: order.expiresAt,
+    pin: pin && { min_length: pin.length, entry_method: pin.entryMethod, delivery_method: pin.deliveryMethod },
+    pin_request: order.pinRequest,
+    credential_requests: order.credentialRequests,
+  };
+}
+
+const someText = z
+  .union([z.string(), z.number().transform(String)])
+  .transform(filled)
+  .optional()
+  .catch(undefined);
+
+export const authenticatorAnswer = z
+  .object({
+    state: z.enum(["waiting", "completed", "cancelled", "failed"]),
+    serial_number: someText,
+    firmware_version: someText,
+    pin_response: someText,
+    credential_responses: z
+      .array(z.string().catch(""))
+      .nullish()
+      .transform(responses => responses ?? []),
+    error_message: someText,
+  })
+  .transform(
+    (told): Enrollment => ({
+      state: told.state,
+      responses: present({
+        serial: told.serial_number,
+        firmware: told.firmware_version,
+        pin: told.pin_response,
+        credentials: told.credential_responses,
+      }),
+      message: plainText(told.error_message),
+    }),
+  );

@@ -1,0 +1,81 @@
+import * as z from "zod";
+import type { Instant } from "../../time.ts";
+import type { AccessTokens } from "./access-token.ts";
+import { type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "./peer-call.ts";
+import { repeat } from "./peer-call-retry.ts";
+import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
+
+export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
+  /** What `/v1/authenticator-requests` follows. */
+  readonly baseUrl: string;
+  readonly tokens: AccessTokens;
+  /** For each call below with everything in it. */
+  readonly timeLimitMs: number;
+}
+
+/**
+ * The pre-registration API of on-site enrollment (decision C12, docs/peers/enrollment.md). Each authenticator is known by an id of
+ * ours. Every call throws PeerFailure only, and may be made again after any failure.
+ */
+export interface Rfpr {
+  /** Makes sure of an access token. */
+  authenticate(signal?: AbortSignal): Promise<void>;
+  /**
+   * Fails as `refused` with status 409 where the id has another content and 410 where it was deleted before. Where the call cannot
+   * leave until `notAfter`, it is not made and fails as `unreachable`.
+   */
+  put(
+    id: string,
+    order: AuthenticatorOrder,
+    limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
+  ): Promise<void>;
+  /** Fails as `refused` with status 410 where it was deleted. */
+  get(id: string, signal?: AbortSignal): Promise<Enrollment>;
+  /** From here on it cannot be enrolled. Fails as `refused` with status 409 where it has ended otherwise. */
+  cancel(id: string, signal?: AbortSignal): Promise<void>;
+  /** Removes it for good, whether it was there or not: a `put` that is still on its way is refused. */
+  remove(id: string, signal?: AbortSignal): Promise<void>;
+}
+
+export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
+  const access: PeerAccess = { ...rest, peer: "enrollment side", refusalOf };
+  const requests = `${baseUrl.replace(/\/+$/, "")}/v1/authenticator-requests`;
+  const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
+  const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>
+    withinTime(access.timeLimitMs, outer, signal =>
+      tokens.use(signal, token => repeat(access, { ...request, token, signal })),
+    );
+
+  return {
+    authenticate: outer => withinTime(access.timeLimitMs, outer, signal => tokens.use(signal, () => Promise.resolve())),
+    async put(id, order, { notAfter, signal } = {}) {
+      const operation = "put authenticator";
+      const body = authenticatorBody(order);
+      await call(signal, {
+        operation,
+        method: "PUT",
+        url: urlOf(id),
+        body,
+        notAfter,
+        answer: z.object({ id: z.string() }),
+      });
+    },
+    get: (id, signal) =>
+      call(signal, { operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer }),
+    async cancel(id, signal) {
+      const url = `${urlOf(id)}/cancel`;
+      const answer = z.object({ state: z.literal("cancelled") });
+      await call(signal, { operation: "cancel authenticator", method: "POST", url, answer });
+    },
+    async remove(id, signal) {
+      await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: z.unknown() });
+    },
+  };
+}
+
+const errorBody = z.object({ code: z.string(), message: z.string().optional() });
+
+function refusalOf(body: unknown) {
+  const { code, message } = errorBody.safeParse(body).data ?? {};
+  return { code, detail: message };
+}
