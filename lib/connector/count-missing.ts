@@ -1,8 +1,7 @@
-import { type Instant, plus } from "../time.ts";
+import { plus } from "../time.ts";
 import { leftToCleanUp } from "./at-rest.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import type { Key } from "./request.ts";
-import { afterEvent, endedKeys, withRollUp } from "./roll-up.ts";
+import { endedWaiting } from "./roll-up.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
 /**
@@ -23,16 +22,6 @@ export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
   const errorMessage = "The shipment was deleted at the delivery service.";
   const shipped = loaded.keys.map(({ value }) => value).filter(({ place }) => place === "shipment");
-  const ended = shipped.map(key => leftToCleanUp(withoutWaiting(key, errorMessage, now()), deps));
+  const ended = shipped.map(key => leftToCleanUp(endedWaiting(key, "cancelled", errorMessage, now()), deps));
   return savePoll(loaded, { ...request, delivery, errorMessage }, ended, deps);
-}
-
-/** Cancels what waits for a key; what was answered goes on. */
-function withoutWaiting(key: Key, reason: string, now: Instant): Key {
-  if (key.credentials.every(({ state }) => state === "processing"))
-    return endedKeys([key], "cancelled", reason, now)[0] ?? key;
-  const credentials = key.credentials.map(credential =>
-    credential.state === "processing" ? afterEvent(credential, "cancelled", reason) : credential,
-  );
-  return withRollUp({ ...key, credentials }, now);
 }

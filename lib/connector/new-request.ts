@@ -1,5 +1,12 @@
 import { type Instant, plus } from "../time.ts";
-import type { CredentialRequest, Key, Origin, Recipient, ShipmentOrder } from "./request.ts";
+import {
+  type CredentialRequest,
+  type Key,
+  mailsPin,
+  type Origin,
+  type Recipient,
+  type ShipmentOrder,
+} from "./request.ts";
 
 /** A credential as the caller asked for it. */
 export interface NewCredential {
@@ -70,12 +77,8 @@ export function received(
         state: "processing",
         attempts: 0,
       })),
-      mail: { state: mailed(key) ? "waiting" : "none", number: 0, attempts: 0 },
+      mail: { state: mailsPin(key) ? "waiting" : "none", number: 0, attempts: 0 },
       ...(origin === "v1_shipment" && { ofShipmentV1: true }),
     })),
   };
 }
-
-/** Whether a PIN exists that is to be mailed (decision C14). */
-const mailed = ({ pinRequest }: NewKey): boolean =>
-  pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";

@@ -4,9 +4,9 @@ import { bindingOf } from "./peers/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "./peers/exchange.ts";
 import type { PublicKey } from "./peers/jwks.ts";
 import type { ConnectorDeps } from "./ports.ts";
-import type { Credential, Key } from "./request.ts";
+import { type Credential, type Key, mailsPin } from "./request.ts";
 
-/** The encrypted requests of one key, as they go to the delivery service. */
+/** The encrypted requests of one key, as they go to whoever programs it. */
 export interface KeyOrder {
   readonly keyId: string;
   readonly pinRequest?: string;
@@ -67,7 +67,7 @@ async function preparePin(
   transportKeys: readonly PublicKey[],
   { sealer, random }: Pick<ConnectorDeps, "sealer" | "random">,
 ): Promise<{ sealed: string; request: string } | undefined> {
-  if (key.pinRequest?.entryMethod !== "generated") return undefined;
+  if (key.pinRequest === undefined || !mailsPin(key)) return undefined;
   const { publicJwk, privateJwk } = await makeResponseKey();
   return {
     sealed: await sealer.seal(JSON.stringify(privateJwk), sealPlace(requestId, key.id, pinKeyPurpose)),

@@ -140,6 +140,13 @@ export interface PinMail {
   readonly resentAt?: readonly Instant[];
 }
 
+/** The polls of an authenticator that waits at the enrollment side. */
+export interface EnrollmentPoll {
+  readonly attempts: Attempts;
+  readonly nextAt: Instant;
+  readonly held?: boolean;
+}
+
 /** One physical key of a shipment, or one on-site authenticator. */
 export interface Key {
   /** `s-01-001`: shipment item 1, first key of it; `a-01`: first authenticator. Sorts in the request's order. */
@@ -161,6 +168,8 @@ export interface Key {
   readonly responses?: string;
   readonly credentials: readonly Credential[];
   readonly mail: PinMail;
+  /** From the start of the request to the end of the enrollment; authenticators only. */
+  readonly enrollment?: EnrollmentPoll;
   /** Set where process-shipments also activates and mails: what version 1 ordered (decision C15). */
   readonly ofShipmentV1?: boolean;
   readonly due?: Due;
@@ -170,6 +179,10 @@ export interface Key {
 /** The queue in which a key's activations and mail are due. */
 export const keyQueue = ({ ofShipmentV1 }: Pick<Key, "ofShipmentV1">): "key" | "shipment_key" =>
   ofShipmentV1 === true ? "shipment_key" : "key";
+
+/** Whether a PIN comes back that is to be mailed (decision C14). */
+export const mailsPin = ({ pinRequest }: Pick<Key, "pinRequest">): boolean =>
+  pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";
 
 /** The name that a read shows (decision C11a). */
 export const shownName = (key: Key): string => key.name ?? "Pre-Reg Key";

@@ -34,6 +34,14 @@ export function rolledUp(request: CredentialRequest, keys: readonly Key[], now: 
   return { ...rest, ...reason, state, terminalAt: now, due: { queue: "clean", at: now } };
 }
 
+/** The key with what still waits for it ended by one event; what was answered goes on. */
+export function endedWaiting(key: Key, event: CredentialEvent, errorMessage: string, now: Instant): Key {
+  const credentials = key.credentials.map(credential =>
+    credential.state === "processing" ? afterEvent(credential, event, errorMessage) : credential,
+  );
+  return withRollUp({ ...key, credentials }, now);
+}
+
 /** All keys and credentials that are still open, ended by one event. */
 export function endedKeys(
   keys: readonly Key[],

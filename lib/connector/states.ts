@@ -11,6 +11,7 @@ export type RequestState = (typeof requestStates)[number];
  * - `response_decoded`: its key's response opened with our keys and carries our signer's signature
  * - `response_rejected`: the response answers something else than was asked (decision C11)
  * - `activated`, `refused`: the IdP's last word (decision C8)
+ * - `not_enrolled`: the enrollment side could not make it (decision C12)
  * - `expired`: `retryable_until` or the challenge's end has passed (decision C8)
  * - `cancelled`: given up before the key was produced (decisions C10, C19)
  * - `request_failed`: its request ended `failed` before it started (decision C7)
@@ -20,6 +21,7 @@ export type CredentialEvent =
   | "response_rejected"
   | "activated"
   | "refused"
+  | "not_enrolled"
   | "expired"
   | "cancelled"
   | "request_failed";
@@ -29,6 +31,7 @@ const transitions: Readonly<Record<CredentialState, Readonly<Partial<Record<Cred
   processing: {
     response_decoded: "activation_pending",
     response_rejected: "failed",
+    not_enrolled: "failed",
     expired: "failed",
     cancelled: "cancelled",
     request_failed: "failed",

@@ -17,6 +17,7 @@ import { forAll } from "../../support/for-all.ts";
 const legal: readonly (readonly [CredentialState, CredentialEvent, CredentialState])[] = [
   ["processing", "response_decoded", "activation_pending"],
   ["processing", "response_rejected", "failed"],
+  ["processing", "not_enrolled", "failed"],
   ["processing", "expired", "failed"],
   ["processing", "cancelled", "cancelled"],
   ["processing", "request_failed", "failed"],
@@ -31,6 +32,7 @@ const events: readonly CredentialEvent[] = [
   "response_rejected",
   "activated",
   "refused",
+  "not_enrolled",
   "expired",
   "cancelled",
   "request_failed",

@@ -1,0 +1,90 @@
+import { earliest, type Instant, plus } from "../time.ts";
+import type { KeyResponses } from "./key-responses.ts";
+import type { ConnectorDeps } from "./ports.ts";
+import { type ReadCredential, readResponses } from "./read-responses.ts";
+import type { Credential, CredentialRequest, Key } from "./request.ts";
+import { afterEvent, withRollUp } from "./roll-up.ts";
+
+type Clock = Pick<ConnectorDeps, "now" | "timing">;
+
+export interface ReadKey {
+  /** What was read, put into the key as it then stands: only credentials that still wait change. */
+  readonly apply: (key: Key) => Key;
+  /** Responses that opened with the key's response keys. */
+  readonly opened: number;
+  /** Responses that did not. */
+  readonly unopened: number;
+}
+
+/**
+ * Opens the responses of a key, whoever programmed it, and keeps them as they came before any row names them (decision C18). Open
+ * credentials whose challenge has ended are given up (decision C8). Throws PeerFailure when the signing keys can not be read.
+ * @param responses absent: nothing came
+ */
+export async function readKey(
+  request: CredentialRequest,
+  key: Key,
+  responses: KeyResponses | undefined,
+  deps: ConnectorDeps,
+): Promise<ReadKey> {
+  const read = responses && (await readResponses(request.id, key, responses, deps));
+  const { opened = 0, unopened = 0 } = read ?? {};
+  // What came for an authenticator came under our id; a shipment may be another's.
+  const isOurs = key.place === "authenticator" || opened > 0;
+  const blob = responses !== undefined && isOurs ? await deps.responses.put(request.id, key.id, responses) : undefined;
+  const named = {
+    ...(responses?.serial && { serial: responses.serial }),
+    ...(responses?.firmware && { firmware: responses.firmware }),
+    ...(blob && { responses: blob }),
+  };
+  const now = deps.now();
+  const apply = (current: Key): Key => {
+    const credentials = current.credentials.map((credential, index) =>
+      credential.state === "processing"
+        ? answered(credential, read?.credentials[index], challengeEnd(credential, request, deps), deps)
+        : credential,
+    );
+    return withRollUp({ ...current, ...named, credentials }, now);
+  };
+  return { apply, opened, unopened };
+}
+
+/** Whether any credential has no response yet. */
+export const isWaiting = ({ credentials }: Pick<Key, "credentials">): boolean =>
+  credentials.some(({ state }) => state === "processing");
+
+/** Whether every credential without a response has outlived its challenge: whatever its peer says is too late. */
+export const tooLateFor = ({ credentials }: Key, request: CredentialRequest, clock: Clock): boolean =>
+  credentials
+    .filter(({ state }) => state === "processing")
+    .every(credential => challengeEnd(credential, request, clock) <= clock.now());
+
+/** When the IdP stops taking an answer to the credential's challenge (decision C8). */
+export const challengeEnd = (
+  { challengeExpiresAt }: Credential,
+  { createdAt }: Pick<CredentialRequest, "createdAt">,
+  { timing }: Pick<ConnectorDeps, "timing">,
+): Instant => challengeExpiresAt ?? plus(createdAt, timing.credentialMax);
+
+/** A credential that waited for its key, with what came for it. */
+function answered(
+  credential: Credential,
+  answer: ReadCredential | undefined,
+  expiresAt: Instant,
+  { now, timing }: Clock,
+): Credential {
+  if (expiresAt <= now())
+    return afterEvent(
+      credential,
+      "expired",
+      "The identity provider's challenge expired before the key was programmed.",
+    );
+  if (answer?.credentialId === undefined)
+    return answer?.problem === undefined ? credential : { ...credential, errorMessage: answer.problem };
+  return {
+    ...afterEvent(credential, "response_decoded"),
+    credentialId: answer.credentialId,
+    retryableUntil: earliest(plus(now(), timing.retryFor), expiresAt) ?? expiresAt,
+    nextAt: now(),
+  };
+}
