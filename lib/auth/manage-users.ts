@@ -16,7 +16,7 @@ export async function createUser(
 ): Promise<Stored<User>> {
   const name = parseUsername(username);
   const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
-  const accepted = await parseNewPassword(password, name.ok ? name.value.name : username, rules);
+  const accepted = await parseNewPassword(password, name.ok ? name.value.name : "", rules);
   if (!name.ok || !accepted.ok) {
     const problems = [
       ...(name.ok ? [] : [{ path: "username", reason: name.reason }]),

@@ -1,6 +1,6 @@
 import { isCommonPassword } from "./common-passwords.ts";
 import { accepted, type Parsed, refused } from "./parsed.ts";
-import { foldUsername, longerThan } from "./username.ts";
+import { foldUsername, longerThan, tooLongToNormalize } from "./username.ts";
 
 const passwordMaxCodePoints = 1024;
 
@@ -11,8 +11,9 @@ export interface PasswordRules {
   readonly empty: "none" | "refused";
 }
 
-/** The form in which a password is hashed: NFC, whole (decision A4). */
-export const normalPassword = (text: string): string => text.normalize("NFC");
+/** The form in which a password is hashed: NFC, whole (decision A4). One that is too long to be anybody's is left as it is. */
+export const normalPassword = (text: string): string =>
+  tooLongToNormalize(text, passwordMaxCodePoints) ? text : text.normalize("NFC");
 
 /**
  * A new password by the rules of decision A4, in NFC; undefined stands for "no password". The reason names the rule and

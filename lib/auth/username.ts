@@ -12,6 +12,8 @@ export type UserReference =
   | { readonly by: "name"; readonly folded: string };
 
 const usernameMaxCodePoints = 128;
+/** The most code points that NFC puts together to one (U+1F82). */
+const composedOf = 4;
 
 /**
  * The form in which names are unique and looked up: NFC, locale-free lower case, NFC (decision A3). Two names are one where
@@ -22,9 +24,12 @@ export const foldUsername = (name: string): string => name.normalize("NFC").toLo
 /** A username by the rules of decision A3; surrounding white space is dropped. */
 export function parseUsername(text: string): Parsed<Username> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
-  const name = text.trim().normalize("NFC");
+  const given = text.trim();
+  const name = tooLongToNormalize(given, usernameMaxCodePoints) ? undefined : given.normalize("NFC");
   if (name === "") return refused("must not be empty");
-  if (longerThan(name, usernameMaxCodePoints)) return refused(`must have at most ${usernameMaxCodePoints} characters`);
+  if (name === undefined || longerThan(name, usernameMaxCodePoints)) {
+    return refused(`must have at most ${usernameMaxCodePoints} characters`);
+  }
   if (/\p{Cc}/u.test(name)) return refused("must not contain control characters");
   if (/[/\\?#]/.test(name)) return refused("must not contain / \\ ? or #");
   if (name === "." || name === "..") return refused("must not be . or ..");
@@ -53,3 +58,10 @@ export function parseUserReference(segment: string): UserReference | undefined {
 export function longerThan(text: string, codePoints: number): boolean {
   return text.length > codePoints && (text.length > codePoints * 2 || [...text].length > codePoints);
 }
+
+/**
+ * Whether a text has more code points than that in every normal form. Such a one must not be normalised: the time that takes grows
+ * with the square of the marks in a row, to minutes for a megabyte.
+ */
+export const tooLongToNormalize = (text: string, codePoints: number): boolean =>
+  longerThan(text, codePoints * composedOf);
