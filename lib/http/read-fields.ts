@@ -23,9 +23,21 @@ async function bodyFields(call: Call): Promise<Fields> {
     throw new Fault("unsupported_media", "Send parameters as a form, as multipart/form-data or as a JSON object.");
   }
   const value = parseJson(bytes);
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return Object.assign(Object.create(null), value);
-  throw new Fault("invalid", "The body must be a JSON object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Fault("invalid", "The body must be a JSON object.");
+  }
+  once(namesIn(decode(bytes)));
+  return Object.assign(Object.create(null), value);
+}
+
+/** The names at the top of a JSON object, each as often as it stands there: the parser keeps the last of its values alone. */
+function* namesIn(object: string): Iterable<readonly [string, string]> {
+  let depth = 0;
+  for (const [token, name] of object.matchAll(/[[{}\]]|("[^"\\]*(?:\\.[^"\\]*)*")(?:\s*:)?/g)) {
+    if (token === "{" || token === "[") depth += 1;
+    else if (token === "}" || token === "]") depth -= 1;
+    else if (depth === 1 && name !== undefined && token !== name) yield [JSON.parse(name), ""];
+  }
 }
 
 /** The fields of a multipart form. Files are none of our parameters. */

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { beforeAll, describe, expect, it, test, vi } from "vitest";
 import { client, core } from "../../../functions/auth/routes.ts";
 import {
   loggedIn,
@@ -108,6 +108,7 @@ describe.each(paths)("POST %s refuses (decision G4)", path => {
       { headers: { "content-type": "multipart/form-data" }, body: "x" },
       "The body must be well-formed multipart/form-data.",
     ],
+    ["a field given twice in JSON", { body: '{"username":"a","username":"b"}' }, "username must be given once"],
     ["malformed JSON", { body: "{" }, "The body must be well-formed JSON."],
     ["a JSON array", { body: "[]" }, "The body must be a JSON object."],
     ["a JSON string", { body: '"username=a"' }, "The body must be a JSON object."],
@@ -158,6 +159,30 @@ describe.each(paths)("POST %s refuses (decision G4)", path => {
       status: 411,
       body: { error: expect.stringContaining("Content-Length") },
     });
+  });
+});
+
+describe("a text that is too long to be a name or a password (decisions A3, A4)", () => {
+  const marks = `a${"\u0301\u0316".repeat(3000)}`;
+
+  test.each([
+    ["/client/authenticate", 200],
+    ["/client/login", 401],
+    ["/core/users", 400],
+  ])("is not normalised by %s: the marks of one megabyte would hold a host for minutes", async (path, status) => {
+    const normalize = vi.spyOn(String.prototype, "normalize");
+    try {
+      for (const fields of [
+        { username: marks, password: "x" },
+        { username: marks, password: marks },
+        { username: newName(), password: marks },
+      ]) {
+        expect((await auth.post(path, fields)).status).toBe(status);
+      }
+      expect(Math.max(0, ...normalize.mock.contexts.map(text => text.length))).toBeLessThan(marks.length);
+    } finally {
+      normalize.mockRestore();
+    }
   });
 });
 

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../../lib/fault.ts";
 import type { Call } from "../../../lib/http/call.ts";
@@ -65,8 +66,29 @@ describe("parameters of the authentication server (decision G4)", () => {
   it.each([
     ["a repeated query field", { method: "GET", query: "?a=1&a=2" }],
     ["a repeated form field", { type: form, body: "a=1&a=2" }],
+    ["a repeated name in JSON", { type: "application/json", body: '{"a":"1", "b": {"a": [2]}, "a" : "3"}' }],
+    ["a repeated name in JSON, once escaped", { type: "application/json", body: '{"a":1,"\\u0061":2}' }],
   ])("are refused with %s", async (_, sent) => {
     expect(await refusalOf(sent)).toEqual({ kind: "invalid", problems: [{ path: "a", reason: "must be given once" }] });
+  });
+
+  it.each([
+    "{}",
+    '{"a":"b","b":"a"}',
+    '{"a":{"b":1},"b":[{"a":1,"b":2},{"a":3}]}',
+    '{"a":"\\"a\\":{[","b":"\\\\","c":"}]"}',
+  ])("are told from what only looks like them in JSON: %s", async body => {
+    expect(await readFields(call({ type: "application/json", body }))).toEqual(JSON.parse(body));
+  });
+
+  it("are those of every JSON object, whatever its names and values", async () => {
+    const objects = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ stringUnit: "binary" }));
+    await fc.assert(
+      fc.asyncProperty(objects, async object => {
+        expect(await refusalOf({ type: "application/json", body: JSON.stringify(object) })).toBeUndefined();
+      }),
+      { numRuns: 30 },
+    );
   });
 
   it.each([
