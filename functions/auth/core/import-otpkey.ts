@@ -26,17 +26,23 @@ const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => t
   error: "must be true or false",
 });
 
+/** Far more than the longest secret takes, however it is written. */
+const base32MaxLength = 400;
+
 /** Base32 of RFC 4648 as people write it: in any case, with or without padding, blanks and dashes (decision A10). */
-const base32 = z.string().transform((text, context) => {
-  try {
-    const bytes = base32nopad.decode(text.replace(/[\s-]/g, "").replace(/=+$/, "").toUpperCase());
-    if (bytes.length > 0) return bytes;
-  } catch {
-    // What the decoder says quotes the secret.
-  }
-  context.addIssue({ code: "custom", message: "must be in Base32" });
-  return z.NEVER;
-});
+const base32 = z
+  .string()
+  .max(base32MaxLength)
+  .transform((text, context) => {
+    try {
+      const bytes = base32nopad.decode(text.replace(/[\s-]/g, "").replace(/=+$/, "").toUpperCase());
+      if (bytes.length > 0) return bytes;
+    } catch {
+      // What the decoder says quotes the secret.
+    }
+    context.addIssue({ code: "custom", message: "must be in Base32" });
+    return z.NEVER;
+  });
 
 const fields = z.object({
   prefix: prefixField.describe("The prefix that identifies the key."),

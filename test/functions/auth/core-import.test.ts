@@ -208,6 +208,7 @@ describe("what makes no key: 400", () => {
     [{ kind: "hotp", secret_base32: "A" }, "secret_base32 must be in Base32"],
     [{ kind: "hotp", secret_base32: "" }, "secret_base32 must be in Base32"],
     [{ kind: "hotp", secret_base32: "AAAAAAAA" }, "secret must have 14 to 64 bytes"],
+    [{ kind: "hotp", secret_base32: "A".repeat(401) }, "secret_base32 must have at most 400 characters"],
     [
       { kind: "yubico", secret_base32: "A".repeat(32), private_id: "00".repeat(6) },
       "secret_base32 is not for this kind of key",
@@ -232,6 +233,18 @@ describe("what makes no key: 400", () => {
     const { status, body } = await importing(given);
     expect({ status, body }).toEqual({ status: 400, body: { error } });
     expect((await auth.get(`/core/otpkeys/${prefix}`)).status).toBe(404);
+  });
+
+  it("padding that never ends is not looked through again and again", async () => {
+    const { status, body } = await importing({
+      prefix: newPrefix(),
+      kind: "hotp",
+      secret_base32: `${"=".repeat(300_000)}A`,
+    });
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: { error: "secret_base32 must have at most 400 characters" },
+    });
   });
 
   it("no prefix", async () => {
