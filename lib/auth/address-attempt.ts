@@ -5,9 +5,8 @@ import type { AuthDeps } from "./deps.ts";
 
 /** An attempt that is counted against its caller's address (decision A12). */
 export interface CountedAddress {
-  readonly group: string;
-  /** When the window began that it was counted in. */
-  readonly since: Instant;
+  /** The attempt succeeded, or was none: it does not count. Once, however often it is asked for. */
+  takeBack(): Promise<void>;
 }
 
 /**
@@ -26,21 +25,26 @@ export async function countAddress(address: string | undefined, deps: AuthDeps):
     if (attempt.outcome === "waiting") throw throttled(attempt.retryAfter);
     const { next } = attempt;
     if ((await deps.addresses.save(standing, next, plus(next.since, limits.windowMs))) !== undefined) {
-      return { group, since: next.since };
+      let taken: Promise<void> | undefined;
+      return {
+        takeBack: () => {
+          taken ??= uncount({ group, since: next.since }, deps);
+          return taken;
+        },
+      };
     }
     if (deps.now() > patience) throw throttled(1);
   }
 }
 
-/** The attempt succeeded, or was none: it does not count. In another window there is nothing to take back. */
-export async function uncountAddress(
-  counted: CountedAddress | undefined,
+/** In another window than that which began then there is nothing to take back. */
+async function uncount(
+  { group, since }: { readonly group: string; readonly since: Instant },
   { addresses, rules }: AuthDeps,
 ): Promise<void> {
-  if (counted === undefined) return;
   for (;;) {
-    const standing = await addresses.find(counted.group);
-    if (standing.value?.since !== counted.since) return;
+    const standing = await addresses.find(group);
+    if (standing.value?.since !== since) return;
     const next = uncounted(standing.value);
     if ((await addresses.save(standing, next, plus(next.since, rules.address.limits.windowMs))) !== undefined) return;
   }

@@ -1,7 +1,9 @@
-import { type CountedAddress, countAddress, uncountAddress } from "./address-attempt.ts";
+import { Fault } from "../fault.ts";
+import { type CountedAddress, countAddress } from "./address-attempt.ts";
 import { type Attempt, beginAttempt, endAttempt, holdAttempt } from "./attempt.ts";
 import { audit, auditEnded, type Credentials } from "./audit.ts";
 import { type Checked, checkFactors, type Keys, readKeys } from "./check-factors.ts";
+import { checkOtp, readCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
 import { identify } from "./identify.ts";
 import { decideSignIn, type SignInRefusal } from "./policy.ts";
@@ -39,8 +41,9 @@ export async function signIn(
     password: credentials.password || undefined,
     otp: credentials.otp || undefined,
   };
+  let counted: CountedAddress | undefined;
   try {
-    const counted = await countAddress(address, deps);
+    counted = await countAddress(address, deps);
     const named = await identify(given, deps);
     const read = (standing: Attempt["standing"]) => readKeys(standing, given.otp, named?.candidates, deps);
     const begun = named && (await beginAttempt(named, deps, read));
@@ -50,15 +53,29 @@ export async function signIn(
     if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
     return result;
   } catch (error) {
+    if (!isThrottled(error)) await orWarn("address_not_taken_back", counted?.takeBack(), deps);
     auditEnded(deps, given, error);
     throw error;
   }
 }
 
-/** No user can be meant, so no name has failures to count; a password takes its time all the same. */
-async function refuseNobody(given: Credentials, deps: AuthDeps): Promise<SignInResult> {
+const isThrottled = (error: unknown): boolean => error instanceof Fault && error.kind === "throttled";
+
+/** What is done on the way out of a failure does not hide it. */
+async function orWarn(event: string, work: Promise<unknown> | undefined, { log }: AuthDeps): Promise<void> {
+  await work?.catch((error: unknown) => log.warn(event, { error }));
+}
+
+/**
+ * No user can be meant, so no name has failures to count. A password takes its time and an OTP is used up all the same (decision
+ * A5).
+ */
+async function refuseNobody({ otp, ...given }: Credentials, deps: AuthDeps): Promise<SignInResult> {
   if (given.password !== undefined) await deps.hasher.verify(given.password, undefined);
-  audit(deps, given, { outcome: "refused", reason: "nobody" });
+  const nobodys = { assigned: [], counts: () => false };
+  const result = otp === undefined ? undefined : await checkOtp(otp, await readCandidates(otp, deps), nobodys, deps);
+  const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
+  audit(deps, { ...given, otp }, { outcome: "refused", reason: "nobody", ...found });
   return { granted: false, reason: "nobody" };
 }
 
@@ -84,7 +101,7 @@ async function decide(
     const held = result.granted || otp === undefined || otp.written ? attempt : await holdAttempt(attempt, deps);
     await Promise.all([
       endAttempt(held, result.granted ? "succeeded" : "failed", deps),
-      ...(result.granted ? [beside(result), uncountAddress(counted, deps)] : []),
+      ...(result.granted ? [beside(result), counted?.takeBack()] : []),
     ]);
     audit(deps, given, {
       outcome: result.granted ? "granted" : "refused",
@@ -96,8 +113,7 @@ async function decide(
     });
     return result;
   } catch (error) {
-    const withdrawn = Promise.all([endAttempt(attempt, "withdrawn", deps), uncountAddress(counted, deps)]);
-    await withdrawn.catch((failure: unknown) => deps.log.warn("attempt_not_withdrawn", { error: failure }));
+    await orWarn("attempt_not_withdrawn", endAttempt(attempt, "withdrawn", deps), deps);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
+import { Fault } from "../../../lib/fault.ts";
 import { hours, seconds } from "../../../lib/time.ts";
 import {
   loggedIn,
@@ -127,6 +128,23 @@ describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () 
     });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, broken)).status).toBe(500);
     expect((await authenticate(address)).body).toBe(true);
+  });
+
+  it("gives a place back where storage was away before the name had its place, or for the session, and gives it back once", async () => {
+    const away = async () => {
+      throw new Fault("unavailable", "Storage is not available at the moment.");
+    };
+    const address = newAddress();
+    const deaf = auth.beside({ ports: ({ users }) => ({ users: { ...users, standing: away } }) });
+    for (let n = 0; n < 4; n++) expect((await authenticate(address, deaf)).status).toBe(503);
+
+    await guess(address);
+    const full = auth.beside({ ports: ({ sessions }) => ({ sessions: { ...sessions, begin: away } }) });
+    const login = () => full.post("/client/login", { username: user.name, password: user.password }, from(address));
+    for (let n = 0; n < 4; n++) expect((await login()).status).toBe(503);
+    expect((await guess(address)).body).toBe(false);
+    expect((await guess(address)).body).toBe(false);
+    expect((await guess(address)).status).toBe(429);
   });
 
   it("counts rows that the timer removes when their window is over (decision A19)", async () => {

@@ -88,6 +88,8 @@ describe("every authentication is one audit event at information level (decision
     expect(await audited({ password: "x", otp: key.otp(3) })).toEqual({
       outcome: "refused",
       reason: "nobody",
+      otpOutcome: "disabled",
+      prefix: key.prefix,
       factors: ["password", "otp"],
     });
     const session = await loggedIn(auth, plain);

@@ -184,11 +184,14 @@ describe("when an OTP is needed (decision A5)", () => {
     expect(await signsIn(on("never"), { ...fields, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
   });
 
-  it("an OTP is used up where the password was wrong, the user unknown, or the key another's", async () => {
+  it("an OTP is used up where the password was wrong, nobody is or can be meant, or the key another's", async () => {
     const mine = { username: keyed.name, password: keyed.password };
     for (const spoil of [
       { ...mine, password: "wrong" },
       { username: "nobody", password: "x" },
+      { username: "no/body", password: "x" },
+      { password: keyed.password },
+      {},
       { username: plain.name, password: plain.password },
       { username: keyed.name },
     ]) {
@@ -287,6 +290,22 @@ describe("identification by OTP (decision A6)", () => {
     expect(await both({ password: user.password })).toBe(true);
     await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${key.prefix}`);
     expect(await both({ password: owner.password })).toBe(false);
+  });
+
+  it("uses up the OTP of a key that names nobody: disabled or shared", async () => {
+    const [one, own] = [await makeUser(auth), hotpKey()];
+    await giveKey(auth, one, own);
+    const fields = { username: one.name, password: one.password };
+    const otp = own.otp(0);
+    await auth.post(`/core/otpkeys/${own.prefix}/disable`);
+    expect((await on().post("/client/login", { password: one.password, otp })).status).toBe(401);
+    await auth.post(`/core/otpkeys/${own.prefix}/enable`);
+    expect((await on().post("/client/login", { ...fields, otp })).status).toBe(401);
+
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: own.prefix });
+    expect((await on().post("/client/login", { password: one.password, otp: own.otp(1) })).status).toBe(401);
+    expect((await on().post("/client/login", { ...fields, otp: own.otp(1) })).status).toBe(401);
+    expect((await on().post("/client/login", { ...fields, otp: own.otp(2) })).status).toBe(200);
   });
 
   it("asks who has the key now: one who only had it does not share it", async () => {
