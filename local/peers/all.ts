@@ -2,9 +2,11 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type Aic, startAic } from "./aic.ts";
 import { type Delivery, startDelivery } from "./delivery.ts";
+import { type Enrollment, startEnrollment } from "./enrollment.ts";
 import { type Entra, startEntra } from "./entra.ts";
 import { type MailService, startMail } from "./mail.ts";
 import { type PingOne, startPingOne } from "./pingone.ts";
+import { type Rfpr, startRfpr } from "./rfpr.ts";
 import { startTokenIssuer, type TokenIssuer } from "./token-issuer.ts";
 import { startVault, type Vault } from "./vault.ts";
 
@@ -13,6 +15,8 @@ export interface Peers {
   readonly vault: Vault;
   readonly issuer: TokenIssuer;
   readonly delivery: Delivery;
+  readonly enrollment: Enrollment;
+  readonly rfpr: Rfpr;
   readonly entra: Entra;
   readonly pingone: PingOne;
   readonly aic: Aic;
@@ -38,13 +42,15 @@ export async function startPeers(directory?: string): Promise<Peers> {
   secret("password-pepper");
   const issuer = await startTokenIssuer({ ...state("issuer") });
   const delivery = await startDelivery({ ...state("delivery"), token: secret("delivery-api-token") });
+  const enrollment = await startEnrollment({ ...state("enrollment"), credential: secret("enrollment-credential") });
+  const rfpr = await startRfpr({ ...state("rfpr"), tenantOf: enrollment.tenantOf, maker: delivery.maker });
   const { attestationRoot } = delivery;
   const client = (idp: string) => ({ clientId, clientSecret: secret(`idp-${idp}-client-secret`), attestationRoot });
   const entra = await startEntra({ ...state("entra"), ...client("entra"), tenantId: issuer.tenantId });
   const pingone = await startPingOne({ ...state("pingone"), ...client("pingone"), environmentId });
   const aic = await startAic({ ...state("aic"), ...client("aic"), ...aicTenant });
   const mail = await startMail({ ...state("mail"), accessKey: randomBytes(32).toString("base64") });
-  return { vault, issuer, delivery, entra, pingone, aic, mail };
+  return { vault, issuer, delivery, enrollment, rfpr, entra, pingone, aic, mail };
 }
 
 export async function closePeers(peers: Peers): Promise<void> {
@@ -52,7 +58,15 @@ export async function closePeers(peers: Peers): Promise<void> {
 }
 
 /** The settings that make a host talk to these peers. */
-export function peerSettings({ vault, issuer, delivery, entra, mail }: Peers): Record<string, string> {
+export function peerSettings({
+  vault,
+  issuer,
+  delivery,
+  enrollment,
+  rfpr,
+  entra,
+  mail,
+}: Peers): Record<string, string> {
   return {
     CLOUD_TENANT_ID: issuer.tenantId,
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
@@ -67,6 +81,8 @@ export function peerSettings({ vault, issuer, delivery, entra, mail }: Peers): R
     DELIVERY_API_BASE_URL: delivery.url,
     DELIVERY_JWKS_SIGN_ENDPOINT: delivery.signJwksUrl,
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: delivery.transportJwksUrl,
+    ENROLLMENT_SERVICE_API_BASE_URL: enrollment.url,
+    RFPR_API_BASE_URL: rfpr.url,
     IDP_DEFAULT: "entra",
     IDPA_FIDO_API_CLIENT_ID: clientId,
     IDPA_GRAPH_ENDPOINT: entra.url,

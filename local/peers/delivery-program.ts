@@ -1,9 +1,10 @@
-import { randomBytes, randomInt } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { JWK } from "jose";
 import type { Authenticator } from "./authenticator.ts";
 import { newKey, publicHalf } from "./delivery-keyring.ts";
 import type { ProductData } from "./delivery-wire.ts";
 import { type CredentialRequest, type PinRequest, type ResponseKey, sealResponse } from "./exchange-format.ts";
+import { generatedPin } from "./generated-pin.ts";
 
 /** What one physical key is to carry, decrypted. */
 export interface KeyOrder {
@@ -31,7 +32,8 @@ interface Maker {
   readonly pin?: string | undefined;
 }
 
-const FIRMWARE = "5.7.4";
+/** Of every simulated key. */
+export const FIRMWARE = "5.7.4";
 /** Product 8 stands for the keys that insist on a longer PIN (specification section 2). */
 const minimumPinLength = (productId: number) => (productId === 8 ? 8 : 4);
 
@@ -51,12 +53,10 @@ export async function programKey(order: KeyOrder, maker: Maker, wrong?: WrongAns
   const key = { serial: maker.serial, credentialIds: made.map(({ credential }) => credential.id) };
   const data = { serial_number: maker.serial, firmware_version: FIRMWARE, fido_credential_responses };
   if (order.pin === undefined) return { ...key, data };
-  const pin = maker.pin ?? digits(Math.max(order.pin.pin.length, minimumPinLength(order.productId)));
+  const pin = maker.pin ?? generatedPin(Math.max(order.pin.pin.length, minimumPinLength(order.productId)));
   const fido_pin_response = await seal(order.pin.response_key, { v: 1, type: "pin_response", pin });
   return { ...key, pin, data: { ...data, fido_pin_response } };
 }
-
-const digits = (length: number) => Array.from({ length }, () => randomInt(10)).join("");
 
 /** Wrong keys go by the right key's `kid`: only the cryptography tells. */
 const sealer = (signKey: JWK, wrong?: WrongAnswer) => async (to: ResponseKey, payload: Record<string, unknown>) =>

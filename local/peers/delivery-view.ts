@@ -3,7 +3,7 @@ import { type ProductData, SHIPMENT_STATES, type ShipmentBody } from "./delivery
 
 /** `garbage`: no JWE at all. `swapped`: every answer at another credential's place. */
 export const SABOTAGES = ["wrong-signature", "wrong-key", "other-request", "garbage", "swapped"] as const;
-type Sabotage = (typeof SABOTAGES)[number];
+export type Sabotage = (typeof SABOTAGES)[number];
 
 export interface ShipmentKey {
   readonly order: KeyOrder;

@@ -336,7 +336,7 @@ describe("GET /v2/status (decision C17)", () => {
       CRON_DATA_CLEANUP_COMPLETED_DAYS: "30",
       CLOUD_TABLES_SHIPMENTS_TABLE_NAME: "fprshipments",
       RFPR_RETRY_NUMBER_DAYS: "14",
-      RFPR_API_BASE_URL: "",
+      RFPR_API_BASE_URL: peers.rfpr.url,
       IDP_CONFIGURATION_PATH: "",
       IDP_DEFAULT: "entra",
       IDP_ENABLE_MULTI_IDP: "false",
