@@ -51,6 +51,7 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
     random,
     sleep,
     callerAddress: call => callerAddress(call, TRUSTED_PROXIES),
+    ...(PUBLIC_BASE_URL !== undefined && { publicOrigin: new URL(PUBLIC_BASE_URL).origin }),
     coreUrl: call => [PUBLIC_BASE_URL ?? call.origin, CORE_PATH].filter(part => part !== "").join("/"),
   };
 }

@@ -66,7 +66,7 @@ export const client: Surface<AuthContext> = {
   title: "Authentication server, Client API",
   input: "fields",
   refuse: refuseClient,
-  guard: (call, { rules }) => checkOrigin(call, rules.allowedOrigins),
+  guard: (call, { rules, publicOrigin }) => checkOrigin(call, rules.allowedOrigins, publicOrigin),
   endpoints: {
     clientAuthenticate: authenticate,
     clientLogin: login,

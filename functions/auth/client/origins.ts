@@ -4,9 +4,14 @@ import type { Call, Reply } from "../../../lib/http/call.ts";
 /**
  * Keeps other sites' pages out of the Client API (decision A15): a foreign `Origin`, `null` too, or a cross-site fetch is refused
  * unless the origin is allowed. Throws Fault `forbidden`.
+ * @param own where callers see this deployment, besides the host that the call names
  * @returns headers for the answer to an allowed origin
  */
-export function checkOrigin({ headers, url }: Call, allowed: readonly string[]): Readonly<Record<string, string>> {
+export function checkOrigin(
+  { headers, url }: Call,
+  allowed: readonly string[],
+  own?: string,
+): Readonly<Record<string, string>> {
   const origin = headers.get("origin") ?? undefined;
   if (origin !== undefined && allowed.includes(origin)) {
     return {
@@ -16,7 +21,7 @@ export function checkOrigin({ headers, url }: Call, allowed: readonly string[]):
       vary: "Origin",
     };
   }
-  const foreign = origin !== undefined && !isOwn(origin, headers.get("host") ?? url.host);
+  const foreign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
   if (foreign || headers.get("sec-fetch-site")?.toLowerCase() === "cross-site") {
     throw new Fault("forbidden", "Calls from other sites are not allowed.");
   }

@@ -58,6 +58,17 @@ describe("pages of other sites (decision A15)", () => {
     expect(told.headers.get("access-control-allow-origin")).toBe(null);
   });
 
+  it("are not those of PUBLIC_BASE_URL, where a proxy calls the app by another host (decision G2)", async () => {
+    const fronted = auth.beside({ settings: { PUBLIC_BASE_URL: "https://front.example.com/auth" } });
+    const from = async (page: string, host: string) =>
+      (await authenticate({ origin: page, host, "sec-fetch-site": "same-origin" }, fronted)).status;
+    const front = "https://front.example.com";
+    expect([await from(front, "app.internal"), await from(front, "front.example.com")]).toEqual([200, 200]);
+    for (const other of ["http://front.example.com", "https://front.example.com:8443", "https://evil.example"]) {
+      expect(await from(other, "app.internal")).toBe(403);
+    }
+  });
+
   it("can not log anybody out, in, or change a password, by GET neither", async () => {
     const session = await loggedIn(auth, user);
     for (const path of ["logout", "password", "login", "status"]) {

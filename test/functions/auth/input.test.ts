@@ -179,7 +179,7 @@ describe("a text that is too long to be a name or a password (decisions A3, A4)"
       ]) {
         expect((await auth.post(path, fields)).status).toBe(status);
       }
-      expect(Math.max(0, ...normalize.mock.contexts.map(text => text.length))).toBeLessThan(marks.length);
+      expect(Math.max(0, ...normalize.mock.contexts.map(text => String(text).length))).toBeLessThan(marks.length);
     } finally {
       normalize.mockRestore();
     }
