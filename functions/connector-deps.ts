@@ -1,4 +1,5 @@
 import { responseBlobs } from "../lib/azure/connector-blobs.ts";
+import { claimStore } from "../lib/azure/connector-idempotency.ts";
 import { connectorStore } from "../lib/azure/connector-tables.ts";
 import { openMailer } from "../lib/azure/mail.ts";
 import { connectIdp, type IdpSettings } from "../lib/connector/idp/kinds.ts";
@@ -33,6 +34,7 @@ export function openConnector(
   return {
     requests: connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
     responses: responseBlobs(deployment.blobs),
+    claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
     mailer: openMailer({
       ...(settings.EMAIL_CONNECTION_STRING === undefined

@@ -88,6 +88,7 @@ function operation(endpoint: AnyEndpoint, { part, operationId, surface, schemas,
       ...pathParameters(part, params, schemas),
       ...parameters("query", query, schemas),
       ...parameters("query", inQuery ? endpoint.body : undefined, schemas),
+      ...parameters("header", endpoint.headers, schemas),
       ref("parameters", "requestId"),
     ],
     ...(body && {
@@ -118,7 +119,7 @@ const bodyTypes = {
 const content = (types: readonly string[], schema: Json): Json =>
   Object.fromEntries(types.map(type => [type, { schema }]));
 
-function parameters(place: "path" | "query", schema: z.ZodType | undefined, schemas: SchemaWriter): Json[] {
+function parameters(place: "path" | "query" | "header", schema: z.ZodType | undefined, schemas: SchemaWriter): Json[] {
   if (schema === undefined) return [];
   const { properties = {}, required = [] } = schemas.write(schema, "input") as {
     properties?: Record<string, Json>;

@@ -8,7 +8,7 @@ export const schemaVersion = 1;
 type Columns = Record<string, string | number | boolean>;
 
 /** Columns that are text as they stand. All others hold JSON. */
-const requestText = ["id", "origin", "state", "createdAt", "terminalAt", "errorMessage"];
+const requestText = ["id", "origin", "state", "createdAt", "terminalAt", "errorMessage", "claim"];
 const keyText = [
   "id",
   "place",

@@ -1,6 +1,7 @@
 import type { Changes, Loaded, RequestStore, Stored } from "../connector/ports.ts";
 import type { CredentialRequest, Due, Key } from "../connector/request.ts";
 import type { Now } from "../time.ts";
+import { claimsTable } from "./connector-idempotency.ts";
 import {
   fromDueRow,
   fromKeyRow,
@@ -18,7 +19,7 @@ const keyPrefix = "key:";
 const shipmentRow = "shipment";
 
 /** Names of the connector's tables; the shipments table has its own by setting. */
-export const connectorTables = (shipments: string): readonly string[] => ["credentialrequests", "due", shipments];
+export const connectorTables = (shipments: string): readonly string[] => ["credentialrequests", "due", claimsTable, shipments];
 
 /** The connector's rows in Table storage (docs/storage.md). */
 export function connectorStore(

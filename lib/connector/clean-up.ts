@@ -1,5 +1,6 @@
 import { days, plus } from "../time.ts";
-import { forEachDue, startRun } from "./due-work.ts";
+import { forEachDue, isOver, startRun } from "./due-work.ts";
+import { concludeClaim } from "./idempotency.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { keyOf, write } from "./write.ts";
 
@@ -8,6 +9,8 @@ export interface CleanUpReport {
   readonly deleted: number;
   /** Keys whose copy of the responses was removed. */
   readonly forgotten: number;
+  /** Idempotency-Keys whose time was over (decision C6). */
+  readonly claims: number;
   /** Requests not begun when the time budget ended. */
   readonly left: number;
 }
@@ -27,7 +30,8 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       forgotten++;
     }
   });
-  if (completedDays === 0) return { deleted: 0, forgotten, left: unvisited };
+  const claims = await deps.claims.removeEnded(deps.now(), () => isOver(run, deps));
+  if (completedDays === 0) return { deleted: 0, forgotten, claims, left: unvisited };
   const until = plus(deps.now(), -days(completedDays));
   let deleted = 0;
   const undeleted = await forEachDue(
@@ -41,7 +45,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     },
     { until },
   );
-  return { deleted, forgotten, left: unvisited + undeleted };
+  return { deleted, forgotten, claims, left: unvisited + undeleted };
 }
 
 /** Removes a key's copy of its responses, then the name of it. */
@@ -52,9 +56,11 @@ async function forget(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promi
 }
 
 /** Removes all that is kept of a request. Every step may be repeated; index rows go last, so that a crash is found again. */
-async function erase(loaded: Loaded, { requests, responses, log }: ConnectorDeps): Promise<void> {
+async function erase(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
+  const { requests, responses, log } = deps;
   const { id, due, delivery } = loaded.request.value;
   const keys = loaded.keys.map(({ value }) => value);
+  await concludeClaim(loaded.request.value, deps);
   await responses.removeAll(id);
   if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
   await requests.remove(loaded);

@@ -3,6 +3,7 @@ import { type Instant, plus } from "../time.ts";
 import { askIdps, idpFault, idpProblems } from "./ask-idps.ts";
 import type { CreateWire, Place } from "./create-wire.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
+import type { Claim } from "./idempotency-claim.ts";
 import { giveUp } from "./give-up.ts";
 import { type NewRequest, newRequestId, received } from "./new-request.ts";
 import { type Marked, orderShipment, transportFault } from "./order-shipment.ts";
@@ -58,14 +59,16 @@ export function checkRequest<D extends NewRequest>(
 export async function createUnder(
   id: string,
   draft: NewRequest,
-  { origin }: Pick<CreateWire, "origin">,
+  { origin, claim }: Pick<CreateWire, "origin"> & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
   deps: ConnectorDeps,
 ): Promise<Created> {
   const { now, timing, requests, idps } = deps;
   const rows = received(draft, {
     id,
     origin,
-    now: now(),
+    claim: claim?.scope,
+    // A claim is judged by its age, so the time that a create has counts from there.
+    now: claim?.claimedAt ?? now(),
     receivedMaxAge: timing.receivedMaxAge,
     defaultIdp: idps.defaultId,
   });

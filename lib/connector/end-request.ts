@@ -4,13 +4,14 @@ import { endedKeys, rolledUp } from "./roll-up.ts";
 import { write } from "./write.ts";
 
 /**
- * Ends a request that never started, with all below it (decision C7). Its delivery mark goes: nothing is to be settled.
- * Returns undefined when a row changed meanwhile.
+ * Ends a request that never started, with all below it (decision C7). Returns undefined when a row changed meanwhile.
+ * @param order `never_sent`: its delivery mark goes; `never_confirmed`: the mark stays, because a shipment may exist
  */
 export function failRequest(
   loaded: Loaded,
   reason: string,
   deps: Pick<ConnectorDeps, "requests" | "now">,
+  order: "never_sent" | "never_confirmed" = "never_sent",
 ): Promise<Loaded | undefined> {
   const now = deps.now();
   const keys = endedKeys(
@@ -19,8 +20,9 @@ export function failRequest(
     reason,
     now,
   );
-  const { delivery: _, ...request } = loaded.request.value;
-  return write(loaded, { request: rolledUp({ ...request, errorMessage: reason }, keys, now), keys }, deps);
+  const { value } = loaded.request;
+  const unsent = order === "never_sent" ? { ...withoutMark(value), neverSent: true } : value;
+  return write(loaded, { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys }, deps);
 }
 
 /** The request without its delivery mark: the delivery service did not get it, or said no. */

@@ -50,10 +50,18 @@ export function received(
   {
     id,
     origin,
+    claim,
     now,
     receivedMaxAge,
     defaultIdp,
-  }: { id: string; origin: Origin; now: Instant; receivedMaxAge: number; defaultIdp: string },
+  }: {
+    id: string;
+    origin: Origin;
+    claim?: string | undefined;
+    now: Instant;
+    receivedMaxAge: number;
+    defaultIdp: string;
+  },
 ): { request: CredentialRequest; keys: readonly Key[] } {
   const { recipient, emailsTo, shipment, keys } = draft;
   return {
@@ -63,6 +71,7 @@ export function received(
       ...(shipment && { shipment }),
       id,
       origin,
+      ...(claim !== undefined && { claim }),
       state: "received",
       createdAt: now,
       due: { queue: "settle", at: plus(now, receivedMaxAge) },

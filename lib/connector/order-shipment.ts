@@ -70,9 +70,12 @@ async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown,
   const written = await outcome(write(loaded, { request: { ...value, due, errorMessage: unconfirmed } }, deps));
   if ("error" in written)
     deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
-  return new Fault(
-    "internal",
-    "It is not known whether the shipment was ordered; ask for the credential request later.",
-    { data: { credential_request_id: value.id }, cause },
-  );
+  return unsettledFault(value.id, cause);
 }
+
+/** What the caller is told while nobody knows whether the order was taken (decision C6). */
+export const unsettledFault = (requestId: string, cause?: unknown): Fault =>
+  new Fault("internal", "It is not known whether the shipment was ordered; ask for the credential request later.", {
+    data: { credential_request_id: requestId },
+    cause,
+  });

@@ -1,6 +1,7 @@
 import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
+import type { Claim } from "./idempotency-claim.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { KeyResponses } from "./key-responses.ts";
 import type { Delivery } from "./peers/delivery.ts";
@@ -57,6 +58,17 @@ export interface RequestStore {
   requestOfShipment(shipmentId: string): Promise<string | undefined>;
 }
 
+/** The claims of Idempotency-Keys (decision C6). Undefined and false: another was faster, or an earlier try of the same call. */
+export interface ClaimStore {
+  insert(claim: Claim): Promise<Stored<Claim> | undefined>;
+  find(scope: string): Promise<Stored<Claim> | undefined>;
+  replace(found: Stored<Claim>, claim: Claim): Promise<Stored<Claim> | undefined>;
+  /** Removes it: the key is free again. */
+  release(held: Stored<Claim>): Promise<boolean>;
+  /** Removes claims that ended before `until`, by an order of expiry. @returns how many */
+  removeEnded(until: Instant, isOver: () => boolean): Promise<number>;
+}
+
 export interface ResponseStore {
   /** @returns the name to keep in the key's row */
   put(requestId: string, keyId: string, responses: KeyResponses): Promise<string>;
@@ -91,6 +103,7 @@ export interface Idps {
 export interface ConnectorDeps {
   readonly requests: RequestStore;
   readonly responses: ResponseStore;
+  readonly claims: ClaimStore;
   readonly sealer: Sealer;
   readonly mailer: Mailer;
   readonly delivery: Delivery;

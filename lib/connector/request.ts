@@ -85,6 +85,10 @@ export interface CredentialRequest {
   readonly shipment?: ShipmentOrder;
   readonly delivery?: Delivery;
   readonly errorMessage?: string;
+  /** Ended before any order was sent, or by the delivery service's "no" (decision C6). */
+  readonly neverSent?: boolean;
+  /** Scope of the Idempotency-Key that it was made with (decision C6). */
+  readonly claim?: string;
   readonly due?: Due;
   readonly attempts: Attempts;
   readonly lease?: Lease;

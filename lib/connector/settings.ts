@@ -136,6 +136,10 @@ export const connectorSettings = z
     DUE_ORPHAN_SECONDS: setting
       .seconds("Age at which an index row that points to no row is removed (decision C15).")
       .prefault("3600"),
+    IDEMPOTENCY_RUNNING_SECONDS: setting
+      .seconds("Age at which a call with an Idempotency-Key that left no answer is taken for dead (decision C6).")
+      .prefault("300"),
+    IDEMPOTENCY_DAYS: setting.days("How long an Idempotency-Key is kept (decision C6).").prefault("7"),
     JOB_ON_DEMAND_SECONDS: setting.seconds("Time budget of a job started by a call (decision C15).").prefault("100"),
     JOB_TIMER_SECONDS: setting.seconds("Time budget of a job started by its timer (decision C15).").prefault("420"),
     JOB_CONCURRENCY: setting.integer(1, 100, "Requests that a job works on at once.").prefault("8"),

@@ -77,7 +77,7 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-    await failRequest(claimed, reason, deps);
+    await failRequest(claimed, reason, deps, "never_confirmed");
     return;
   }
   await later(claimed, request.errorMessage ?? unconfirmed, deps);

@@ -25,6 +25,8 @@ export interface Timing {
   readonly credentialMax: number;
   readonly dueStale: number;
   readonly dueOrphan: number;
+  readonly claimRunning: number;
+  readonly claimKept: number;
   readonly jobOnDemand: number;
   readonly jobTimer: number;
 }
@@ -53,6 +55,8 @@ export const timingOf = (settings: ConnectorSettings): Timing => ({
   credentialMax: settings.CREDENTIAL_MAX_DAYS,
   dueStale: settings.DUE_STALE_SECONDS,
   dueOrphan: settings.DUE_ORPHAN_SECONDS,
+  claimRunning: settings.IDEMPOTENCY_RUNNING_SECONDS,
+  claimKept: settings.IDEMPOTENCY_DAYS,
   jobOnDemand: settings.JOB_ON_DEMAND_SECONDS,
   jobTimer: settings.JOB_TIMER_SECONDS,
 });

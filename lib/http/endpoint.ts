@@ -42,6 +42,7 @@ interface Definition<
   P extends z.ZodType | undefined,
   Q extends z.ZodType | undefined,
   B extends z.ZodType | undefined,
+  H extends z.ZodObject | undefined,
   D,
 > {
   /** Equal routes of one operation; each becomes reachable. */
@@ -50,11 +51,18 @@ interface Definition<
   readonly summary: string;
   readonly params?: P;
   readonly query?: Q;
+  /** Headers that the endpoint reads, by the names that refusals show. */
+  readonly headers?: H;
   readonly body?: B;
   /** Success answers by status. Refusals come from the surface's error table. */
   readonly answers: Readonly<Record<number, Answer>>;
   readonly handle: (
-    input: { readonly params: Parsed<P>; readonly query: Parsed<Q>; readonly body: Parsed<B> },
+    input: {
+      readonly params: Parsed<P>;
+      readonly query: Parsed<Q>;
+      readonly headers: Parsed<H>;
+      readonly body: Parsed<B>;
+    },
     deps: D,
     context: Context,
   ) => Promise<Reply> | Reply;
@@ -67,24 +75,27 @@ export interface Endpoint<D> {
   readonly summary: string;
   readonly params: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
+  readonly headers: z.ZodObject | undefined;
   readonly body: z.ZodType | undefined;
   readonly answers: Readonly<Record<number, Answer>>;
   /** Parses all input, refuses with every problem at once, then handles. */
   run(input: RawInput, deps: D, context: Context): Promise<{ reply: Reply; ignored: readonly string[] }>;
 }
 
-/** Makes an endpoint from its definition (the types of `params`, `query` and `body` flow into `handle`). */
+/** Makes an endpoint from its definition (the types of its input schemas flow into `handle`). */
 export function endpoint<
   D,
   P extends z.ZodType | undefined = undefined,
   Q extends z.ZodType | undefined = undefined,
   B extends z.ZodType | undefined = undefined,
->(definition: Definition<P, Q, B, D>): Endpoint<D> {
-  const { params, query, body } = definition as { params: P; query: Q; body: B };
+  H extends z.ZodObject | undefined = undefined,
+>(definition: Definition<P, Q, B, H, D>): Endpoint<D> {
+  const { params, query, headers, body } = definition as { params: P; query: Q; headers: H; body: B };
   return {
     ...definition,
     params,
     query,
+    headers,
     body,
     async run(raw, deps, context) {
       const found: Problem[] = [];
@@ -93,7 +104,12 @@ export function endpoint<
         if (result?.success === false) found.push(...problems(result.error));
         return result?.data as Parsed<T>;
       };
-      const input = { params: parse(params, raw.params), query: parse(query, raw.query), body: parse(body, raw.body) };
+      const input = {
+        params: parse(params, raw.params),
+        query: parse(query, raw.query),
+        headers: parse(headers, headersOf(headers, context.call)),
+        body: parse(body, raw.body),
+      };
       if (found.length > 0) {
         throw new Fault("invalid", "The request is not valid.", { problems: found });
       }
@@ -102,3 +118,7 @@ export function endpoint<
     },
   };
 }
+
+/** The headers that a schema names. */
+const headersOf = (schema: z.ZodObject | undefined, { headers }: Call): Record<string, string | undefined> =>
+  Object.fromEntries(Object.keys(schema?.shape ?? {}).map(name => [name, headers.get(name) ?? undefined]));

@@ -1,18 +1,21 @@
-import { createRequest } from "../../../lib/connector/create-request.ts";
+import { createOnce } from "../../../lib/connector/idempotency.ts";
 import { createBodyV2, createV2 } from "../../../lib/connector/wire-v2-create.ts";
 import { created, createdV2 } from "../../../lib/connector/wire-v2-read.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
+import { idempotencyKey } from "../idempotency-key.ts";
 
 /** Specification section 4; decisions C5, C6. */
 export const createCredentialRequest = endpoint({
   routes: ["POST /v2/credential-requests"],
   access: "caller",
   summary: "Request credentials on keys that are shipped or programmed on site",
+  headers: idempotencyKey,
   body: createBodyV2,
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
-  handle: async ({ body }, context: ConnectorContext) => {
-    const done = await createRequest(body, createV2, context);
+  handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
+    const once = { callerId: caller.id, key: headers["Idempotency-Key"] };
+    const done = await createOnce(body, createV2, once, context);
     return { status: 201, body: created(done) };
   },
 });
