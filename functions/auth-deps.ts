@@ -5,21 +5,13 @@ import type { AuthSettings } from "../lib/auth/settings.ts";
 import { authStore } from "../lib/azure/auth-tables.ts";
 import { keyRing } from "../lib/azure/secrets-key-ring.ts";
 import { callerAddress } from "../lib/http/caller-address.ts";
-import { BadSettings } from "../lib/settings.ts";
 import type { AuthContext } from "./auth/context.ts";
 import type { Deployment } from "./deployment.ts";
 
-/**
- * Connects the authentication server to storage, vault and validation servers. Nothing is called yet.
- * Throws BadSettings where addresses are limited and none can be known.
- */
+/** Connects the authentication server to storage, vault and validation servers. Nothing is called yet. */
 export function openAuth(deployment: Deployment, settings: AuthSettings): AuthContext {
   const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
-  if (settings.AUTH_ADDRESS_LIMIT > 0 && TRUSTED_PROXIES === 0) {
-    const reason = "must be at least 1 with AUTH_ADDRESS_LIMIT: callers' addresses are told by proxies";
-    throw new BadSettings([{ path: "TRUSTED_PROXIES", reason }]);
-  }
   const validationKey = deployment.secretText("otp-validation-key");
   const clientId = settings.OTP_VALIDATION_CLIENT_ID;
   return {

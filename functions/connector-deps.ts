@@ -1,8 +1,10 @@
 import { responseBlobs } from "../lib/azure/connector-blobs.ts";
 import { claimStore } from "../lib/azure/connector-idempotency.ts";
 import { connectorStore } from "../lib/azure/connector-tables.ts";
+import { accessToken } from "../lib/azure/credential.ts";
 import { openMailer } from "../lib/azure/mail.ts";
-import { connectIdp, type IdpSettings } from "../lib/connector/idp/kinds.ts";
+import { type ConfiguredIdps, configuredIdps } from "../lib/connector/idp/configured-idps.ts";
+import { connectIdp, idpSecretName } from "../lib/connector/idp/kinds.ts";
 import { connectDelivery } from "../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../lib/connector/peers/enrollment.ts";
 import type { PeerTools } from "../lib/connector/peers/peer-call.ts";
@@ -13,23 +15,20 @@ import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { type Environment, wordsInForce } from "../lib/settings.ts";
 import type { ConnectorContext } from "./connector/context.ts";
 import type { Deployment } from "./deployment.ts";
+import { idpFileReader } from "./idp-file.ts";
+import type { IdpPlan } from "./idp-settings.ts";
 
 /** Connects the connector to storage, vault and peers. Nothing is called yet. */
 export function openConnector(
   deployment: Deployment,
   settings: ConnectorSettings,
-  idpSettings: Readonly<Record<string, IdpSettings>>,
+  idpPlan: IdpPlan,
   environment: Environment,
 ): ConnectorContext {
   const { log, now, random, sleep, fetch } = deployment;
   const tools = { fetch, now, random, sleep };
   const timing = timingOf(settings);
-  const idps = new Map(
-    Object.entries(idpSettings).map(([id, ofIdp]) => {
-      const secret = deployment.secretText(`idp-${id}-client-secret`);
-      return [id, connectIdp(id, ofIdp, { ...tools, timeLimitMs: timing.idpCall, secret })];
-    }),
-  );
+  const idps = openIdps(deployment, settings, idpPlan, { ...tools, timeLimitMs: timing.idpCall });
   const rfpr = openRfpr(settings, deployment, { ...tools, timeLimitMs: timing.enrollmentCall });
   return {
     requests: connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
@@ -53,7 +52,9 @@ export function openConnector(
       timeLimitMs: timing.deliveryCall,
     }),
     ...(rfpr && { rfpr }),
-    idps: { defaultId: settings.IDP_DEFAULT, get: id => idps.get(id) },
+    idps,
+    idpSettings: idps.settings,
+    ready: idps.ready,
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
     timing,
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
@@ -63,9 +64,36 @@ export function openConnector(
     random,
     sleep,
     settingWords: { ...wordsInForce(deploymentSettings, environment), ...wordsInForce(connectorSettings, environment) },
-    idpSettings,
     cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
   };
+}
+
+/** The IdPs, by the environment or by a file that is read again (decision C13). */
+function openIdps(
+  { secretText, identity, blobs, now, log, settings: { STORAGE_TIMEOUT_SECONDS } }: Deployment,
+  settings: ConnectorSettings,
+  { known, place }: IdpPlan,
+  tools: PeerTools & { readonly timeLimitMs: number },
+): ConfiguredIdps {
+  return configuredIdps({
+    defaultId: settings.IDP_DEFAULT,
+    known,
+    file: place && {
+      read: idpFileReader(place, { blobs, timeoutMs: STORAGE_TIMEOUT_SECONDS }),
+      maxAgeMs: settings.IDP_CONFIGURATION_MAX_AGE_SECONDS,
+      retryAfterMs: settings.IDP_CONFIGURATION_RETRY_SECONDS,
+    },
+    connect: (id, ofIdp) => {
+      const byIdentity = ofIdp.type === "entra" && ofIdp["managed-identity"] === true;
+      return connectIdp(id, ofIdp, {
+        ...tools,
+        secret: secretText(idpSecretName(id)),
+        ...(byIdentity && { managedIdentityToken: scope => accessToken(identity, scope) }),
+      });
+    },
+    now,
+    log,
+  });
 }
 
 /** The enrollment side, where the settings name it (decision C12). */

@@ -1,78 +1,72 @@
 import * as z from "zod";
-import { type IdpSettings, idpSettings } from "../lib/connector/idp/kinds.ts";
+import { readIdpFile } from "../lib/connector/idp/idp-file.ts";
+import { type IdpConfigurations, type IdpSettings, idpSettings } from "../lib/connector/idp/kinds.ts";
+import { type IdpVariable, idpVariables } from "../lib/connector/idp/variables.ts";
 import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
-import type { DeploymentSettings } from "../lib/deployment-settings.ts";
-import { BadSettings } from "../lib/settings.ts";
+import { deploymentSettings } from "../lib/deployment-settings.ts";
+import type { Problem } from "../lib/fault.ts";
+import { BadSettings, type Environment, wellSet } from "../lib/settings.ts";
+import { type IdpFilePlace, idpFilePlace, readAtStart } from "./idp-file.ts";
 
-type Variable = keyof ConnectorSettings;
-
-/** Variables of each kind by the specification's names of its settings (decision C13). */
-const kinds = {
-  entra: {
-    "client-id": "IDPA_FIDO_API_CLIENT_ID",
-    "api-version": "IDPA_FIDO_API_VERSION",
-    "challenge-timeout-minutes": "IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES",
-    "tenant-id": "IDPA_TENANT_ID",
-    "graph-endpoint": "IDPA_GRAPH_ENDPOINT",
-    "online-endpoint": "IDPA_ONLINE_ENDPOINT",
-  },
-  pingone: {
-    "environment-id": "IDPB_ENVIRONMENT",
-    "default-relying-party": "IDPB_DEFAULT_RELYING_PARTY",
-    "auth-base-url": "IDPB_AUTH_BASE_URL",
-    "client-id": "IDPB_CLIENT_ID",
-    "api-base-url": "IDPB_API_BASE_URL",
-    "pre-registration-timeout-days": "IDPB_PRE_REGISTRATION_TIMEOUT_DAYS",
-  },
-  aic: {
-    journey: "IDPC_JOURNEY",
-    "challenge-timeout-milliseconds": "IDPC_CHALLENGE_TIMEOUT_MILLISECONDS",
-    "api-base-url": "IDPC_API_BASE_URL",
-    "authentication-header": "IDPC_AUTHENTICATION_HEADER",
-    "token-id-1": "IDPC_TOKEN_ID_1",
-    "token-id-2": "IDPC_TOKEN_ID_2",
-    scope: "IDPC_SCOPE",
-    realm: "IDPC_REALM",
-    "client-id": "IDPC_CLIENT_ID",
-    "callback-1": "IDPC_CALLBACK_1",
-    "callback-2": "IDPC_CALLBACK_2",
-    "callback-3": "IDPC_CALLBACK_3",
-    "auth-base-url": "IDPC_AUTH_BASE_URL",
-  },
-} as const satisfies Record<IdpSettings["type"], Readonly<Record<string, Variable>>>;
-
-/** The configured IdP of single-IdP mode (decision C13). Throws BadSettings that names the variables. */
-export function singleIdp(
-  connector: ConnectorSettings,
-  deployment: DeploymentSettings,
-): Readonly<Record<string, IdpSettings>> {
-  if (connector.IDP_ENABLE_MULTI_IDP) {
-    throw new BadSettings([
-      { path: "IDP_ENABLE_MULTI_IDP", reason: "must be false: one identity provider a deployment" },
-    ]);
-  }
-  const type = kindOf(connector);
-  const variables: Readonly<Record<string, Variable>> = kinds[type];
-  const told = Object.entries(variables).map(([name, variable]) => [name, connector[variable]] as const);
-  const given = Object.fromEntries(told.filter(([, value]) => value !== undefined));
-  const tenant = type === "entra" ? { "tenant-id": deployment.CLOUD_TENANT_ID } : {};
-  const result = idpSettings.safeParse({ type, ...tenant, ...given });
-  if (result.success) return { [connector.IDP_DEFAULT]: result.data };
-  throw new BadSettings(
-    result.error.issues.map(({ path: [name], code, message }) => ({
-      path: variables[String(name)] ?? "IDP_DEFAULT",
-      reason: code === "invalid_type" ? "must be set" : message,
-    })),
-  );
+/** What a deployment is told of its IdPs. */
+export interface IdpPlan {
+  /** Absent where the file is yet to be read. */
+  readonly known?: IdpConfigurations;
+  /** Absent where there is one IdP, by the environment. */
+  readonly place?: IdpFilePlace;
 }
 
-/** The one kind of which anything is set; kind B where nothing is. */
-function kindOf(connector: ConnectorSettings): IdpSettings["type"] {
-  const isSet = (variable: Variable) =>
-    connector[variable] !== undefined && !(connectorSettings.shape[variable] instanceof z.ZodPrefault);
-  const types = Object.keys(kinds) as (keyof typeof kinds)[];
-  const [type = "entra", ...others] = types.filter(each => Object.values(kinds[each]).some(isSet));
+/**
+ * The IdPs of a deployment, as far as they are to be told at the start (decision C13). Reads of the environment what is well set,
+ * whatever else is wrong with it. Throws BadSettings that names the variables, and the keys of the file.
+ */
+export function idpPlan(environment: Environment): IdpPlan {
+  const told = wellSet(connectorSettings, environment);
+  if (told.IDP_ENABLE_MULTI_IDP === undefined) return {};
+  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT } = wellSet(deploymentSettings, environment);
+  if (told.IDP_ENABLE_MULTI_IDP) return severalIdps(told, CLOUD_STORAGE_BLOB_ENDPOINT);
+  const type = kindOf(environment);
+  const tenant = type === "entra" ? { "tenant-id": CLOUD_TENANT_ID } : {};
+  const given = Object.entries(idpVariables[type])
+    .map(([name, variable]) => [name, told[variable]] as const)
+    .filter(([, value]) => value !== undefined);
+  const result = idpSettings.safeParse({ type, ...tenant, ...Object.fromEntries(given) });
+  if (result.success) return { known: new Map([[told.IDP_DEFAULT ?? "", result.data]]) };
+  throw new BadSettings(result.error.issues.flatMap(issue => problemsOf(issue, type, environment)));
+}
+
+function severalIdps(told: Partial<ConnectorSettings>, blobEndpoint: string | undefined): IdpPlan {
+  const { IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId } = told;
+  const wrong = (reason: string) => new BadSettings([{ path: "IDP_CONFIGURATION_PATH", reason }]);
+  if (path === undefined) throw wrong("must be set with IDP_ENABLE_MULTI_IDP");
+  const place = idpFilePlace(path, blobEndpoint);
+  if (place === undefined) throw wrong("must be a path, or a blob's address under CLOUD_STORAGE_BLOB_ENDPOINT");
+  if ("blob" in place || defaultId === undefined) return { place };
+  const bytes = readAtStart(place.path);
+  if (bytes === undefined) return { place };
+  if (typeof bytes === "string") throw wrong(bytes);
+  const { idps, problems } = readIdpFile(bytes, defaultId);
+  if (problems !== undefined) throw new BadSettings(problems);
+  return { known: idps, place };
+}
+
+/** A variable that is set, and yet was not to be read, is told with all the others. */
+function problemsOf(issue: z.core.$ZodIssue, type: IdpSettings["type"], environment: Environment): readonly Problem[] {
+  const path = idpVariables[type][String(issue.path[0])] ?? "IDP_DEFAULT";
+  const missing = issue.code === "invalid_type" || issue.message === "must be set";
+  if (!missing) return [{ path, reason: issue.message }];
+  return isSet(environment, path) ? [] : [{ path, reason: "must be set" }];
+}
+
+/** The one kind of which anything is set; kind B where nothing is. A default says nothing. */
+function kindOf(environment: Environment): IdpSettings["type"] {
+  const tells = (variable: IdpVariable) =>
+    isSet(environment, variable) && !(connectorSettings.shape[variable] instanceof z.ZodPrefault);
+  const types = Object.keys(idpVariables) as IdpSettings["type"][];
+  const [type = "entra", ...others] = types.filter(each => Object.values(idpVariables[each]).some(tells));
   if (others.length === 0) return type;
   const reason = `must be true for several identity providers: ${[type, ...others].join(", ")} are set`;
   throw new BadSettings([{ path: "IDP_ENABLE_MULTI_IDP", reason }]);
 }
+
+const isSet = (environment: Environment, variable: string): boolean => Boolean(environment[variable]?.trim());

@@ -28,7 +28,10 @@ function start(environment: Environment): void {
   const { log } = deployment;
   const common = { log, strictTransport: inAzure(settings.deployment), trustedProxies: TRUSTED_PROXIES };
 
-  registerHealth(deployment.healthy, common);
+  const ready = app.connector?.ready ?? (async () => {});
+  registerHealth(async () => (await deployment.healthy()) && isDone(ready()), common);
+  // Begun before the first caller has to wait for it.
+  void isDone(ready());
   if (SERVICE_APIS.length === 0) log.warn("no_surface", { setting: "SERVICE_APIS" });
   if (auth !== undefined && SERVICE_APIS.includes("core")) {
     const hashes = tokenHashesOf(deployment, "core");
@@ -46,7 +49,11 @@ function start(environment: Environment): void {
     registerSurface(connector, CONNECTOR_PATH, {
       ...common,
       deps: { ...app.connector, tokenHashes: hashes },
-      identify,
+      identify: async (access, call) => {
+        const caller = await identify(access, call);
+        await ready();
+        return caller;
+      },
     });
     registerJobs(jobs.connector, app.connector, log);
   }
@@ -77,6 +84,12 @@ const bearer =
 /**
  * Bad settings: the same routes, each refusing, and the reasons in the log. A throw while the app loads would make the host answer
  * 404 to everything (decision G14).
+const isDone = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
  */
 function refuse(environment: Environment, error: unknown): void {
   const log = createLog(writeToHost);

@@ -94,6 +94,16 @@ export function readSettings<T extends z.ZodType>(schema: T, environment: Enviro
   );
 }
 
+/** Every setting that is well set on its own, whatever is wrong with the others. */
+export function wellSet<T extends z.ZodObject>(schema: T, environment: Environment): Partial<z.output<T>> {
+  const read = Object.entries(schema.shape).map(([name, field]) => {
+    const text = environment[name]?.trim() ? environment[name] : undefined;
+    return [name, z.safeParse(field, text)] as const;
+  });
+  const well = read.flatMap(([name, { data, success }]) => (success && data !== undefined ? [[name, data]] : []));
+  return Object.fromEntries(well) as Partial<z.output<T>>;
+}
+
 /** Joins the problems of several readings into one message. */
 export function readAll<T extends readonly (() => unknown)[]>(
   ...readings: T

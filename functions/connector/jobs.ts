@@ -9,14 +9,21 @@ import type { ConnectorContext } from "./context.ts";
 export const connectorJobs = (settings: ConnectorSettings): Readonly<Record<string, Job<ConnectorContext>>> => ({
   processShipments: {
     schedule: settings.CRON_PROCESS_SHIPMENT_SCHEDULE,
-    run: async context => ({ ...(await processShipments("timer", context)) }),
+    run: whenReady(context => processShipments("timer", context)),
   },
   processCredentialRequests: {
     schedule: settings.CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE,
-    run: async context => ({ ...(await processCredentialRequests("timer", context)) }),
+    run: whenReady(context => processCredentialRequests("timer", context)),
   },
   dataCleanup: {
     schedule: settings.CRON_DATA_CLEANUP_SCHEDULE,
-    run: async context => ({ ...(await cleanUp(context.cleanUpCompletedDays, context)) }),
+    run: whenReady(context => cleanUp(context.cleanUpCompletedDays, context)),
   },
 });
+
+const whenReady =
+  (run: (context: ConnectorContext) => Promise<object>): Job<ConnectorContext>["run"] =>
+  async context => {
+    await context.ready();
+    return { ...(await run(context)) };
+  };

@@ -13,6 +13,8 @@ export interface Blobs {
   /** Writes the whole blob, whatever is there; text as UTF-8. */
   put(container: string, name: string, content: string | Uint8Array): Promise<void>;
   get(container: string, name: string): Promise<Uint8Array | undefined>;
+  /** No more than the first `bytes` of it. */
+  head(container: string, name: string, bytes: number): Promise<Uint8Array | undefined>;
   /** Absent already is fine. */
   remove(container: string, name: string): Promise<void>;
   /** Names that begin so, in order. */
@@ -31,6 +33,20 @@ export function openBlobs(access: Access & { readonly timeoutMs: number }): Blob
       return work(await opened, abortSignal);
     });
 
+  const read = (container: string, name: string, bytes?: number) =>
+    call(async (client, abortSignal) => {
+      try {
+        const blob = client.getContainerClient(container).getBlobClient(name);
+        const { readableStreamBody } = await blob.download(0, bytes, { abortSignal });
+        return readableStreamBody && (await buffer(readableStreamBody));
+      } catch (error) {
+        if (isServiceError(error) && error.code === "BlobNotFound") return undefined;
+        // An empty blob has no first byte.
+        if (isServiceError(error) && error.code === "InvalidRange") return new Uint8Array();
+        throw error;
+      }
+    });
+
   return {
     createContainer: container =>
       call(async (client, abortSignal) => {
@@ -42,17 +58,8 @@ export function openBlobs(access: Access & { readonly timeoutMs: number }): Blob
         const blob = client.getContainerClient(container).getBlockBlobClient(name);
         await blob.upload(bytes, bytes.length, { abortSignal });
       }),
-    get: (container, name) =>
-      call(async (client, abortSignal) => {
-        try {
-          const blob = client.getContainerClient(container).getBlobClient(name);
-          const { readableStreamBody } = await blob.download(0, undefined, { abortSignal });
-          return readableStreamBody && (await buffer(readableStreamBody));
-        } catch (error) {
-          if (isServiceError(error) && error.code === "BlobNotFound") return undefined;
-          throw error;
-        }
-      }),
+    get: read,
+    head: read,
     remove: (container, name) =>
       call(async (client, abortSignal) => {
         await client.getContainerClient(container).getBlobClient(name).deleteIfExists({ abortSignal });

@@ -31,6 +31,13 @@ export function managedIdentity(clientId?: string): TokenCredential {
   };
 }
 
+/** An access token for a scope of the form `https://<resource>/.default`. Throws what the credential throws. */
+export async function accessToken(credential: TokenCredential, scope: string): Promise<string> {
+  const granted = await credential.getToken(scope);
+  if (granted === null) throw new Error("the identity has no token");
+  return granted.token;
+}
+
 /** Means nothing anywhere: simulated services on this machine take any token. */
 export const localCredential: TokenCredential = {
   getToken: async () => ({ token: "local", expiresOnTimestamp: 8.64e15 }),

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { setting } from "../settings.ts";
 import { version } from "../version.ts";
+import { idpId } from "./idp/kinds.ts";
 
 const hourly = "0 0 * * * *";
 
@@ -46,9 +47,19 @@ export const connectorSettings = z
     RFPR_RETRY_NUMBER_DAYS: setting.days("How long a failing activation or PIN mail is retried.").prefault("14"),
     ENROLLMENT_SERVICE_API_BASE_URL: setting.address("Enrollment service of on-site enrollment.").optional(),
 
-    IDP_DEFAULT: setting.text("The IdP of credentials that name none.").prefault("entra"),
-    IDP_ENABLE_MULTI_IDP: setting.flag("Read several IdPs from `IDP_CONFIGURATION_PATH`.").prefault("false"),
-    IDP_CONFIGURATION_PATH: setting.text("YAML file of IdPs: a path, or a blob.").optional(),
+    IDP_DEFAULT: idpId.meta({ description: "Id of the IdP of credentials that name none." }).prefault("entra"),
+    IDP_ENABLE_MULTI_IDP: setting
+      .flag(
+        "Read several IdPs from `IDP_CONFIGURATION_PATH`; the `IDPA_`, `IDPB_` and `IDPC_` settings mean nothing then.",
+      )
+      .prefault("false"),
+    IDP_CONFIGURATION_PATH: setting
+      .text("YAML file of IdPs: a path, or the address of a blob under `CLOUD_STORAGE_BLOB_ENDPOINT`.")
+      .optional(),
+    IDP_CONFIGURATION_MAX_AGE_SECONDS: setting
+      .seconds("Age at which that file is read again (decision C13).")
+      .prefault("300"),
+    IDP_CONFIGURATION_RETRY_SECONDS: setting.seconds("Pause after a reading of it that failed.").prefault("30"),
     IDPA_FIDO_API_CLIENT_ID: setting.text("Kind B: application that calls Microsoft Graph.").optional(),
     IDPA_FIDO_API_VERSION: setting
       .oneOf(["beta", "v1.0"], "Kind B: version of Microsoft Graph; shipped keys need `beta`.")
@@ -56,6 +67,9 @@ export const connectorSettings = z
     IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: setting
       .integer(5, 43_200, "Kind B: how long a challenge is valid.")
       .prefault("20160"),
+    IDPA_MANAGED_IDENTITY: setting
+      .flag("Kind B: call Microsoft Graph as the app's managed identity, without application and secret.")
+      .prefault("false"),
     IDPA_TENANT_ID: setting.text("Kind B: tenant; by default `CLOUD_TENANT_ID`.").optional(),
     IDPA_GRAPH_ENDPOINT: setting.address("Kind B: Microsoft Graph.").prefault("https://graph.microsoft.com"),
     IDPA_ONLINE_ENDPOINT: setting.address("Kind B: token authority.").prefault("https://login.microsoftonline.com"),

@@ -1,4 +1,5 @@
-import type { IdpSettings } from "./idp/kinds.ts";
+import type { IdpConfigurations, IdpSettings } from "./idp/kinds.ts";
+import { type IdpVariable, idpVariables } from "./idp/variables.ts";
 
 /** The version 2 status answer, name by name (specification section 2, decision C17). */
 export const statusKeysV2 = [
@@ -40,38 +41,69 @@ const statusKeysV1 = [
   "FIDO_CONNECTOR_VERSION",
 ] as const;
 
-/** The names of the default IdP's kind in the version 1 status answer (specification section 2, decision C17). */
-const statusKeysOfKind: Record<IdpSettings["type"], readonly string[]> = {
-  entra: ["IDPA_FIDO_API_CLIENT_ID", "IDPA_FIDO_API_VERSION", "IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES"],
+/** What an entry of `IDP_CONFIGURATIONS` has (specification section 2). */
+const configurationKeys: Record<IdpSettings["type"], readonly string[]> = {
   pingone: [
-    "IDPB_ENVIRONMENT",
-    "IDPB_DEFAULT_RELYING_PARTY",
-    "IDPB_AUTH_BASE_URL",
-    "IDPB_CLIENT_ID",
-    "IDPB_API_BASE_URL",
-    "IDPB_PRE_REGISTRATION_TIMEOUT_DAYS",
+    "default-relying-party",
+    "api-base-url",
+    "environment-id",
+    "pre-registration-timeout-days",
+    "type",
+    "client-id",
+    "auth-base-url",
+  ],
+  entra: [
+    "api-version",
+    "graph-endpoint",
+    "type",
+    "challenge-timeout-minutes",
+    "client-id",
+    "tenant-id",
+    "online-endpoint",
   ],
   aic: [
-    "IDPC_JOURNEY",
-    "IDPC_CHALLENGE_TIMEOUT_MILLISECONDS",
-    "IDPC_API_BASE_URL",
-    "IDPC_AUTHENTICATION_HEADER",
-    "IDPC_TOKEN_ID_1",
-    "IDPC_TOKEN_ID_2",
-    "IDPC_SCOPE",
-    "IDPC_REALM",
-    "IDPC_CLIENT_ID",
-    "IDPC_CALLBACK_1",
-    "IDPC_CALLBACK_2",
-    "IDPC_CALLBACK_3",
-    "IDPC_AUTH_BASE_URL",
+    "journey",
+    "challenge-timeout-milliseconds",
+    "type",
+    "api-base-url",
+    "authentication-header",
+    "token-id-1",
+    "token-id-2",
+    "scope",
+    "realm",
+    "client-id",
+    "callback-1",
+    "callback-2",
+    "callback-3",
+    "auth-base-url",
   ],
 };
 
-/** The version 1 status answer from the words of the settings in force. */
-export function statusV1(words: Readonly<Record<string, string>>, defaultKind: IdpSettings["type"] | undefined) {
-  const ofKind = defaultKind === undefined ? [] : statusKeysOfKind[defaultKind];
-  return Object.fromEntries([...statusKeysV1, ...ofKind].map(name => [name, shownText(words[name] ?? "")]));
+/** What version 1 has of the default IdP, by its kind: of kind C, of which the specification says nothing, all (decision C17). */
+const statusKeysOfKind: Record<IdpSettings["type"], readonly IdpVariable[]> = {
+  entra: ["IDPA_FIDO_API_CLIENT_ID", "IDPA_FIDO_API_VERSION", "IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES"],
+  pingone: Object.values(idpVariables.pingone),
+  aic: Object.values(idpVariables.aic),
+};
+
+/**
+ * The version 1 status answer from the words of the settings in force. What the default IdP has is told by its variables also
+ * where a file configures it.
+ */
+export function statusV1(
+  words: Readonly<Record<string, string>>,
+  defaultIdp: IdpSettings | undefined,
+): Readonly<Record<string, string>> {
+  const common = statusKeysV1.map(name => [name, shownText(words[name] ?? "")] as const);
+  return Object.fromEntries([...common, ...(defaultIdp === undefined ? [] : ofKind(defaultIdp))]);
+}
+
+function ofKind(idp: IdpSettings): readonly (readonly [IdpVariable, string])[] {
+  const values: Readonly<Record<string, unknown>> = idp;
+  const texts = Object.entries(idpVariables[idp.type]).map(([key, variable]) => [variable, values[key] ?? ""] as const);
+  return texts
+    .filter(([variable]) => statusKeysOfKind[idp.type].includes(variable))
+    .map(([variable, value]) => [variable, shownText(String(value))]);
 }
 
 /** Settings as the status answer shows them: an address without credentials, query and fragment. */
@@ -83,7 +115,10 @@ function shownText(text: string): string {
 }
 
 /** The status answer from the words of the settings in force; a name that is not listed can not appear. */
-export function statusV2(words: Readonly<Record<string, string>>, idps: Readonly<Record<string, IdpSettings>>) {
+export function statusV2(words: Readonly<Record<string, string>>, idps: IdpConfigurations) {
   const texts = Object.fromEntries(statusKeysV2.map(name => [name, shownText(words[name] ?? "")]));
-  return { ...texts, IDP_CONFIGURATIONS: idps };
+  return { ...texts, IDP_CONFIGURATIONS: Object.fromEntries([...idps].map(([id, idp]) => [id, configurationOf(idp)])) };
 }
+
+const configurationOf = (idp: IdpSettings): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(idp).filter(([key]) => configurationKeys[idp.type].includes(key)));

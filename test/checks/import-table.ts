@@ -28,7 +28,7 @@ export const importTable: readonly Zone[] = [
     name: "connector domain",
     folder: "lib/connector",
     zones: [ground],
-    packages: ["zod", "jose", "cborg", "p-limit", "i18n-iso-countries", "node:crypto"],
+    packages: ["zod", "jose", "cborg", "p-limit", "i18n-iso-countries", "yaml", "node:crypto"],
     deployed,
   },
   {

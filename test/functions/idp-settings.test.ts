@@ -29,7 +29,8 @@ const kindC = {
   IDPC_CLIENT_ID: "connector",
 };
 
-const idpsOf = (told: Record<string, string>) => settingsOf({ ...others, ...told }).connector?.idps;
+const idpsOf = (told: Record<string, string>) =>
+  Object.fromEntries(settingsOf({ ...others, ...told }).connector?.idps.known ?? []);
 
 function problemsOf(told: Record<string, string>) {
   try {
@@ -49,6 +50,7 @@ describe("single-IdP mode (decision C13)", () => {
       "challenge-timeout-minutes": 20_160,
       "graph-endpoint": "https://graph.microsoft.com",
       "online-endpoint": "https://login.microsoftonline.com",
+      "managed-identity": false,
     };
     expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual({ entra: idp });
     expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b", IDPA_TENANT_ID: "other" })).toEqual({

@@ -100,8 +100,9 @@ describe("the settings of a deployment", () => {
 
   it("name the identity provider of the deployment by the specification's names (decision C13)", () => {
     expect(problemsOf(goodSettings)).toEqual([]);
-    expect(settingsOf({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps).toMatchObject({
-      mine: { type: "entra", "tenant-id": goodSettings.CLOUD_TENANT_ID },
+    expect(settingsOf({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps.known?.get("mine")).toMatchObject({
+      type: "entra",
+      "tenant-id": goodSettings.CLOUD_TENANT_ID,
     });
     expect(problemsOf({ ...goodSettings, IDPA_FIDO_API_CLIENT_ID: "" })).toEqual(["IDPA_FIDO_API_CLIENT_ID"]);
   });

@@ -16,5 +16,5 @@ export const getStatusV1 = endpoint({
     },
   },
   handle: (_, { settingWords, idpSettings, idps }: ConnectorContext) =>
-    ok(statusV1(settingWords, idpSettings[idps.defaultId]?.type)),
+    ok(statusV1(settingWords, idpSettings().get(idps.defaultId))),
 });

@@ -6,11 +6,9 @@ import { PeerFailure } from "../peers/peer-failure.ts";
 import { answered, end, endOf, type Field, type Step, step, typesOf } from "./aic-step.ts";
 import { optionsOf, outcomeOf, refusalOf } from "./aic-wire.ts";
 import type { Idp } from "./contract.ts";
-import { endpoint, type IdpDeps, type IdpKind } from "./kind.ts";
+import { endpoint, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
-import { whole } from "./pingone-values.ts";
 
-const nonEmpty = z.string().min(1);
 const ownHeaders = ["accept", "accept-api-version", "connection", "content-length", "content-type", "host"];
 
 /** Kind C of the specification's table. The callbacks' defaults are those of a journey that asks for a name, then for the key. */
@@ -32,7 +30,7 @@ const settings = z.strictObject({
   "callback-3": nonEmpty.default("HiddenValueCallback"),
   "token-id-1": nonEmpty.default("IDToken1"),
   "token-id-2": nonEmpty.default("IDToken2"),
-  "challenge-timeout-milliseconds": whole.pipe(z.int().min(1000).max(31_536_000_000)).optional(),
+  "challenge-timeout-milliseconds": wholeNumber(1000, 31_536_000_000).optional(),
 });
 
 type AicSettings = z.output<typeof settings>;

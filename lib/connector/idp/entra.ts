@@ -14,28 +14,38 @@ import {
   registrationBody,
   spellings,
 } from "./entra-wire.ts";
-import { endpoint, type IdpDeps, type IdpKind } from "./kind.ts";
+import { endpoint, type IdpDeps, type IdpKind, wholeNumber } from "./kind.ts";
 
-const wholeMinutes = z
-  .union([
-    z.int(),
-    z
-      .string()
-      .regex(/^\d{1,6}$/)
-      .transform(Number),
-  ])
-  .pipe(z.int().min(5).max(43_200));
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+  error: "must be true or false",
+});
 
-/** Kind B of the specification's table; all but the two ids have defaults (decision C17). */
+/**
+ * Kind B of the specification's table; all but the two ids have defaults, and with a managed identity these are not needed either
+ * (decisions C13, C17).
+ */
 const settings = z
   .strictObject({
     type: z.literal("entra"),
-    "tenant-id": z.string().regex(/^[A-Za-z0-9.-]+$/, "must be a tenant id or a domain"),
-    "client-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id"),
+    "tenant-id": z
+      .string()
+      .regex(/^[A-Za-z0-9.-]+$/, "must be a tenant id or a domain")
+      .optional(),
+    "client-id": z
+      .string()
+      .regex(/^[A-Za-z0-9-]+$/, "must be an application id")
+      .optional(),
     "graph-endpoint": endpoint.default("https://graph.microsoft.com"),
     "online-endpoint": endpoint.default("https://login.microsoftonline.com"),
-    "api-version": z.enum(["beta", "v1.0"]).default("beta"),
-    "challenge-timeout-minutes": wholeMinutes.optional(),
+    "api-version": z.enum(["beta", "v1.0"], { error: "must be one of beta, v1.0" }).default("beta"),
+    "challenge-timeout-minutes": wholeNumber(5, 43_200).optional(),
+    /** The app's own identity takes the place of client and secret. */
+    "managed-identity": flag.optional(),
+  })
+  .superRefine((told, context) => {
+    for (const name of ["tenant-id", "client-id"] as const)
+      if (told[name] === undefined && told["managed-identity"] !== true)
+        context.addIssue({ code: "custom", path: [name], message: "must be set" });
   })
   .transform(told => ({
     ...told,
@@ -136,8 +146,9 @@ function tokensOf(access: PeerAccess, told: EntraSettings, { secret, managedIden
   if (managedIdentityToken !== undefined) {
     return createAccessTokens(access, async () => ({ token: await managedIdentityToken(scope), expiresInSeconds: 0 }));
   }
-  const tokenUrl = `${told["online-endpoint"]}/${told["tenant-id"]}/oauth2/v2.0/token`;
-  const client = { tokenUrl, clientId: told["client-id"], scope, secret };
+  const { "tenant-id": tenantId = "", "client-id": clientId = "" } = told;
+  const tokenUrl = `${told["online-endpoint"]}/${tenantId}/oauth2/v2.0/token`;
+  const client = { tokenUrl, clientId, scope, secret };
   return createAccessTokens(access, () => grantByClientCredentials(access, client));
 }
 

@@ -26,6 +26,19 @@ export const endpoint = z
   .refine(isEndpoint, "must be an https address without credentials, query and fragment")
   .transform(address => address.replace(/\/+$/, ""));
 
+/** A whole number of a setting; a file and the environment have it as text. */
+export function wholeNumber(least: number, most: number) {
+  const error = `must be a whole number from ${least} to ${most}`;
+  const text = z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number);
+  return z.union([z.int(), text], { error }).pipe(z.int({ error }).min(least, { error }).max(most, { error }));
+}
+
+/** A text that is there. */
+export const nonEmpty = z.string().min(1, { error: "must not be empty" });
+
 function isEndpoint(address: string): boolean {
   const url = URL.parse(address);
   if (url === null || /[?#]/.test(address) || url.username !== "" || url.password !== "") return false;

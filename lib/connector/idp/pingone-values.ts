@@ -21,7 +21,7 @@ const wholeText = z
   .transform(Number);
 
 /** A whole number, also where it came as text. */
-export const whole = z.union([z.int(), wholeText]);
+const whole = z.union([z.int(), wholeText]);
 
 const parameter = z.object({ type: z.literal("public-key"), alg: whole });
 const excluded = z.object({ id: binary });

@@ -4,9 +4,8 @@ import { callPeer, type PeerAccess, withinTime } from "../peers/peer-call.ts";
 import { readPeer, repeat } from "../peers/peer-call-retry.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Challenge, Idp } from "./contract.ts";
-import { endpoint, type IdpDeps, type IdpKind } from "./kind.ts";
+import { endpoint, type IdpDeps, type IdpKind, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
-import { whole } from "./pingone-values.ts";
 import {
   activationBody,
   activationType,
@@ -29,7 +28,7 @@ const settings = z.strictObject({
   "auth-base-url": endpoint,
   "environment-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an environment id"),
   "client-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id"),
-  "pre-registration-timeout-days": whole.pipe(z.int().min(1).max(365)).optional(),
+  "pre-registration-timeout-days": wholeNumber(1, 365).optional(),
 });
 
 type PingOneSettings = z.output<typeof settings>;
