@@ -3,7 +3,7 @@ import type { OtpCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
 import { cuts, split } from "./otp/split.ts";
 import { identifiedBy } from "./policy.ts";
-import type { Standing, Whom } from "./ports.ts";
+import type { Standing, UserPointer, Whom } from "./ports.ts";
 import { parseUsername } from "./username.ts";
 
 /** Who is meant by an attempt, with what was read already to find that out. */
@@ -25,6 +25,9 @@ export async function identify({ username, otp }: Credentials, deps: AuthDeps): 
   return otp !== undefined && deps.rules.identifyByOtp ? holderOf(otp, deps) : undefined;
 }
 
+/** Candidates that are looked at side by side. */
+const atOnce = 8;
+
 async function holderOf(otp: string, { otpkeys, users }: AuthDeps): Promise<Named | undefined> {
   const found = (await Promise.all(cuts(otp).map(({ prefix }) => otpkeys.findHolders(prefix)))).filter(
     holders => holders !== undefined,
@@ -36,12 +39,18 @@ async function holderOf(otp: string, { otpkeys, users }: AuthDeps): Promise<Name
   const named = split(otp, prefix => shaped.find(key => key.prefix === prefix))?.key.holders;
   if (named === undefined) return undefined;
   const { enabled, id } = named.key.value;
-  const standings = await Promise.all(
-    named.candidates.map(async whom => ({ whom, standing: await users.standing(whom) })),
-  );
-  const holding = standings.filter(({ standing }) => standing?.otpkeys.some(key => key.id === id));
+  const holding: { readonly whom: UserPointer; readonly standing: Standing }[] = [];
+  // The second who has it is enough to know that it names nobody, however many share it.
+  for (let start = 0; start < named.candidates.length && holding.length < 2; start += atOnce) {
+    const some = named.candidates.slice(start, start + atOnce);
+    const standings = await Promise.all(some.map(whom => users.standing(whom)));
+    for (const [index, whom] of some.entries()) {
+      const standing = standings[index];
+      if (standing?.otpkeys.some(key => key.id === id)) holding.push({ whom, standing });
+    }
+  }
   const userId = identifiedBy({ enabled, users: holding.map(({ whom }) => whom.id) });
   const holder = holding.find(({ whom }) => whom.id === userId);
-  if (holder?.standing === undefined) return undefined;
+  if (holder === undefined) return undefined;
   return { whom: holder.whom, standing: holder.standing, candidates: found.map(({ key }) => key) };
 }

@@ -308,6 +308,16 @@ describe("identification by OTP (decision A6)", () => {
     expect((await on().post("/client/login", { ...fields, otp: own.otp(2) })).status).toBe(200);
   });
 
+  it("does not look at everybody who shares a key: two are enough to name nobody", async () => {
+    const own = hotpKey();
+    const users = await Promise.all(Array.from({ length: 24 }, () => makeUser(auth)));
+    await giveKey(auth, user, own);
+    for (const { id } of users) await auth.post(`/core/users/${id}/otpkeys`, { otpkey: own.prefix });
+    const { total, result } = await on().counted(() => on().post("/client/authenticate", { otp: own.otp(0) }));
+    expect(result.body).toBe(false);
+    expect(total).toBeLessThan(users.length);
+  });
+
   it("asks who has the key now: one who only had it does not share it", async () => {
     const stale = auth.beside({
       settings: { AUTH_IDENTIFY_BY_OTP: "true" },
