@@ -66,7 +66,7 @@ export function openDeployment(settings: DeploymentSettings): Deployment {
     blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
     secrets,
     caching,
-    sealer: createSealer(keyRing(secrets, dataKey, caching)),
+    sealer: freshSealer({ secrets, caching }),
     healthy: createHealth(
       {
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
@@ -89,6 +89,10 @@ export function openDeployment(settings: DeploymentSettings): Deployment {
 /** A table that the deployment has: each wing has its own storage account (decision G1). */
 const healthTable = ({ SERVICE_APIS }: DeploymentSettings): string =>
   SERVICE_APIS.includes("connector") ? "due" : "users";
+
+/** A sealer that has not read the vault yet. */
+export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "caching">): Sealer =>
+  createSealer(keyRing(secrets, dataKey, caching));
 
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;

@@ -11,7 +11,15 @@ import { connectorJobs } from "./connector/jobs.ts";
 import { connector } from "./connector/routes.ts";
 import { openConnector } from "./connector-deps.ts";
 import { callerCheck, openDeployment, tokenHashesOf } from "./deployment.ts";
-import { registerHealth, registerJobs, registerRefusing, registerSurface } from "./register.ts";
+import { authTasks, connectorTasks } from "./maintenance.ts";
+import {
+  registerHealth,
+  registerJobs,
+  registerRefusing,
+  registerRefusingTasks,
+  registerSurface,
+  registerTasks,
+} from "./register.ts";
 import { settingsOf } from "./settings.ts";
 
 /** The composition root: environment, settings, clients, the chosen surfaces. The only reader of `process.env`. */
@@ -37,6 +45,7 @@ function start(environment: Environment): void {
     const hashes = tokenHashesOf(deployment, "core");
     const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes }));
     registerSurface(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
+    registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
   }
   if (auth !== undefined && SERVICE_APIS.includes("client")) {
     const serving = { ...common, deps: auth, identify: anybody };
@@ -56,6 +65,7 @@ function start(environment: Environment): void {
       },
     });
     registerJobs(jobs.connector, app.connector, log);
+    registerTasks("connector", connectorTasks, { ...common, deps: { ...app.connector, deployment } });
   }
   onTerminate(async () => log.info("stopped", {}));
 }
@@ -74,6 +84,12 @@ function open(environment: Environment) {
   return { settings, deployment, auth, connector, jobs };
 }
 
+const isDone = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
 const anybody: Identify = async () => ({ id: "anybody" });
 
 const bearer =
@@ -84,12 +100,6 @@ const bearer =
 /**
  * Bad settings: the same routes, each refusing, and the reasons in the log. A throw while the app loads would make the host answer
  * 404 to everything (decision G14).
-const isDone = (work: Promise<unknown>): Promise<boolean> =>
-  work.then(
-    () => true,
-    () => false,
-  );
-
  */
 function refuse(environment: Environment, error: unknown): void {
   const log = createLog(writeToHost);
@@ -102,9 +112,15 @@ function refuse(environment: Environment, error: unknown): void {
   };
   const named = namedSurfaces(environment);
   registerHealth(async () => false, options);
-  if (named.includes("core")) registerRefusing(core, pathOf("CORE_PATH"), options);
+  if (named.includes("core")) {
+    registerRefusing(core, pathOf("CORE_PATH"), options);
+    registerRefusingTasks("auth", authTasks, options);
+  }
   if (named.includes("client")) registerRefusing(client, pathOf("CLIENT_PATH"), options);
-  if (named.includes("connector")) registerRefusing(connector, pathOf("CONNECTOR_PATH"), options);
+  if (named.includes("connector")) {
+    registerRefusing(connector, pathOf("CONNECTOR_PATH"), options);
+    registerRefusingTasks("connector", connectorTasks, options);
+  }
 }
 
 start({ ...process.env });

@@ -51,16 +51,22 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
  * (decision G13): `backUp` of the connector is `connectorBackUp`.
  */
 export function registerTasks<D>(
-  wing: "auth" | "connector",
+  wing: Wing,
   tasks: Readonly<Record<string, Task<D>>>,
   serving: AnswerOptions & { readonly deps: D; readonly log: Log },
 ): void {
-  for (const [name, task] of Object.entries(tasks)) {
-    const answer = serveTask(name, task, serving);
-    const ofWing = `${wing}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-    registerHttp(ofWing, { template: taskTemplate(wing, name), methods: ["POST"], authLevel: "admin", answer });
-  }
+  for (const [name, task] of Object.entries(tasks)) registerTask(wing, name, serveTask(name, task, serving));
 }
+
+type Wing = "auth" | "connector";
+
+const registerTask = (wing: Wing, name: string, answer: (call: Call) => Promise<Reply>): void =>
+  registerHttp(`${wing}${name.charAt(0).toUpperCase()}${name.slice(1)}`, {
+    template: taskTemplate(wing, name),
+    methods: ["POST"],
+    authLevel: "admin",
+    answer,
+  });
 
 /** Registers `GET /health`, public and without data (decision G11). */
 export function registerHealth(healthy: () => Promise<boolean>, options: AnswerOptions): void {
@@ -80,4 +86,14 @@ export function registerRefusing<D>(surface: Surface<D>, prefix: string, options
   for (const { name, template, parts } of httpFunctions(surface, prefix)) {
     registerHttp(name, { template, methods: parts.map(({ method }) => method), answer });
   }
+}
+
+/** Registers a wing's tasks so that each refuses: the settings are wrong (decision G14). */
+export function registerRefusingTasks(
+  wing: Wing,
+  tasks: Readonly<Record<string, unknown>>,
+  options: AnswerOptions,
+): void {
+  const reply = { status: 503, headers: { "retry-after": "60" }, body: { error: "The service is not configured." } };
+  for (const name of Object.keys(tasks)) registerTask(wing, name, call => answerCall(call, options, async () => reply));
 }

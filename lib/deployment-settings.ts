@@ -74,6 +74,7 @@ export const deploymentSettings = z
     SECRETS_REFRESH_SECONDS: setting
       .seconds("Least time between two reads that an unknown token forces (decision G3).")
       .prefault("60"),
+    BACKUP_KEEP_DAYS: setting.days("How long backups are kept; the next backup removes older ones.").prefault("30"),
     HEALTH_MAX_AGE_SECONDS: setting
       .seconds("How long an answer of storage and vault counts for `/health` (decision G11).")
       .prefault("10"),

@@ -4,6 +4,7 @@ import { authTables } from "../lib/azure/auth-shelves.ts";
 import { openBlobs } from "../lib/azure/blobs.ts";
 import { responsesContainer } from "../lib/azure/connector-blobs.ts";
 import { connectorTables } from "../lib/azure/connector-tables.ts";
+import { backupsContainer } from "../lib/azure/maintenance/backup-files.ts";
 import { openTables } from "../lib/azure/tables.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { seconds } from "../lib/time.ts";
@@ -97,7 +98,7 @@ export async function createStores(connectionString: string, shipmentsTable = sh
   const blobs = openBlobs({ connectionString, timeoutMs });
   await Promise.all([
     ...[...connectorTables(shipmentsTable), ...authTables].map(name => tables.createTable(name)),
-    ...[responsesContainer, container].map(name => blobs.createContainer(name)),
+    ...[responsesContainer, backupsContainer, container].map(name => blobs.createContainer(name)),
   ]);
 }
 

@@ -13,7 +13,23 @@ export type ListName = "users" | "otpkeys";
 /** What the list shows of an entry, and by what its owner's row is found. */
 type Shown = Readonly<Record<string, Value>>;
 
-const pointerRow = "pointer";
+export const pointerRow = "pointer";
+
+/** Where an id points to. */
+export const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
+  schema: schemaVersion,
+  ...shown,
+  partitionKey: idKey(id),
+  rowKey: pointerRow,
+  list,
+});
+
+/** An entry of the list. */
+export const listedRow = (
+  list: ListName,
+  id: number,
+  columns: Shown & { readonly settled: boolean; readonly writtenAt: Instant },
+) => ({ schema: schemaVersion, ...columns, partitionKey: list, rowKey: idKey(id) });
 
 /**
  * A new id with its pointer, and its list row, which is open: it says only that the owner may exist. Ids are never given
@@ -22,10 +38,9 @@ const pointerRow = "pointer";
 export const reserveId = ({ ids, now, random }: Shelves, list: ListName, shown: Shown) =>
   untilWon(async () => {
     const id = newId(now(), random);
-    const row = { schema: schemaVersion, ...shown };
     const [pointer, version] = await Promise.all([
-      ids.insert({ ...row, partitionKey: idKey(id), rowKey: pointerRow, list }),
-      ids.insert({ ...row, partitionKey: list, rowKey: idKey(id), settled: false, writtenAt: now() }),
+      ids.insert(pointerRowOf(list, id, shown)),
+      ids.insert(listedRow(list, id, { ...shown, settled: false, writtenAt: now() })),
     ]);
     if (pointer !== undefined && version !== undefined) return { id, version };
     if (version !== undefined) await ids.remove(list, idKey(id), version);

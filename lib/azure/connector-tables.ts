@@ -14,12 +14,17 @@ import {
 } from "./connector-rows.ts";
 import type { Row, Tables } from "./tables.ts";
 
-const requestRow = "request";
-const keyPrefix = "key:";
+export const requestRow = "request";
+export const keyPrefix = "key:";
 const shipmentRow = "shipment";
 
 /** Names of the connector's tables; the shipments table has its own by setting. */
-export const connectorTables = (shipments: string): readonly string[] => ["credentialrequests", "due", claimsTable, shipments];
+export const connectorTables = (shipments: string): readonly string[] => [
+  "credentialrequests",
+  "due",
+  claimsTable,
+  shipments,
+];
 
 /** The connector's rows in Table storage (docs/storage.md). */
 export function connectorStore(

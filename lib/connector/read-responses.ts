@@ -41,8 +41,8 @@ export async function readResponses(
       continue;
     }
     const result = await openAttestation(requestId, key, index, response, deps);
-    if (result === "undecryptable") unopened++;
-    else if (result !== "malformed" && result !== noResponseKey) opened++;
+    if (result === "undecryptable" || result === noResponseKey) unopened++;
+    else if (result !== "malformed") opened++;
     credentials.push(
       typeof result === "string"
         ? { problem: `The key maker's response can not be used: ${result}.` }

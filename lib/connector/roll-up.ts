@@ -6,7 +6,13 @@ import { type CredentialEvent, isTerminal, rollUpKey, rollUpRequest, transition 
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
   const { nextAt, held, triedAt, refusal, errorMessage: previous, ...kept } = credential;
   const state = transition(credential.state, event);
-  return { ...kept, state, ...(errorMessage === undefined ? {} : { errorMessage }) };
+  return {
+    ...kept,
+    state,
+    // Of a request out of a backup: its activation may have been tried though its response is read only now.
+    ...(triedAt !== undefined && !isTerminal(state) && { triedAt }),
+    ...(errorMessage === undefined ? {} : { errorMessage }),
+  };
 }
 
 /** The key with its roll-up; a first active credential makes its PIN mail due (decision C14). */

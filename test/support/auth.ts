@@ -40,6 +40,8 @@ export interface Sent {
 /** The authentication server without a host: both surfaces over real storage, with a clock that tests move. */
 export interface TestAuth {
   readonly context: AuthContext;
+  /** What maintenance works on. */
+  readonly deployment: Deployment;
   readonly storage: FreshStorage;
   readonly vault: Vault;
   /** A static token of the Core API. */
@@ -180,6 +182,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   };
   return {
     context,
+    deployment,
     storage,
     vault,
     token: tokens.core,

@@ -31,6 +31,8 @@ import { type FreshStorage, freshStorage } from "./storage.ts";
 /** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
 export interface TestConnector {
   readonly context: ConnectorContext;
+  /** What maintenance works on. */
+  readonly deployment: Deployment;
   readonly storage: FreshStorage;
   now(): Instant;
   advance(ms: number): void;
@@ -114,7 +116,13 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
   const lines: string[] = [];
   const counter = createCallCounter();
   const environment = { ...environmentOf(peers, storage), ...options.settings };
-  const own = openContext(environment, { storage, clock, counter, lines, fetch: options.fetch ?? fetch });
+  const { own, deployment } = openContext(environment, {
+    storage,
+    clock,
+    counter,
+    lines,
+    fetch: options.fetch ?? fetch,
+  });
   const context = { ...own, ...options.ports?.(own, clock) };
   const load = async (requestId: string) => {
     const loaded = await own.requests.load(requestId);
@@ -123,6 +131,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
   };
   return {
     context,
+    deployment,
     storage,
     ...clock,
     lines,
@@ -168,7 +177,7 @@ interface Surroundings {
 function openContext(
   environment: Record<string, string>,
   { storage, clock, counter, lines, fetch }: Surroundings,
-): ConnectorContext {
+): { own: ConnectorContext; deployment: Deployment } {
   const settings = settingsOf(environment);
   if (settings.connector === undefined) throw new Error("the connector is not served");
   const { connectionString } = storage;
@@ -183,7 +192,8 @@ function openContext(
     tables: openTables({ connectionString, timeoutMs, policies: [counter.policy] }),
     blobs: countedBlobs(opened.blobs, counter),
   };
-  return openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);
+  const own = openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);
+  return { own, deployment };
 }
 
 /** What a caller is told when the work ends in a refusal. Throws where it does not. */

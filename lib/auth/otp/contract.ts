@@ -90,6 +90,8 @@ export interface LocalKind extends Kind {
     code: string,
     at: { readonly now: Instant; readonly windows: OtpWindows },
   ): Decision;
+  /** The state after so many uses that nobody recorded: what they gave does not pass, nor what passes by the clock until now. */
+  afterUses(state: KeyState, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
 }
 
 /** A kind whose OTPs others check. Its caller makes an OTP spent before it asks (decision A8). */

@@ -20,4 +20,5 @@ export const hotp: LocalKind = {
     if (ahead === undefined) return { outcome: "invalid" };
     return { outcome: "out_of_step", nextState: { counter, resync: ahead + 1 } };
   },
+  afterUses: ({ counter }, uses) => ({ counter: counter + uses }),
 };

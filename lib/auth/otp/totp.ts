@@ -1,3 +1,4 @@
+import type { Instant } from "../../time.ts";
 import type { Decision, LocalKind } from "./contract.ts";
 import { movingFactorOf, oathForms, prepareOath } from "./oath.ts";
 
@@ -11,7 +12,7 @@ export const totp: LocalKind = {
   prepare: prepareOath,
   decide({ secret: { secret }, form }, code, { now, windows }): Decision {
     const { counter } = form.state;
-    const step = Math.floor(Date.parse(now) / 1000 / totpStepSeconds);
+    const step = stepAt(now);
     const find = (from: number, to = from) => movingFactorOf(secret, code, from, to);
     // As with events: a code that equals the last used one would pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
@@ -21,4 +22,9 @@ export const totp: LocalKind = {
     if (passing !== undefined) return { outcome: "valid", nextState: { counter: passing + 1 } };
     return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };
   },
+  afterUses: ({ counter }, _uses, { now, windows }) => ({
+    counter: Math.max(counter, stepAt(now) + windows.steps + 1),
+  }),
 };
+
+const stepAt = (now: Instant): number => Math.floor(Date.parse(now) / 1000 / totpStepSeconds);

@@ -35,6 +35,8 @@ export const yubico: LocalKind = {
     if (position < form.state.counter) return { outcome: "replayed" };
     return { outcome: "valid", nextState: { counter: position + 1 } };
   },
+  /** Each use may have been the first after a power-up. */
+  afterUses: ({ counter }, uses) => ({ counter: counter + uses * sessions }),
 };
 
 /** A lone block by the format's own design: nothing is chained, so there is no mode but ECB. */

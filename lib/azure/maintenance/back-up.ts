@@ -1,0 +1,84 @@
+import type { Log } from "../../log.ts";
+import { days, instant, type Now, plus } from "../../time.ts";
+import type { Blobs } from "../blobs.ts";
+import type { Tables } from "../tables.ts";
+import { backupsContainer, backupsOf, backupWriter, isFinished, type Wing } from "./backup-files.ts";
+
+/** What of a wing's storage a backup holds. */
+export interface Holdings {
+  readonly wing: Wing;
+  /** Tables whose rows are copied, in this order; what can be told from their rows is not among them. */
+  readonly tables: readonly string[];
+  readonly containers: readonly string[];
+}
+
+export interface BackUpReport {
+  /** What `restore` asks for. */
+  readonly backup: string;
+  readonly rows: Readonly<Record<string, number>>;
+  readonly blobs: Readonly<Record<string, number>>;
+  /** Older backups that were removed. */
+  readonly removed: number;
+}
+
+/**
+ * Copies rows and blobs into the container of backups (decision G13), beside the running service. Rows are read one after
+ * another, so a restore tells again from the rows whatever two rows say together. Backups older than `keepMs` and those
+ * that never got finished go.
+ */
+export async function backUp(
+  { wing, tables: names, containers }: Holdings,
+  deps: {
+    readonly tables: Tables;
+    readonly blobs: Blobs;
+    readonly now: Now;
+    readonly random: (bytes: number) => Uint8Array;
+    readonly log: Log;
+    readonly keepMs: number;
+  },
+): Promise<BackUpReport> {
+  const { tables, blobs, now, random, log } = deps;
+  const startedAt = now();
+  const id = `${startedAt.replaceAll(":", "-")}-${Buffer.from(random(4)).toString("hex")}`;
+  const writer = backupWriter(blobs, wing, id);
+  const files: Record<string, Awaited<ReturnType<typeof writer.rows>>> = {};
+  const rows: Record<string, number> = {};
+  for (const name of names) {
+    const written = await writer.rows(name, tables.table(name).scan());
+    files[name] = written;
+    rows[name] = written.reduce((sum, file) => sum + file.rows, 0);
+    log.info("backup_progress", { backup: id, table: name, rows: rows[name] });
+  }
+  const copied: Record<string, number> = {};
+  for (const container of containers) copied[container] = await writer.container(container);
+  await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
+  return { backup: id, rows, blobs: copied, removed: await removeOld(wing, deps) };
+}
+
+/** A backup that is not finished by then has died. */
+const unfinishedMs = days(1);
+
+async function removeOld(
+  wing: Wing,
+  { blobs, now, keepMs }: { readonly blobs: Blobs; readonly now: Now; readonly keepMs: number },
+): Promise<number> {
+  let removed = 0;
+  for (const [id, names] of await backupsOf(blobs, wing)) {
+    const startedAt = startOf(id);
+    if (startedAt === undefined) continue;
+    const ends = plus(startedAt, isFinished(names) ? keepMs : unfinishedMs);
+    if (ends > now()) continue;
+    // The manifest sorts last but two; without it first, a removal that stops half-way leaves no backup that looks whole.
+    for (const name of [...names].sort(manifestFirst)) await blobs.remove(backupsContainer, name);
+    removed++;
+  }
+  return removed;
+}
+
+const manifestFirst = (one: string, other: string): number => Number(isFinished([other])) - Number(isFinished([one]));
+
+/** When a backup was begun, told by its id. */
+function startOf(id: string) {
+  const time = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d\.\d{3}Z)-[0-9a-f]+$/.exec(id);
+  return time === null ? undefined : instant(Date.parse(`${time[1]}${time[2]}:${time[3]}:${time[4]}`));
+}

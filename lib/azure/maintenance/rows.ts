@@ -1,0 +1,38 @@
+import type { Entity, Table } from "../tables.ts";
+
+/** How much is under way at once: maintenance leaves storage to those who wait for an answer. */
+const atOnce = 16;
+
+/** Works through what comes, a few at a time. The first failure ends it. */
+export async function forEachOf<T>(items: AsyncIterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+  const worker = async () => {
+    for await (const item of items) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+/** Rows in the order of their keys, gathered by partition. */
+export async function* partitions<R extends { readonly partitionKey: string }>(
+  rows: AsyncIterable<R>,
+): AsyncGenerator<R[]> {
+  let partition: R[] = [];
+  for await (const row of rows) {
+    if (partition.length > 0 && partition[0]?.partitionKey !== row.partitionKey) {
+      yield partition;
+      partition = [];
+    }
+    partition.push(row);
+  }
+  if (partition.length > 0) yield partition;
+}
+
+const transactionSize = 100;
+
+/** Writes rows of one partition whatever is there, in transactions of 100. */
+export async function upsertAll(table: Table, rows: readonly Entity[]): Promise<void> {
+  for (let start = 0; start < rows.length; start += transactionSize) {
+    const some = rows.slice(start, start + transactionSize);
+    const actions = some.map(({ partitionKey, ...row }) => ({ upsert: row }));
+    await table.transact(some[0]?.partitionKey ?? "", actions);
+  }
+}

@@ -1,0 +1,215 @@
+import { randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import { authTasks } from "../../../functions/maintenance.ts";
+import { backupsContainer } from "../../../lib/azure/maintenance/backup-files.ts";
+import { days } from "../../../lib/time.ts";
+import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../support/auth.ts";
+import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../support/software-key.ts";
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await testAuth();
+  await auth.deployment.blobs.createContainer(backupsContainer);
+});
+
+/** Runs a task as its function does. */
+async function run(name: string, input: unknown = {}, on = auth): Promise<Readonly<Record<string, unknown>>> {
+  const { input: schema, run: work } = authTasks[name] ?? {};
+  if (schema === undefined || work === undefined) throw new Error(`there is no task ${name}`);
+  return work(schema.parse(input), { ...on.context, deployment: on.deployment });
+}
+
+const backUp = async (on = auth) => String((await run("backUp", {}, on)).backup);
+const restore = (backup: string, more: object = {}, on = auth) =>
+  run("restore", { backup, replace: true, ...more }, on);
+const signIn = async (username: string, password: string, otp: string) =>
+  (await auth.post("/client/authenticate", { username, password, otp })).body;
+
+describe("sealing anew after a rotation of the key (decision G8)", () => {
+  it("seals every key's secret under the new version, after which the old one can go", async () => {
+    const on = await testAuth();
+    const key = hotpKey();
+    const user = await makeUser(on);
+    await giveKey(on, user, key);
+    const sealed = async () =>
+      String((await on.deployment.tables.table("otpkeys").get(key.prefix, "key"))?.sealedSecret);
+    const before = await sealed();
+    const name = "data-encryption-key";
+    const old = on.vault.get(name) ?? "";
+    try {
+      on.vault.set(name, randomBytes(32).toString("base64url"));
+      const host = on.beside();
+      expect(await run("reseal", {}, host)).toEqual({ rows: 2, resealed: 1, failed: 0 });
+      expect(await sealed()).not.toBe(before);
+      expect(await run("reseal", {}, host)).toEqual({ rows: 2, resealed: 0, failed: 0 });
+      const body = (
+        await host.post("/client/authenticate", { username: user.name, password: user.password, otp: key.otp(0) })
+      ).body;
+      expect(body).toBe(true);
+    } finally {
+      on.vault.set(name, old);
+    }
+  });
+
+  it("tells of a value that does not open, and seals the others", async () => {
+    const on = await testAuth();
+    const [broken, good] = [hotpKey(), hotpKey()];
+    const user = await makeUser(on);
+    for (const key of [broken, good]) await giveKey(on, user, key);
+    const keys = on.deployment.tables.table("otpkeys");
+    const row = await keys.get(broken.prefix, "key");
+    const changed = `${String(row?.sealedSecret).slice(0, -4)}AAAA`;
+    await keys.merge({ partitionKey: broken.prefix, rowKey: "key", sealedSecret: changed }, row?.etag ?? "");
+    const old = on.vault.get("data-encryption-key") ?? "";
+    try {
+      on.vault.set("data-encryption-key", randomBytes(32).toString("base64url"));
+      expect(await run("reseal", {}, on.beside())).toMatchObject({ resealed: 1, failed: 1 });
+    } finally {
+      on.vault.set("data-encryption-key", old);
+    }
+  });
+});
+
+describe("a restore of a backup (decision G13)", () => {
+  it("brings back users, keys, assignments, attributes and what finds them, and nothing that came later", async () => {
+    const [one, two] = [await makeUser(auth), await makeUser(auth)];
+    const key = hotpKey();
+    await giveKey(auth, one, key);
+    const value = newName();
+    await auth.post(`/core/users/${one.id}/attributes`, { key: "dept", value });
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "shelf", value });
+    const view = await auth.get(`/core/users/${one.id}`);
+    expect(view.body).toMatchObject({ attributes: { dept: value }, otpkeys: [key.prefix] });
+    const keyView = await auth.get(`/core/otpkeys/${key.prefix}`);
+    const backup = await backUp();
+
+    await auth.post(`/core/users/${one.id}/delete`);
+    await auth.post(`/core/otpkeys/${key.prefix}/delete`);
+    const later = await makeUser(auth);
+    expect(await restore(backup)).toMatchObject({ users: expect.any(Number), otpkeys: expect.any(Number) });
+
+    expect((await auth.get(`/core/users/${one.id}`)).body).toEqual(view.body);
+    expect((await auth.get(`/core/users/${one.name}`)).body).toEqual(view.body);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toEqual(keyView.body);
+    expect((await auth.get("/core/users", { dept: value })).body).toMatchObject([{ id: one.id }]);
+    expect((await auth.get("/core/users", { otpkey: key.prefix })).body).toMatchObject([{ id: one.id }]);
+    const listed = (await auth.get("/core/users")).body as { id: number }[];
+    expect(listed.map(({ id }) => id)).toEqual(expect.arrayContaining([one.id, two.id]));
+    expect(listed.map(({ id }) => id)).not.toContain(later.id);
+    expect((await auth.get(`/core/users/${later.name}`)).status).toBe(404);
+    // All of it can be changed as before.
+    expect((await auth.post(`/core/users/${one.id}/attributes/dept/delete`)).status).toBe(204);
+    expect((await auth.get("/core/users", { dept: value })).body).toEqual([]);
+    expect((await auth.post(`/core/otpkeys/${key.prefix}/delete`)).status).toBe(204);
+    expect((await auth.get(`/core/users/${one.id}/otpkeys`)).body).toEqual([]);
+  });
+
+  it("ends all sessions and forgets failures", async () => {
+    const user = await makeUser(auth);
+    for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", { username: user.name, password: "wrong" });
+    await auth.post(`/core/users/${user.id}/unlock`);
+    const session = await loggedIn(auth, user);
+    for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", { username: user.name, password: "wrong" });
+    expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(429);
+    await restore(await backUp());
+    expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(401);
+    expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(200);
+  });
+
+  it("takes no OTP that was used since, for as many uses as it is told", async () => {
+    const [user, hotp, totp, yubico] = [await makeUser(auth), hotpKey(), totpKey(), yubicoKey()];
+    for (const key of [hotp, totp, yubico]) await giveKey(auth, user, key);
+    const backup = await backUp();
+    const step = Math.floor(Date.parse(auth.now()) / 30_000);
+    const used = [hotp.otp(0), hotp.otp(4), totp.otp(step), yubico.otp(1), yubico.otp(4)];
+    for (const otp of used) expect(await signIn(user.name, user.password, otp), otp).toBe(true);
+    await restore(backup, { otp_uses: 5 });
+    for (const otp of used) expect(await signIn(user.name, user.password, otp), otp).toBe(false);
+    for (const otp of [hotp.otp(5), yubico.otp(5)]) expect(await signIn(user.name, user.password, otp)).toBe(true);
+    auth.advance(90_000);
+    expect(await signIn(user.name, user.password, totp.otp(step + 3))).toBe(true);
+  });
+
+  it("gives no id again, also of users deleted before the backup", async () => {
+    const gone = await makeUser(auth);
+    await auth.post(`/core/users/${gone.id}/delete`);
+    await restore(await backUp());
+    const pointer = await auth.deployment.tables.table("ids").get(String(gone.id).padStart(16, "0"), "pointer");
+    expect(pointer).toMatchObject({ list: "users" });
+    expect((await auth.get(`/core/users/${gone.id}`)).status).toBe(404);
+  });
+
+  it("keeps OTPs spent that servers have checked", async () => {
+    const spent = { partitionKey: newPrefix(), rowKey: "hash", schema: 1, ends: "2099-01-01T00:00:00.000Z" };
+    await auth.deployment.tables.table("spentotps").insert(spent);
+    await restore(await backUp());
+    expect(await auth.deployment.tables.table("spentotps").get(spent.partitionKey, "hash")).toMatchObject(spent);
+  });
+
+  it("is refused where there is anything and nothing may be replaced, or no such backup; nothing is lost then", async () => {
+    const user = await makeUser(auth);
+    const backup = await backUp();
+    await expect(restore(backup, { replace: false })).rejects.toMatchObject({ kind: "conflict" });
+    await expect(restore("2020-01-01T00-00-00.000Z-00000000")).rejects.toMatchObject({ kind: "not_found" });
+    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
+  });
+
+  it("is refused where a file of the backup was changed", async () => {
+    await makeUser(auth);
+    const backup = await backUp();
+    const name = `auth/${backup}/tables/users/000001.jsonl`;
+    const { blobs } = auth.deployment;
+    const text = Buffer.from((await blobs.get(backupsContainer, name)) ?? []).toString();
+    await blobs.put(backupsContainer, name, text.replace('"epoch":1', '"epoch":2'));
+    await expect(restore(backup)).rejects.toMatchObject({ kind: "conflict" });
+    await blobs.put(backupsContainer, name, text);
+    await expect(restore(backup)).resolves.toBeDefined();
+  });
+
+  it("can be begun again after it died on the way", async () => {
+    const user = await makeUser(auth);
+    const backup = await backUp();
+    let writes = 0;
+    const { deployment } = auth;
+    const dying: TestAuth = {
+      ...auth,
+      deployment: {
+        ...deployment,
+        tables: {
+          ...deployment.tables,
+          table: name => {
+            const table = deployment.tables.table(name);
+            const upsert: typeof table.upsert = entity =>
+              ++writes > 5 ? Promise.reject(new Error("died")) : table.upsert(entity);
+            return { ...table, upsert };
+          },
+        },
+      },
+    };
+    await expect(restore(backup, {}, dying)).rejects.toThrow("died");
+    await restore(backup);
+    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
+  });
+});
+
+describe("backups", () => {
+  it("are removed by the next one when they are older than BACKUP_KEEP_DAYS, or never got finished", async () => {
+    const on = (await testAuth()).beside({ settings: { BACKUP_KEEP_DAYS: "2" } });
+    const { blobs } = on.deployment;
+    await blobs.createContainer(backupsContainer);
+    await makeUser(on);
+    const [old, unfinished] = [await backUp(on), await backUp(on)];
+    await blobs.remove(backupsContainer, `auth/${unfinished}/manifest.json`);
+    on.advance(days(1) + 1);
+    const young = await backUp(on);
+    const left = async () => {
+      const ids = new Set<string>();
+      for await (const name of blobs.list(backupsContainer, "auth/")) ids.add(name.split("/")[1] ?? "");
+      return ids;
+    };
+    expect(await left()).toEqual(new Set([old, young]));
+    on.advance(days(1));
+    const last = await backUp(on);
+    expect(await left()).toEqual(new Set([young, last]));
+  });
+});
