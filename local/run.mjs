@@ -23,6 +23,7 @@ const steps = {
   openapi: ["local/openapi.ts"],
   settings: ["local/settings-docs.ts"],
   "api-tokens": ["commands/api-tokens.ts"],
+  "import-otpkeys": ["commands/import-otpkeys.ts"],
   format: [bin("@biomejs/biome/bin/biome"), "check", "--write"],
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
 };

@@ -1,0 +1,118 @@
+// Imports keys in bulk from what key makers ship (decisions A18, G13).
+import { setTimeout as pause } from "node:timers/promises";
+import { instant } from "../lib/time.ts";
+import { type Api, connectApi } from "./api.ts";
+import { type ImportArguments, importArguments, usage } from "./import-arguments.ts";
+import { createAsk, ImportStopped } from "./import-calls.ts";
+import { readPreSharedKey, readTexts, readToken } from "./import-inputs.ts";
+import { catchInterrupt } from "./import-interrupt.ts";
+import { type Line, linesOf } from "./import-lines.ts";
+import { createProgress, refusedLine, summaryOf } from "./import-progress.ts";
+import { checkReport, writeReport } from "./import-report.ts";
+import { runImport } from "./import-run.ts";
+import { createScreen } from "./import-screen.ts";
+import { checkCore, sendKey } from "./import-send.ts";
+
+const exitCodes = { done: 0, someNotIn: 1, nothingTried: 2, stopped: 3 };
+const now = () => performance.now();
+const screen = createScreen(process.stdout, process.stderr, now);
+
+// Whoever only waits for the first lines may close the pipe: that stops nobody.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  let prepared: Prepared | undefined;
+  try {
+    const given = importArguments(args);
+    prepared = given && (await prepare(given));
+  } catch (error) {
+    console.error(messageOf(error));
+    return exitCodes.nothingTried;
+  }
+  if (prepared === undefined) {
+    console.log(usage);
+    return exitCodes.done;
+  }
+  try {
+    return await run(prepared);
+  } catch (error) {
+    console.error(messageOf(error));
+    return exitCodes.stopped;
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+interface Prepared {
+  readonly given: ImportArguments;
+  /** Absent in a dry run. */
+  readonly api?: Api;
+  readonly lines: readonly Line[];
+}
+
+/** Reads all that is given. Throws where the run could not begin. */
+async function prepare(given: ImportArguments): Promise<Prepared> {
+  if (given.report !== undefined) await checkReport(given.report);
+  const preSharedKey = await readPreSharedKey(given.pskcKeyFile, process.env.PSKC_KEY);
+  const api = given.dryRun
+    ? undefined
+    : connectApi(given.url, await readToken(given.tokenFile, process.env.API_TOKEN), { timeoutMs: given.timeoutMs });
+  const texts = await readTexts(given.files);
+  const lines = linesOf(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
+  if (lines.length === 0) throw new Error("There is no key in what was given.");
+  return { given, lines, ...(api && { api }) };
+}
+
+async function run({ given, api, lines }: Prepared): Promise<number> {
+  for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
+  const total = lines.filter(({ outcome }) => outcome === "open").length;
+  const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total });
+  const { lines: standing, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
+  screen.result(summaryOf(standing));
+  if (given.report !== undefined) await writeReport(given.report, standing);
+  const open = standing.filter(({ outcome }) => outcome === "open").length;
+  if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
+  if (api !== undefined && open > 0) screen.note(`${open} are open: the same command again goes on from here.`);
+  if (interrupted !== undefined) return interrupted;
+  if (stopped !== undefined) return exitCodes.stopped;
+  const notIn = standing.some(({ outcome }) => outcome === "refused" || outcome === "failed");
+  return notIn ? exitCodes.someNotIn : exitCodes.done;
+}
+
+async function send(
+  lines: readonly Line[],
+  { given, api, total }: { readonly given: ImportArguments; readonly api: Api; readonly total: number },
+) {
+  const interrupt = catchInterrupt(() =>
+    screen.note("Stopping: what is under way is waited for. Once more ends it now."),
+  );
+  const { stop, cut } = interrupt;
+  const ask = createAsk({
+    api,
+    stop,
+    cut,
+    now,
+    random: Math.random,
+    sleep: (ms, signal) => pause(ms, undefined, { signal }),
+    waits: seconds => screen.note(`${api.url} asks to wait ${seconds} s.`),
+  });
+  try {
+    await checkCore(ask);
+    const tried = createProgress(screen, total, now);
+    const result = await runImport(lines, {
+      parallel: given.parallel,
+      stop,
+      tried,
+      send: key => sendKey(key, given, ask),
+    });
+    return { ...result, interrupted: interrupt.exitCode() };
+  } catch (error) {
+    if (!(error instanceof ImportStopped)) throw error;
+    return { lines, stopped: error.message, interrupted: interrupt.exitCode() };
+  } finally {
+    screen.endProgress();
+    interrupt.release();
+  }
+}
