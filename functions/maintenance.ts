@@ -65,13 +65,13 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
   backUp: backUpTask({ wing: "connector", tables: connectorBackedUp, containers }),
   restore: task({
     input: restoreInput,
-    run: async ({ backup: id, replace }, { deployment, requests, settingWords }: ConnectorContext & InDeployment) => {
+    run: async ({ backup: id, replace }, { deployment, ...context }: ConnectorContext & InDeployment) => {
       const { tables, blobs } = deployment;
       const backup = await openBackup(blobs, "connector", id);
-      const all = connectorTables(settingWords.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
+      const all = connectorTables(context.settingWords.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
       await makeEmpty({ tables: all, containers }, replace, deployment);
       const copied = await restoreBlobs(backup, containers, deployment);
-      const restored = await restoreConnector(backup, tables.table("credentialrequests"), requests);
+      const restored = await restoreConnector(backup, tables, context);
       return { ...restored, blobs: copied };
     },
   }),

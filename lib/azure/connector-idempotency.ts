@@ -12,7 +12,8 @@ export const claimsTable = "idempotency";
  */
 const partitions = [..."0123456789abcdef"];
 const partitionOf = ({ scope }: Pick<Claim, "scope">): string => scope.slice(0, 1);
-const claimKey = ({ scope }: Pick<Claim, "scope">): string => `claim_${scope}`;
+const claimPrefix = "claim_";
+const claimKey = ({ scope }: Pick<Claim, "scope">): string => claimPrefix + scope;
 const endsPrefix = "ends_";
 const endsKey = ({ scope, endsAt }: Claim): string => `${endsPrefix}${endsAt}_${scope}`;
 
@@ -35,6 +36,10 @@ function fromRow({ etag, scope, fingerprint, requestId, claimedAt, endsAt, answe
   };
   return { value, etag };
 }
+
+/** The claim in a row of the table; undefined for a place in the order of expiry. */
+export const claimOf = (row: Row): Claim | undefined =>
+  row.rowKey.startsWith(claimPrefix) ? fromRow(row).value : undefined;
 
 /** The claims in Table storage (docs/storage.md). */
 export function claimStore(tables: Tables): ClaimStore {

@@ -1,14 +1,17 @@
-import type { RequestStore } from "../../connector/ports.ts";
+import type { ClaimStore, RequestStore } from "../../connector/ports.ts";
 import { restored } from "../../connector/restored.ts";
 import { isTerminal } from "../../connector/states.ts";
+import { claimOf, claimsTable } from "../connector-idempotency.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "../connector-rows.ts";
 import { keyPrefix, requestRow } from "../connector-tables.ts";
-import type { Table } from "../tables.ts";
+import type { Tables } from "../tables.ts";
 import type { Backup } from "./backup-files.ts";
 import { forEachOf, partitions, upsertAll } from "./rows.ts";
 
+const requestsTable = "credentialrequests";
+
 /** What a backup of the connector copies: due work and shipment ids are told from the requests. */
-export const connectorBackedUp: readonly string[] = ["credentialrequests"];
+export const connectorBackedUp: readonly string[] = [requestsTable, claimsTable];
 
 export interface ConnectorRestored {
   readonly requests: number;
@@ -16,14 +19,15 @@ export interface ConnectorRestored {
   readonly open: number;
 }
 
-/** Writes the credential requests of a backup into empty tables; due work and shipment ids are told from them. */
+/** Writes the credential requests and Idempotency-Keys of a backup into empty tables; due work and shipment ids are told from them. */
 export async function restoreConnector(
   backup: Backup,
-  table: Table,
-  requests: RequestStore,
+  tables: Tables,
+  { requests, claims }: { readonly requests: RequestStore; readonly claims: ClaimStore },
 ): Promise<ConnectorRestored> {
+  const table = tables.table(requestsTable);
   const counts = { requests: 0, open: 0 };
-  await forEachOf(partitions(backup.rows("credentialrequests")), async rows => {
+  await forEachOf(partitions(backup.rows(requestsTable)), async rows => {
     const row = rows.find(({ rowKey }) => rowKey === requestRow);
     if (row === undefined) return;
     const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
@@ -44,6 +48,10 @@ export async function restoreConnector(
     ]);
     counts.requests++;
     if (!isTerminal(request.state)) counts.open++;
+  });
+  await forEachOf(backup.rows(claimsTable), async row => {
+    const claim = claimOf({ ...row, etag: "" });
+    if (claim !== undefined) await claims.insert(claim);
   });
   return counts;
 }

@@ -120,6 +120,21 @@ describe("a request restored from a backup is read back before any call (decisio
   });
 });
 
+test("an Idempotency-Key of a backup is known again (decision C6)", async () => {
+  const connector = await open();
+  const claim = {
+    scope: "a".repeat(64),
+    fingerprint: "body",
+    requestId: "request",
+    claimedAt: connector.now(),
+    endsAt: "2099-01-01T00:00:00.000Z",
+  };
+  await connector.context.claims.insert(claim);
+  await restore(connector, await backUp(connector));
+  expect((await connector.context.claims.find(claim.scope))?.value).toEqual(claim);
+  expect(await connector.context.claims.removeEnded("2100-01-01T00:00:00.000Z", () => false)).toBe(1);
+});
+
 test("sealing anew leaves no key under the old version, and what was sealed still opens (decision G8)", async () => {
   const connector = await open();
   const { requestId } = await connector.order();
