@@ -1,0 +1,517 @@
+metadata description = 'An authentication server and a credential connector on Azure Functions: three apps, two wings that cannot reach each other.'
+
+targetScope = 'resourceGroup'
+
+import * as code from 'modules/settings.bicep'
+
+// Of the deployment
+
+@description('Name of the azd environment.')
+@minLength(1)
+@maxLength(64)
+param environmentName string
+
+@description('Region of everything that has one. It must offer Functions Flex Consumption with the version of Node below.')
+param location string = resourceGroup().location
+
+@description('Put into every name that is unique in the world. Change it after `azd down`: names of deleted vaults stay taken for 90 days.')
+@maxLength(16)
+param nameSuffix string = ''
+
+@description('Tags of every resource, beside azd-env-name.')
+param tags object = {}
+
+@description('Version of Node; take 22 where the region does not offer 24.')
+@allowed(['22', '24'])
+param nodeVersion string = '24'
+
+@description('The most instances of each app at once. All Flex Consumption apps of a subscription share a quota in a region.')
+@minValue(40)
+@maxValue(1000)
+param maximumInstanceCount int = 40
+
+@description('Memory of an instance, in MB. A password hash takes 19 MiB and a core.')
+@allowed([512, 2048, 4096])
+param instanceMemoryMB int = 2048
+
+@description('Instances of Client that are kept ready, so that no sign-in waits for a start. They are paid for all the time.')
+@minValue(0)
+@maxValue(20)
+param clientAlwaysReadyInstances int = 0
+
+@description('Copies of the storage. Take Standard_LRS where the region has no zones.')
+@allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS', 'Standard_RAGRS', 'Standard_RAGZRS'])
+param storageSku string = 'Standard_ZRS'
+
+@description('For how many days deleted blobs, and so erased responses of keys, can be brought back.')
+@minValue(1)
+@maxValue(365)
+param softDeleteDays int = 7
+
+// Of the network
+
+@description('Addresses of the network, at least a /24. The first /24 is used, the rest is free for subnets of your own.')
+param networkPrefix string = '10.90.0.0/23'
+
+@description('Subnets of your own in the network, each with name and addressPrefix, as for a machine that deploys Core.')
+param additionalSubnets array = []
+
+@description('Address range that may deploy to Core over the internet, as in 203.0.113.7/32. It reaches the deployment site alone, with an Entra token. Empty: only from inside.')
+param coreDeployRange string = ''
+
+// Of the callers
+
+@description('The Entra tenant whose tokens are taken.')
+param tenantId string = tenant().tenantId
+
+@description('Address of Core that answers name, where it is not the app\'s own.')
+param corePublicBaseUrl string = ''
+
+@description('Address of Client that answers name, where it is not the app\'s own.')
+param clientPublicBaseUrl string = ''
+
+@description('Address of the connector that answers name, where it is not the app\'s own.')
+param connectorPublicBaseUrl string = ''
+
+@description('Settings of every app that differ from the code\'s own values, by name (docs/settings.md). Empty ones count as not given.')
+param everyAppSettings object = {}
+
+@description('Settings of the authentication server that differ, by name.')
+param authSettings object = {}
+
+@description('Settings of the connector that differ, by name.')
+param connectorSettings object = {}
+
+// Of the mail
+
+@description('Domain that PIN mails come from, as in keys.example.com. You must be able to add DNS records to it.')
+@minLength(3)
+param mailDomain string
+
+@description('What stands before the @ in the address that PIN mails come from.')
+@minLength(1)
+param mailSenderName string = 'security-keys'
+
+@description('The name that recipients of PIN mails see.')
+param mailSenderDisplayName string = 'Security keys'
+
+@description('Where the mail service keeps its data.')
+param mailDataLocation string = 'Europe'
+
+// Of the operators
+
+@description('Addresses that alerts are mailed to, comma list; empty mails none.')
+param alertMailTo string = ''
+
+@description('For how many days telemetry is kept.')
+@minValue(30)
+@maxValue(730)
+param retentionDays int = 90
+
+@description('How the host sends telemetry: OpenTelemetry joins its spans with the app\'s, ApplicationInsights is the older way.')
+@allowed(['OpenTelemetry', 'ApplicationInsights'])
+param telemetryMode string = 'OpenTelemetry'
+
+@description('A job that has not run for this long is told. Longer than the longest interval of the CRON schedules.')
+@allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D', 'P2D'])
+param alertJobWindow string = 'PT3H'
+
+@description('Age in hours at which an unsent PIN mail is told.')
+@minValue(1)
+param alertUnsentMailHours int = 24
+
+@description('Days before its end at which a secret is told.')
+@minValue(1)
+param alertExpiryDays int = 30
+
+@description('Throttled calls of one peer in an hour that are told.')
+@minValue(1)
+param alertThrottledCalls int = 50
+
+// Made by the preprovision hook, new in each run; used only where the vault has none yet
+
+@description('Random key that seals the authentication server\'s secrets: 32 bytes, base64url.')
+@secure()
+@minLength(43)
+param authDataKey string
+
+@description('Random pepper of password hashes: 32 bytes, base64url.')
+@secure()
+@minLength(43)
+param authPepper string
+
+@description('Random key that seals the connector\'s secrets: 32 bytes, base64url.')
+@secure()
+@minLength(43)
+param connectorDataKey string
+
+@description('When keys that are made in this run expire, in seconds since 1970.')
+@minLength(10)
+param keysExpireOn string
+
+var token = uniqueString(resourceGroup().id, environmentName, nameSuffix)
+var allTags = union(tags, { 'azd-env-name': environmentName })
+
+var names = {
+  network: 'vnet-${token}'
+  workspace: 'log-${token}'
+  component: 'appi-${token}'
+  authStore: 'stauth${token}'
+  connectorStore: 'stconn${token}'
+  authVault: 'kv-auth-${token}'
+  connectorVault: 'kv-conn-${token}'
+  mailService: 'mail-${token}'
+  communication: 'acs-${token}'
+}
+
+var everyApp = union(
+  code.everyAppDefaults,
+  toObject(
+    filter(items(everyAppSettings), setting => !empty(setting.value)),
+    setting => setting.key,
+    setting => setting.value
+  )
+)
+var ofAuth = union(
+  code.authDefaults,
+  toObject(
+    filter(items(authSettings), setting => !empty(setting.value)),
+    setting => setting.key,
+    setting => setting.value
+  )
+)
+var ofConnector = union(
+  code.connectorDefaults,
+  { IDPA_ONLINE_ENDPOINT: environment().authentication.loginEndpoint },
+  toObject(
+    filter(items(connectorSettings), setting => !empty(setting.value)),
+    setting => setting.key,
+    setting => setting.value
+  )
+)
+
+var takesStaticTokens = everyApp.CALLER_STATIC_TOKENS == 'true'
+
+var apps = [
+  'core'
+  'client'
+  'connector'
+]
+
+// Who may do what, where. Nothing else is allowed to any app.
+var grants = concat(
+  flatten(map(
+    [
+      { app: 'core', store: names.authStore, vault: names.authVault }
+      { app: 'client', store: names.authStore, vault: names.authVault }
+      { app: 'connector', store: names.connectorStore, vault: names.connectorVault }
+    ],
+    wing => [
+      // The host makes containers of its own and holds leases in them.
+      { app: wing.app, kind: 'storage', role: 'Storage Blob Data Owner', target: wing.store, child: 'none' }
+      { app: wing.app, kind: 'storage', role: 'Storage Table Data Contributor', target: wing.store, child: 'none' }
+      { app: wing.app, kind: 'vault', role: 'Key Vault Secrets User', target: wing.vault, child: 'none' }
+      { app: wing.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none' }
+    ]
+  )),
+  [
+    // No narrower role of Azure's own can send.
+    { app: 'connector', kind: 'mail', role: 'Communication and Email Service Owner', target: names.communication, child: 'none' }
+  ],
+  takesStaticTokens
+    ? [
+        { app: 'core', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.authVault, child: 'core-api-tokens' }
+        { app: 'connector', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.connectorVault, child: 'connector-api-tokens' }
+      ]
+    : []
+)
+
+resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = [
+  for app in apps: {
+    name: 'id-${app}-${token}'
+    location: location
+    tags: allTags
+  }
+]
+
+module network 'modules/network.bicep' = {
+  params: {
+    name: names.network
+    location: location
+    tags: allTags
+    addressPrefix: networkPrefix
+    additionalSubnets: additionalSubnets
+  }
+}
+
+module monitoring 'modules/monitoring.bicep' = {
+  params: {
+    workspaceName: names.workspace
+    componentName: names.component
+    location: location
+    tags: allTags
+    retentionDays: retentionDays
+    workbookTitle: 'Credentials: ${environmentName}'
+  }
+}
+
+module authStore 'modules/store.bicep' = {
+  params: {
+    name: names.authStore
+    location: location
+    tags: allTags
+    sku: storageSku
+    tables: code.authTables
+    containers: concat(code.authContainers, ['package-core', 'package-client'])
+    softDeleteDays: softDeleteDays
+    subnetId: network.outputs.subnetIds.authEndpoints
+    zoneIds: network.outputs.zoneIds
+  }
+}
+
+module connectorStore 'modules/store.bicep' = {
+  params: {
+    name: names.connectorStore
+    location: location
+    tags: allTags
+    sku: storageSku
+    tables: concat(code.connectorTables, [ofConnector.CLOUD_TABLES_SHIPMENTS_TABLE_NAME])
+    containers: concat(code.connectorContainers, ['package-connector'])
+    softDeleteDays: softDeleteDays
+    subnetId: network.outputs.subnetIds.connectorEndpoints
+    zoneIds: network.outputs.zoneIds
+  }
+}
+
+module authVault 'modules/vault.bicep' = {
+  params: {
+    name: names.authVault
+    location: location
+    tags: allTags
+    subnetId: network.outputs.subnetIds.authEndpoints
+    zoneId: network.outputs.zoneIds.vault
+    workspaceId: monitoring.outputs.workspaceId
+    dataEncryptionKey: authDataKey
+    passwordPepper: authPepper
+    keysExpireOn: int(keysExpireOn)
+    tokenHashesName: takesStaticTokens ? 'core-api-tokens' : ''
+  }
+}
+
+module connectorVault 'modules/vault.bicep' = {
+  params: {
+    name: names.connectorVault
+    location: location
+    tags: allTags
+    subnetId: network.outputs.subnetIds.connectorEndpoints
+    zoneId: network.outputs.zoneIds.vault
+    workspaceId: monitoring.outputs.workspaceId
+    dataEncryptionKey: connectorDataKey
+    keysExpireOn: int(keysExpireOn)
+    tokenHashesName: takesStaticTokens ? 'connector-api-tokens' : ''
+  }
+}
+
+module mailOrigin 'modules/mail-domain.bicep' = {
+  params: {
+    name: names.mailService
+    tags: allTags
+    domainName: mailDomain
+    dataLocation: mailDataLocation
+  }
+}
+
+module mail 'modules/mail.bicep' = {
+  params: {
+    name: names.communication
+    tags: allTags
+    dataLocation: mailDataLocation
+    mailServiceName: names.mailService
+    domainName: mailDomain
+    domainId: mailOrigin.outputs.domainId
+    verified: mailOrigin.outputs.verified
+    senderName: mailSenderName
+    senderDisplayName: mailSenderDisplayName
+  }
+}
+
+module roles 'modules/role.bicep' = [
+  for grant in grants: {
+    params: {
+      principalId: identities[indexOf(apps, grant.app)].properties.principalId
+      role: grant.role
+      kind: grant.kind
+      targetName: grant.target
+      targetChild: grant.child
+    }
+    dependsOn: [
+      monitoring
+      authStore
+      connectorStore
+      authVault
+      connectorVault
+      mail
+    ]
+  }
+]
+
+module core 'modules/app.bicep' = {
+  params: {
+    name: 'func-core-${token}'
+    location: location
+    tags: allTags
+    surface: 'core'
+    identityId: identities[0].id
+    identityClientId: identities[0].properties.clientId
+    subnetId: network.outputs.subnetIds.core
+    nodeVersion: nodeVersion
+    maximumInstanceCount: maximumInstanceCount
+    instanceMemoryMB: instanceMemoryMB
+    alwaysReadyInstances: 0
+    blobEndpoint: authStore.outputs.blobEndpoint
+    tableEndpoint: authStore.outputs.tableEndpoint
+    packageContainer: 'package-core'
+    hostId: 'core-${token}'
+    insightsConnectionString: monitoring.outputs.connectionString
+    telemetryMode: telemetryMode
+    deployRange: coreDeployRange
+    settings: union(everyApp, ofAuth, {
+      PUBLIC_BASE_URL: corePublicBaseUrl
+      CLOUD_TENANT_ID: tenantId
+      CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
+    })
+  }
+  dependsOn: [
+    roles
+  ]
+}
+
+module corePrivateEndpoint 'modules/private-endpoint.bicep' = {
+  params: {
+    name: 'func-core-${token}-site'
+    location: location
+    tags: allTags
+    subnetId: network.outputs.subnetIds.coreEndpoint
+    targetId: core.outputs.id
+    group: 'sites'
+    zoneId: network.outputs.zoneIds.sites
+  }
+}
+
+module client 'modules/app.bicep' = {
+  params: {
+    name: 'func-client-${token}'
+    location: location
+    tags: allTags
+    surface: 'client'
+    identityId: identities[1].id
+    identityClientId: identities[1].properties.clientId
+    subnetId: network.outputs.subnetIds.client
+    nodeVersion: nodeVersion
+    maximumInstanceCount: maximumInstanceCount
+    instanceMemoryMB: instanceMemoryMB
+    alwaysReadyInstances: clientAlwaysReadyInstances
+    blobEndpoint: authStore.outputs.blobEndpoint
+    tableEndpoint: authStore.outputs.tableEndpoint
+    packageContainer: 'package-client'
+    hostId: 'client-${token}'
+    insightsConnectionString: monitoring.outputs.connectionString
+    telemetryMode: telemetryMode
+    deployRange: ''
+    settings: union(everyApp, ofAuth, {
+      PUBLIC_BASE_URL: clientPublicBaseUrl
+      CLOUD_TENANT_ID: tenantId
+      CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
+    })
+  }
+  dependsOn: [
+    roles
+  ]
+}
+
+module connector 'modules/app.bicep' = {
+  params: {
+    name: 'func-connector-${token}'
+    location: location
+    tags: allTags
+    surface: 'connector'
+    identityId: identities[2].id
+    identityClientId: identities[2].properties.clientId
+    subnetId: network.outputs.subnetIds.connector
+    nodeVersion: nodeVersion
+    maximumInstanceCount: maximumInstanceCount
+    instanceMemoryMB: instanceMemoryMB
+    alwaysReadyInstances: 0
+    blobEndpoint: connectorStore.outputs.blobEndpoint
+    tableEndpoint: connectorStore.outputs.tableEndpoint
+    packageContainer: 'package-connector'
+    hostId: 'connector-${token}'
+    insightsConnectionString: monitoring.outputs.connectionString
+    telemetryMode: telemetryMode
+    deployRange: ''
+    settings: union(everyApp, ofConnector, {
+      PUBLIC_BASE_URL: connectorPublicBaseUrl
+      CLOUD_TENANT_ID: tenantId
+      CLOUD_KEY_VAULT_ENDPOINT: connectorVault.outputs.endpoint
+      EMAIL_API_SEND_ENDPOINT: mail.outputs.endpoint
+      EMAIL_SENDER_ADDRESS: '${toLower(mailSenderName)}@${mailOrigin.outputs.senderDomain}'
+    })
+  }
+  dependsOn: [
+    roles
+  ]
+}
+
+module alerts 'modules/alerts.bicep' = {
+  params: {
+    name: 'alert-${token}'
+    location: location
+    tags: allTags
+    componentId: monitoring.outputs.componentId
+    workspaceId: monitoring.outputs.workspaceId
+    mailTo: filter(map(split(alertMailTo, ','), address => trim(address)), address => !empty(address))
+    jobWindow: alertJobWindow
+    unsentMailHours: alertUnsentMailHours
+    expiryDays: alertExpiryDays
+    throttledCalls: alertThrottledCalls
+  }
+}
+
+@description('Address of Core, which answers inside the network alone.')
+output CORE_URL string = core.outputs.url
+
+@description('Address of Client.')
+output CLIENT_URL string = client.outputs.url
+
+@description('Address of the connector.')
+output CONNECTOR_URL string = connector.outputs.url
+
+@description('Name of the network, for peerings and machines of your own.')
+output NETWORK_NAME string = network.outputs.name
+
+@description('Name of the vault of the authentication server.')
+output AUTH_VAULT_NAME string = names.authVault
+
+@description('Name of the vault of the connector.')
+output CONNECTOR_VAULT_NAME string = names.connectorVault
+
+@description('Name of the storage account of the authentication server.')
+output AUTH_STORAGE_NAME string = names.authStore
+
+@description('Name of the storage account of the connector.')
+output CONNECTOR_STORAGE_NAME string = names.connectorStore
+
+@description('Object id of the identity of the connector, which an identity provider of kind B trusts.')
+output CONNECTOR_PRINCIPAL_ID string = identities[2].properties.principalId
+
+@description('Name of the mail service, for the verification of its domain.')
+output MAIL_SERVICE_NAME string = names.mailService
+
+@description('The domain of PIN mails.')
+output MAIL_DOMAIN string = mailDomain
+
+@description('Whether PIN mails can be sent: every DNS record was found, and the domain is linked.')
+output MAIL_DOMAIN_VERIFIED bool = mailOrigin.outputs.verified
+
+@description('DNS records of the mail domain to publish, each with type, name, value and ttl.')
+output MAIL_DNS_RECORDS array = mailOrigin.outputs.dnsRecords

@@ -1,0 +1,295 @@
+metadata description = 'What an operator is told without looking. The names in the queries are those of docs/telemetry.md.'
+
+@description('First part of the names.')
+param name string
+
+@description('Region.')
+param location string
+
+@description('Tags of every resource.')
+param tags object
+
+@description('Id of the Application Insights component.')
+param componentId string
+
+@description('Id of the workspace, which holds the audit logs of the vaults.')
+param workspaceId string
+
+@description('Addresses that alerts are mailed to.')
+param mailTo string[]
+
+@description('A job that has not run for this long is told, as an ISO 8601 duration. Longer than the longest interval of the schedules.')
+@allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D', 'P2D'])
+param jobWindow string
+
+@description('Age in hours at which an unsent PIN mail is told.')
+param unsentMailHours int
+
+@description('Days before its end at which a secret is told.')
+param expiryDays int
+
+@description('Throttled calls of one peer in an hour that are told.')
+param throttledCalls int
+
+var jobs = [
+  'processShipments'
+  'processCredentialRequests'
+  'dataCleanup'
+  'sessionCleanup'
+]
+
+// A count without `by` is one row with 0 where nothing happened, so nothing happening can be told.
+var jobRules = map(jobs, job => {
+  id: 'job-not-run-${toLower(job)}'
+  title: 'Job ${job} has not run'
+  text: 'The timer of ${job} reported nothing. Look for its failures, and whether its app is up.'
+  severity: 1
+  scope: componentId
+  query: 'traces | where message == "job" and tostring(customDimensions.job) == "${job}" and tostring(customDimensions.trigger) == "timer" | summarize runs = count()'
+  column: 'runs'
+  aggregation: 'Maximum'
+  operator: 'LessThan'
+  threshold: 1
+  window: jobWindow
+  frequency: 'PT30M'
+  dimension: ''
+})
+
+var otherRules = [
+  {
+    id: 'job-failed'
+    title: 'A job failed'
+    text: 'A job ended with an error. Its event job_failed has it.'
+    severity: 1
+    scope: componentId
+    query: 'traces | where message == "job_failed" | summarize failures = count() by job = tostring(customDimensions.job)'
+    column: 'failures'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT30M'
+    frequency: 'PT15M'
+    dimension: 'job'
+  }
+  {
+    id: 'not-started'
+    title: 'An app refuses to serve'
+    text: 'Settings are wrong, or the app did not start: it answers 503 to everything. The event names every problem.'
+    severity: 0
+    scope: componentId
+    query: 'traces | where message has "\\"event\\":\\"bad_settings\\"" or message has "\\"event\\":\\"not_started\\"" | summarize starts = count()'
+    column: 'starts'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT15M'
+    frequency: 'PT5M'
+    dimension: ''
+  }
+  {
+    id: 'failures'
+    title: 'Calls or work fail by bugs or outages'
+    text: 'Calls were answered by a bare 500, or work was given up. The events failed, work_failed and task_failed have the errors.'
+    severity: 2
+    scope: componentId
+    query: 'traces | where message in ("failed", "work_failed", "task_failed") | summarize failures = count() by event = message'
+    column: 'failures'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 5
+    window: 'PT15M'
+    frequency: 'PT15M'
+    dimension: 'event'
+  }
+  {
+    id: 'server-errors'
+    title: 'Calls are answered by 5xx'
+    text: 'Counted at the door, whatever the apps say of it. Refused sign-ins are no failure here.'
+    severity: 2
+    scope: componentId
+    query: 'requests | where toint(resultCode) >= 500 | summarize failures = count() by app = cloud_RoleName'
+    column: 'failures'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 20
+    window: 'PT15M'
+    frequency: 'PT5M'
+    dimension: 'app'
+  }
+  {
+    id: 'needs-a-person'
+    title: 'An order needs a person'
+    text: 'A shipment is in doubt, or a PIN mail was given up. The event has the credential request id.'
+    severity: 2
+    scope: componentId
+    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_disowned", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up") | summarize orders = count() by event = message'
+    column: 'orders'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT30M'
+    dimension: 'event'
+  }
+  {
+    id: 'unsent-pin-mail'
+    title: 'A PIN mail waits too long'
+    text: 'A PIN mail is due and could not be sent. Look at mail_failed and at the quota of the mail service.'
+    severity: 2
+    scope: componentId
+    query: 'customMetrics | where name == "pin_mail.unsent.age" | summarize oldestHours = max(valueMax) / 3600.0'
+    column: 'oldestHours'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: unsentMailHours
+    window: 'PT6H'
+    frequency: 'PT1H'
+    dimension: ''
+  }
+  {
+    id: 'throttled-peer'
+    title: 'A peer throttles us'
+    text: 'A peer refuses calls for a while. Work stays due; if it lasts, spread the load or ask for a higher limit.'
+    severity: 3
+    scope: componentId
+    query: 'customMetrics | where name == "peer.call.duration" and tostring(customDimensions.outcome) == "throttled" | summarize calls = sum(valueCount) by peer = tostring(customDimensions.peer)'
+    column: 'calls'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: throttledCalls
+    window: 'PT1H'
+    frequency: 'PT30M'
+    dimension: 'peer'
+  }
+  {
+    id: 'delivery-token'
+    title: 'The delivery service refuses our token'
+    text: 'No shipment moves until the secret delivery-api-token is replaced.'
+    severity: 1
+    scope: componentId
+    query: 'traces | where message == "delivery_token_refused" | summarize refusals = count()'
+    column: 'refusals'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT2H'
+    frequency: 'PT30M'
+    dimension: ''
+  }
+  {
+    id: 'secret-near-expiry'
+    title: 'A secret in use is near its end'
+    text: 'Replace it: the vault goes on giving it, but whoever made it may not.'
+    severity: 2
+    scope: componentId
+    query: 'customMetrics | where name == "secret.days_left" | summarize daysLeft = min(valueMin) by secret = tostring(customDimensions.secret)'
+    column: 'daysLeft'
+    aggregation: 'Minimum'
+    operator: 'LessThan'
+    threshold: expiryDays
+    window: 'P1D'
+    frequency: 'PT6H'
+    dimension: 'secret'
+  }
+  {
+    id: 'vault-near-expiry'
+    title: 'A vault says that a secret is near its end'
+    text: 'The vault tells of every secret with a date 30 days before its end, and at its end, whether it is in use or not.'
+    severity: 3
+    scope: workspaceId
+    query: 'AzureDiagnostics | where ResourceProvider == "MICROSOFT.KEYVAULT" and OperationName in ("SecretNearExpiryEventGridNotification", "SecretExpiredEventGridNotification") | summarize notices = count()'
+    column: 'notices'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'P1D'
+    frequency: 'PT6H'
+    dimension: ''
+  }
+  {
+    id: 'otpkey-stopped'
+    title: 'A one-time-password key was stopped'
+    text: 'Somebody who knows a password guessed OTPs until the key was stopped. Its user cannot sign in before an administrator enables it.'
+    severity: 3
+    scope: componentId
+    query: 'traces | where message == "otpkey_stopped" | summarize keys = count()'
+    column: 'keys'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT30M'
+    dimension: ''
+  }
+]
+
+resource group 'Microsoft.Insights/actionGroups@2023-01-01' = {
+  name: '${name}-operators'
+  location: 'global'
+  tags: tags
+  properties: {
+    groupShortName: 'operators'
+    enabled: true
+    emailReceivers: [
+      for (address, position) in mailTo: {
+        name: 'mail-${position}'
+        emailAddress: address
+        useCommonAlertSchema: true
+      }
+    ]
+  }
+}
+
+resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
+  for rule in concat(jobRules, otherRules): {
+    name: '${name}-${rule.id}'
+    location: location
+    tags: tags
+    kind: 'LogAlert'
+    properties: {
+      displayName: rule.title
+      description: rule.text
+      severity: rule.severity
+      enabled: true
+      scopes: [
+        rule.scope
+      ]
+      evaluationFrequency: rule.frequency
+      windowSize: rule.window
+      criteria: {
+        allOf: [
+          {
+            query: rule.query
+            timeAggregation: rule.aggregation
+            metricMeasureColumn: rule.column
+            dimensions: empty(rule.dimension)
+              ? []
+              : [
+                  {
+                    name: rule.dimension
+                    operator: 'Include'
+                    values: [
+                      '*'
+                    ]
+                  }
+                ]
+            operator: rule.operator
+            threshold: rule.threshold
+            failingPeriods: {
+              numberOfEvaluationPeriods: 1
+              minFailingPeriodsToAlert: 1
+            }
+          }
+        ]
+      }
+      autoMitigate: true
+      // The tables of a new component come with their first rows.
+      skipQueryValidation: true
+      actions: {
+        actionGroups: [
+          group.id
+        ]
+      }
+    }
+  }
+]

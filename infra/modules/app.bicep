@@ -1,0 +1,188 @@
+metadata description = 'One function app with its plan. It serves exactly one surface, so Core can never run beside a public one.'
+
+@description('Name of the app.')
+param name string
+
+@description('Region.')
+param location string
+
+@description('Tags of every resource.')
+param tags object
+
+@description('The surface that the app serves.')
+param surface 'core' | 'client' | 'connector'
+
+@description('Id of the identity of the app.')
+param identityId string
+
+@description('Client id of the identity of the app.')
+param identityClientId string
+
+@description('Subnet from which the app calls out.')
+param subnetId string
+
+@description('Version of Node.')
+param nodeVersion string
+
+@description('The most instances at once.')
+param maximumInstanceCount int
+
+@description('Memory of an instance, in MB.')
+param instanceMemoryMB int
+
+@description('Instances that are kept ready for HTTP calls.')
+param alwaysReadyInstances int
+
+@description('Address of the blobs of the wing, with a slash at the end.')
+param blobEndpoint string
+
+@description('Address of the tables of the wing, with a slash at the end.')
+param tableEndpoint string
+
+@description('Container of the package.')
+param packageContainer string
+
+@description('Short name of the app among those that share its storage: at most 32 characters, lower case.')
+@maxLength(32)
+param hostId string
+
+@description('Connection string of Application Insights. It is no secret: the component takes tokens of identities alone.')
+param insightsConnectionString string
+
+@description('How the host sends telemetry.')
+param telemetryMode string
+
+@description('Settings of the code.')
+param settings object
+
+@description('Core alone: the address range that may deploy to it over the internet; empty closes it.')
+param deployRange string
+
+var closed = surface == 'core'
+
+resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
+  name: '${name}-plan'
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: {
+    reserved: true
+  }
+}
+
+resource site 'Microsoft.Web/sites@2025-03-01' = {
+  name: name
+  location: location
+  tags: union(tags, { 'azd-service-name': surface })
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identityId}': {}
+    }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    clientAffinityEnabled: false
+    publicNetworkAccess: closed && empty(deployRange) ? 'Disabled' : 'Enabled'
+    virtualNetworkSubnetId: subnetId
+    outboundVnetRouting: {
+      allTraffic: true
+    }
+    functionAppConfig: {
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: '${blobEndpoint}${packageContainer}'
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      runtime: {
+        name: 'node'
+        version: nodeVersion
+      }
+      scaleAndConcurrency: {
+        maximumInstanceCount: maximumInstanceCount
+        instanceMemoryMB: instanceMemoryMB
+        alwaysReady: alwaysReadyInstances == 0
+          ? []
+          : [
+              {
+                name: 'http'
+                instanceCount: alwaysReadyInstances
+              }
+            ]
+      }
+    }
+    siteConfig: {
+      http20Enabled: true
+      minTlsVersion: '1.2'
+      scmMinTlsVersion: '1.2'
+      // What comes by a private endpoint is not judged by these.
+      ipSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
+      scmIpSecurityRestrictionsUseMain: false
+      scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
+      scmIpSecurityRestrictions: closed && !empty(deployRange)
+        ? [
+            {
+              name: 'deploy'
+              description: 'The package comes from here.'
+              priority: 100
+              action: 'Allow'
+              ipAddress: deployRange
+            }
+          ]
+        : []
+    }
+  }
+}
+
+resource noFtpPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
+  parent: site
+  name: 'ftp'
+  properties: {
+    allow: false
+  }
+}
+
+resource noDeployPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
+  parent: site
+  name: 'scm'
+  properties: {
+    allow: false
+  }
+}
+
+// What the template says stands last: no given setting can add a surface or send the app to another identity.
+resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
+  parent: site
+  name: 'appsettings'
+  properties: union(settings, {
+    SERVICE_APIS: surface
+    AZURE_CLIENT_ID: identityClientId
+    CLOUD_STORAGE_BLOB_ENDPOINT: blobEndpoint
+    CLOUD_TABLES_ENDPOINT: tableEndpoint
+    AzureWebJobsStorage__blobServiceUri: blobEndpoint
+    AzureWebJobsStorage__tableServiceUri: tableEndpoint
+    AzureWebJobsStorage__credential: 'managedidentity'
+    AzureWebJobsStorage__clientId: identityClientId
+    AzureFunctionsWebHost__hostid: hostId
+    AzureFunctionsJobHost__telemetryMode: telemetryMode
+    APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
+    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+  })
+}
+
+@description('Id of the app.')
+output id string = site.id
+
+@description('Address of the app.')
+output url string = 'https://${site.properties.defaultHostName}'

@@ -1,0 +1,59 @@
+metadata description = 'The service that sends PIN mails. The domain is linked as soon as it is verified, in a later run.'
+
+@description('Name of the communication service.')
+param name string
+
+@description('Tags of every resource.')
+param tags object
+
+@description('Where the service keeps its data; the same as of the domain.')
+param dataLocation string
+
+@description('Name of the mail service that the domain belongs to.')
+param mailServiceName string
+
+@description('The domain.')
+param domainName string
+
+@description('Id of the domain.')
+param domainId string
+
+@description('Whether every DNS record of the domain was found.')
+param verified bool
+
+@description('What stands before the @ in the address of the sender.')
+param senderName string
+
+@description('The name that recipients see.')
+param senderDisplayName string
+
+resource communication 'Microsoft.Communication/communicationServices@2026-03-18' = {
+  name: name
+  location: 'global'
+  tags: tags
+  properties: {
+    dataLocation: dataLocation
+    disableLocalAuth: true
+    linkedDomains: verified ? [domainId] : []
+  }
+}
+
+resource service 'Microsoft.Communication/emailServices@2026-03-18' existing = {
+  name: mailServiceName
+
+  resource domain 'domains' existing = {
+    name: domainName
+  }
+}
+
+resource sender 'Microsoft.Communication/emailServices/domains/senderUsernames@2026-03-18' = if (verified) {
+  parent: service::domain
+  name: toLower(senderName)
+  properties: {
+    username: toLower(senderName)
+    displayName: senderDisplayName
+  }
+}
+
+@description('Address of the service.')
+output endpoint string = 'https://${communication.properties.hostName}'

@@ -1,0 +1,69 @@
+metadata description = 'Where telemetry goes, and the workbook that draws it.'
+
+@description('Name of the workspace.')
+param workspaceName string
+
+@description('Name of the Application Insights component.')
+param componentName string
+
+@description('Region.')
+param location string
+
+@description('Tags of every resource.')
+param tags object
+
+@description('For how many days telemetry is kept.')
+param retentionDays int
+
+@description('Title of the workbook.')
+param workbookTitle string
+
+resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
+  name: workspaceName
+  location: location
+  tags: tags
+  properties: {
+    sku: {
+      name: 'PerGB2018'
+    }
+    retentionInDays: retentionDays
+    features: {
+      disableLocalAuth: true
+    }
+  }
+}
+
+resource component 'Microsoft.Insights/components@2020-02-02' = {
+  name: componentName
+  location: location
+  tags: tags
+  kind: 'web'
+  properties: {
+    Application_Type: 'web'
+    WorkspaceResourceId: workspace.id
+    IngestionMode: 'LogAnalytics'
+    DisableLocalAuth: true
+  }
+}
+
+resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
+  name: guid(resourceGroup().id, componentName, 'workbook')
+  location: location
+  tags: tags
+  kind: 'shared'
+  properties: {
+    displayName: workbookTitle
+    category: 'workbook'
+    sourceId: component.id
+    serializedData: replace(loadTextContent('../workbook.json'), '__COMPONENT__', component.id)
+  }
+}
+
+@description('Id of the workspace.')
+output workspaceId string = workspace.id
+
+@description('Id of the component.')
+output componentId string = component.id
+
+@description('Connection string of the component. It is no secret: the component takes tokens of identities alone.')
+output connectionString string = component.properties.ConnectionString

@@ -1,0 +1,249 @@
+metadata description = 'The network: a subnet for each app, subnets of private endpoints by wing, and private DNS.'
+
+@description('Name of the network, and the first part of the names of its security groups.')
+param name string
+
+@description('Region of the network.')
+param location string
+
+@description('Tags of every resource.')
+param tags object
+
+@description('Addresses of the network. The first /24 of it is used; what follows is free for subnets of your own.')
+param addressPrefix string
+
+@description('Subnets of your own, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
+param additionalSubnets array
+
+var corePrefix = cidrSubnet(addressPrefix, 26, 0)
+var clientPrefix = cidrSubnet(addressPrefix, 26, 1)
+var connectorPrefix = cidrSubnet(addressPrefix, 26, 2)
+
+var zoneNames = {
+  blob: 'privatelink.blob.${environment().suffixes.storage}'
+  table: 'privatelink.table.${environment().suffixes.storage}'
+  vault: 'privatelink.vaultcore.azure.net'
+  sites: 'privatelink.azurewebsites.net'
+}
+
+resource openGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
+  name: '${name}-default'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: []
+  }
+}
+
+resource authGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
+  name: '${name}-auth-endpoints'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'apps-of-the-wing'
+        properties: {
+          description: 'Core and Client reach the storage and the vault of the authentication server.'
+          priority: 100
+          direction: 'Inbound'
+          access: 'Allow'
+          protocol: 'Tcp'
+          sourceAddressPrefixes: [
+            corePrefix
+            clientPrefix
+          ]
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '443'
+        }
+      }
+      {
+        name: 'nobody-else'
+        properties: {
+          description: 'Who breaks the connector does not even reach them.'
+          priority: 4000
+          direction: 'Inbound'
+          access: 'Deny'
+          protocol: '*'
+          sourceAddressPrefix: '*'
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '*'
+        }
+      }
+    ]
+  }
+}
+
+resource connectorGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
+  name: '${name}-connector-endpoints'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'apps-of-the-wing'
+        properties: {
+          description: 'The connector reaches its storage and its vault.'
+          priority: 100
+          direction: 'Inbound'
+          access: 'Allow'
+          protocol: 'Tcp'
+          sourceAddressPrefix: connectorPrefix
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '443'
+        }
+      }
+      {
+        name: 'nobody-else'
+        properties: {
+          description: 'Who breaks the Client API does not even reach them.'
+          priority: 4000
+          direction: 'Inbound'
+          access: 'Deny'
+          protocol: '*'
+          sourceAddressPrefix: '*'
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '*'
+        }
+      }
+    ]
+  }
+}
+
+var appSubnets = [
+  {
+    name: 'core'
+    addressPrefix: corePrefix
+  }
+  {
+    name: 'client'
+    addressPrefix: clientPrefix
+  }
+  {
+    name: 'connector'
+    addressPrefix: connectorPrefix
+  }
+]
+
+resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    addressSpace: {
+      addressPrefixes: [
+        addressPrefix
+      ]
+    }
+    // Inline, because a network that is written again without its subnets can lose them.
+    subnets: concat(
+      map(appSubnets, subnet => {
+        name: subnet.name
+        properties: {
+          addressPrefix: subnet.addressPrefix
+          delegations: [
+            {
+              name: 'functions'
+              properties: {
+                serviceName: 'Microsoft.App/environments'
+              }
+            }
+          ]
+          networkSecurityGroup: {
+            id: openGroup.id
+          }
+          // Identity providers, mail and Entra are reached from here; newer networks have no way out by default.
+          defaultOutboundAccess: true
+        }
+      }),
+      [
+        {
+          name: 'auth-endpoints'
+          properties: {
+            addressPrefix: cidrSubnet(addressPrefix, 28, 12)
+            networkSecurityGroup: {
+              id: authGroup.id
+            }
+            privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
+            defaultOutboundAccess: false
+          }
+        }
+        {
+          name: 'connector-endpoints'
+          properties: {
+            addressPrefix: cidrSubnet(addressPrefix, 28, 13)
+            networkSecurityGroup: {
+              id: connectorGroup.id
+            }
+            privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
+            defaultOutboundAccess: false
+          }
+        }
+        {
+          name: 'core-endpoint'
+          properties: {
+            addressPrefix: cidrSubnet(addressPrefix, 28, 14)
+            networkSecurityGroup: {
+              id: openGroup.id
+            }
+            privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
+            defaultOutboundAccess: false
+          }
+        }
+      ],
+      map(additionalSubnets, subnet => {
+        name: subnet.name
+        properties: {
+          addressPrefix: subnet.addressPrefix
+        }
+      })
+    )
+  }
+}
+
+resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
+  for zone in items(zoneNames): {
+    name: zone.value
+    location: 'global'
+    tags: tags
+  }
+]
+
+resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
+  for (zone, position) in items(zoneNames): {
+    parent: zones[position]
+    name: name
+    location: 'global'
+    tags: tags
+    properties: {
+      registrationEnabled: false
+      virtualNetwork: {
+        id: network.id
+      }
+    }
+  }
+]
+
+@description('Subnets by what lies in them.')
+output subnetIds object = {
+  core: '${network.id}/subnets/core'
+  client: '${network.id}/subnets/client'
+  connector: '${network.id}/subnets/connector'
+  authEndpoints: '${network.id}/subnets/auth-endpoints'
+  connectorEndpoints: '${network.id}/subnets/connector-endpoints'
+  coreEndpoint: '${network.id}/subnets/core-endpoint'
+}
+
+@description('Private DNS zones by the part of a resource that they name.')
+output zoneIds object = toObject(
+  items(zoneNames),
+  zone => zone.key,
+  zone => resourceId('Microsoft.Network/privateDnsZones', zone.value)
+)
+
+@description('Name of the network.')
+output name string = network.name

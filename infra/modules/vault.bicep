@@ -1,0 +1,124 @@
+metadata description = 'The vault of one wing, closed to the internet, and the secrets that are made once.'
+
+@description('Name of the vault.')
+@minLength(3)
+@maxLength(24)
+param name string
+
+@description('Region.')
+param location string
+
+@description('Tags of every resource.')
+param tags object
+
+@description('Subnet of the private endpoint.')
+param subnetId string
+
+@description('Private DNS zone of vaults.')
+param zoneId string
+
+@description('Workspace that keeps the audit log.')
+param workspaceId string
+
+@description('32 random bytes in base64url. It becomes the key that seals secrets in rows where there is none yet, and is thrown away otherwise.')
+@secure()
+@minLength(43)
+param dataEncryptionKey string
+
+@description('32 random bytes in base64url for the pepper of passwords; empty where the wing has none. It is used where there is none yet.')
+@secure()
+param passwordPepper string = ''
+
+@description('When new keys expire, in seconds since 1970.')
+param keysExpireOn int
+
+@description('Name of the secret that holds the hashes of static API tokens; empty where no such tokens are accepted.')
+param tokenHashesName string
+
+resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
+  name: name
+  location: location
+  tags: tags
+  properties: {
+    tenantId: tenant().tenantId
+    sku: {
+      family: 'A'
+      name: 'standard'
+    }
+    enableRbacAuthorization: true
+    enableSoftDelete: true
+    softDeleteRetentionInDays: 90
+    enablePurgeProtection: true
+    publicNetworkAccess: 'Disabled'
+    networkAcls: {
+      bypass: 'None'
+      defaultAction: 'Deny'
+    }
+  }
+}
+
+@onlyIfNotExists()
+resource dataKey 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = {
+  parent: vault
+  name: 'data-encryption-key'
+  properties: {
+    value: dataEncryptionKey
+    contentType: '32 bytes, base64url'
+    attributes: {
+      exp: keysExpireOn
+    }
+  }
+}
+
+@onlyIfNotExists()
+resource pepper 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(passwordPepper)) {
+  parent: vault
+  name: 'password-pepper'
+  properties: {
+    value: passwordPepper
+    contentType: '32 bytes, base64url'
+    attributes: {
+      exp: keysExpireOn
+    }
+  }
+}
+
+// The app may write this secret and no other, so it must be there before the role that says so.
+@onlyIfNotExists()
+resource tokenHashes 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(tokenHashesName)) {
+  parent: vault
+  name: empty(tokenHashesName) ? 'none' : tokenHashesName
+  properties: {
+    value: '[]'
+    contentType: 'application/json'
+  }
+}
+
+resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  scope: vault
+  name: 'audit'
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        category: 'AuditEvent'
+        enabled: true
+      }
+    ]
+  }
+}
+
+module endpoint 'private-endpoint.bicep' = {
+  params: {
+    name: '${name}-vault'
+    location: location
+    tags: tags
+    subnetId: subnetId
+    targetId: vault.id
+    group: 'vault'
+    zoneId: zoneId
+  }
+}
+
+@description('Address of the vault.')
+output endpoint string = vault.properties.vaultUri
