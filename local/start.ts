@@ -47,8 +47,9 @@ async function main(): Promise<void> {
   const port = portOf(process.env.PORT || "7071");
   const serving = values["peers-only"] !== true;
   if (serving) await refuseTakenPort(port);
+  mkdirSync(directory, { recursive: true });
   const system = await (values.storage === undefined
-    ? startSystem(values.ephemeral === true ? undefined : directory)
+    ? startSystem(directory, values.ephemeral === true ? undefined : directory)
     : joinRunning(values.storage));
   try {
     const stop = serving ? await serve(system, { port, directory }) : tellPeers(system, { port, directory });
@@ -104,7 +105,6 @@ async function serve(
 function tellPeers(system: System, { port, directory }: { port: number; directory: string }): () => Promise<void> {
   const Values = { ...hostSettings, ...system.settings, AzureWebJobsStorage: system.connectionString };
   const path = join(directory, "local.settings.json");
-  mkdirSync(directory, { recursive: true });
   system.console?.hostIs(`http://127.0.0.1:${port}`);
   const file = { IsEncrypted: false, Host: { LocalHttpPort: port }, Values };
   writeFileSync(path, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });

@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { authTables } from "../lib/azure/auth-shelves.ts";
@@ -9,7 +10,7 @@ import { openTables } from "../lib/azure/tables.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { seconds } from "../lib/time.ts";
 import { type Console, startConsole } from "./console/console.ts";
-import { closePeers, type Peers, peerSettings, startPeers } from "./peers/all.ts";
+import { closePeers, idpFile, type Peers, peerSettings, startPeers } from "./peers/all.ts";
 import { type Storage, startStorage } from "./peers/storage.ts";
 import { localTokens, type Tokens } from "./tokens.ts";
 
@@ -36,11 +37,21 @@ const container = "local-system";
 const blob = "system.json";
 const timeoutMs = seconds(15);
 
-/** Starts storage and every peer. @param directory where all data is kept; none: in memory */
-export async function startSystem(directory?: string): Promise<System> {
+/**
+ * Starts storage and every peer.
+ * @param home where a host finds the file of its IdPs; it is there already
+ * @param directory where all data is kept; none: in memory
+ */
+export async function startSystem(home: string, directory?: string): Promise<System> {
   const storage = await startStorage({ directory: directory && join(directory, "azurite") });
   const peers = await startPeers(directory && join(directory, "peers"));
-  const told = await describeSystem(storage, peers);
+  // Several systems in memory may have one home.
+  const idpPath = join(home, `identity-providers${directory === undefined ? `.${process.pid}` : ""}.yaml`);
+  writeFileSync(idpPath, idpFile(peers));
+  const told = await describeSystem(storage, peers, {
+    IDP_ENABLE_MULTI_IDP: "true",
+    IDP_CONFIGURATION_PATH: idpPath,
+  });
   const statePath = directory && join(directory, "console.json");
   const console = await startConsole({ ...told, peers: told.peerUrls, statePath });
   return {
@@ -51,19 +62,22 @@ export async function startSystem(directory?: string): Promise<System> {
       await console.close();
       await closePeers(peers);
       await storage.close();
+      rmSync(idpPath, { force: true });
     },
   };
 }
 
-/** Makes the stores of a system and writes its peers down there, for hosts that join it. */
+/** Makes the stores of a system and writes its peers down there, for hosts that join it. @param more of their settings */
 export async function describeSystem(
   { connectionString, tableUrl, blobUrl }: Pick<Storage, "connectionString" | "tableUrl" | "blobUrl">,
   peers: Peers,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Omit<System, "close">> {
   const tokens = localTokens(peers.vault);
   const settings = {
     SERVICE_APIS: "core,client,connector",
     ...peerSettings(peers),
+    ...more,
     CLOUD_TABLES_ENDPOINT: tableUrl,
     CLOUD_STORAGE_BLOB_ENDPOINT: blobUrl,
   };

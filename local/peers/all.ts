@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { stringify } from "yaml";
 import { type Aic, startAic } from "./aic.ts";
 import { type Delivery, startDelivery } from "./delivery.ts";
 import { type Enrollment, startEnrollment } from "./enrollment.ts";
@@ -57,7 +58,37 @@ export async function closePeers(peers: Peers): Promise<void> {
   await Promise.all(Object.values(peers).map(peer => peer.close()));
 }
 
-/** The settings that make a host talk to these peers. */
+/** The file that makes a host know all three IdPs (decision C13). */
+export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
+  stringify({
+    entra: {
+      type: "entra",
+      "tenant-id": issuer.tenantId,
+      "client-id": clientId,
+      "graph-endpoint": entra.url,
+      "online-endpoint": entra.url,
+    },
+    pingone: {
+      type: "pingone",
+      "environment-id": environmentId,
+      "client-id": clientId,
+      "api-base-url": pingone.url,
+      "auth-base-url": pingone.url,
+      "default-relying-party": "pingone.example.com",
+      "pre-registration-timeout-days": 14,
+    },
+    aic: {
+      type: "aic",
+      "api-base-url": aic.url,
+      "auth-base-url": aic.url,
+      realm: aicTenant.realm,
+      journey: aicTenant.journey,
+      "client-id": clientId,
+      scope: "fido",
+    },
+  });
+
+/** The settings that make a host talk to these peers, with one IdP. */
 export function peerSettings({
   vault,
   issuer,
