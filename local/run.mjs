@@ -23,9 +23,12 @@ const steps = {
   openapi: ["local/openapi.ts"],
   settings: ["local/settings-docs.ts"],
   "api-tokens": ["commands/api-tokens.ts"],
+  "check-peers": ["commands/check-peers.ts"],
   "import-otpkeys": ["commands/import-otpkeys.ts"],
   format: [bin("@biomejs/biome/bin/biome"), "check", "--write"],
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
+  package: ["local/package.ts"],
+  audit: ["local/audit.ts"],
 };
 
 const step = steps[task];
