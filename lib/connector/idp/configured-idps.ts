@@ -79,7 +79,7 @@ export function configuredIdps({ defaultId, known, file, connect, now, log }: Co
       take(idps);
     } catch (error) {
       due = plus(begun, retryAfterMs);
-      log.warn("idp_configuration_unread", { kept, error });
+      log[kept ? "warn" : "error"]("idp_configuration_unread", { kept, error });
     }
   };
   const read = joined(async () => {

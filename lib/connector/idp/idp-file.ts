@@ -56,7 +56,7 @@ function parse(
     // Its own check takes a time that grows with the square of the number of keys.
     uniqueKeys: false,
     prettyErrors: false,
-    logLevel: "silent",
+    logLevel: "error",
     lineCounter: lines,
   });
   const at = (offset: number, reason: string): Problem => {

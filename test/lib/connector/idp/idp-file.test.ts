@@ -1,0 +1,244 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { longestIdpFile, readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
+
+const read = (text: string, defaultId = "main") => readIdpFile(Buffer.from(text), defaultId);
+const idpsIn = (text: string, defaultId = "main") => Object.fromEntries(read(text, defaultId).idps ?? []);
+const problemsIn = (text: string, defaultId = "main") =>
+  (read(text, defaultId).problems ?? []).map(({ path, reason }) => `${path}: ${reason}`);
+
+const entra = "type: entra, tenant-id: t, client-id: c";
+const main = `main: { ${entra} }\n`;
+
+describe("a file of several IdPs (decision C13)", () => {
+  test("is keyed by IdP id, with the specification's names below, of every kind", () => {
+    const file = `
+# Identity providers
+main:
+  type: entra
+  tenant-id: tenant.example
+  client-id: "5f0c"
+  graph-endpoint: https://graph.example/
+  online-endpoint: https://login.example
+  api-version: beta
+  challenge-timeout-minutes: 43200
+ping-1:
+  type: pingone
+  environment-id: e1
+  client-id: c1
+  api-base-url: https://api.example
+  auth-base-url: https://auth.example
+  default-relying-party: keys.example
+  pre-registration-timeout-days: 14
+ping-2:
+  type: aic
+  api-base-url: https://am.example
+  auth-base-url: https://am.example
+  realm: alpha
+  journey: Register Key
+  client-id: connector
+  scope: fido
+  challenge-timeout-milliseconds: 1209600000
+`;
+    expect(idpsIn(file)).toEqual({
+      main: {
+        type: "entra",
+        "tenant-id": "tenant.example",
+        "client-id": "5f0c",
+        "graph-endpoint": "https://graph.example",
+        "online-endpoint": "https://login.example",
+        "api-version": "beta",
+        "challenge-timeout-minutes": 43_200,
+      },
+      "ping-1": {
+        type: "pingone",
+        "environment-id": "e1",
+        "client-id": "c1",
+        "api-base-url": "https://api.example",
+        "auth-base-url": "https://auth.example",
+        "default-relying-party": "keys.example",
+        "pre-registration-timeout-days": 14,
+      },
+      "ping-2": {
+        type: "aic",
+        "api-base-url": "https://am.example",
+        "auth-base-url": "https://am.example",
+        realm: "alpha",
+        journey: "Register Key",
+        "client-id": "connector",
+        scope: "fido",
+        "challenge-timeout-milliseconds": 1_209_600_000,
+        "authentication-header": "Authorization",
+        "callback-1": "NameCallback",
+        "callback-2": "MetadataCallback",
+        "callback-3": "HiddenValueCallback",
+        "token-id-1": "IDToken1",
+        "token-id-2": "IDToken2",
+      },
+    });
+  });
+
+  test.each([
+    ["A", "pingone"],
+    ["B", "entra"],
+    ["C", "aic"],
+  ])("may name a kind by the specification's letter: %s is %s", (letter, name) => {
+    const rest = {
+      pingone: "environment-id: e, default-relying-party: k.example",
+      entra: "tenant-id: t",
+      aic: "realm: a, journey: j",
+    }[name];
+    const bases = name === "entra" ? "" : ", api-base-url: https://a.example, auth-base-url: https://b.example";
+    expect(idpsIn(`main: { type: ${letter}, client-id: c, ${rest}${bases} }`).main).toMatchObject({ type: name });
+  });
+
+  test("has texts alone: no id becomes a number, a truth value or nothing", () => {
+    const idp = (told: string) => idpsIn(`main: { type: B, ${told} }`).main;
+    expect(idp("tenant-id: 123e4567, client-id: 0x10")).toMatchObject({ "tenant-id": "123e4567", "client-id": "0x10" });
+    expect(idp("tenant-id: true, client-id: null")).toMatchObject({ "tenant-id": "true", "client-id": "null" });
+    expect(problemsIn("main: { type: B, tenant-id: , client-id: ~ }")).toEqual([
+      "IDP_CONFIGURATION_PATH/main/tenant-id: must be a tenant id or a domain",
+      "IDP_CONFIGURATION_PATH/main/client-id: must be an application id",
+    ]);
+  });
+
+  test("has to have the default IdP", () => {
+    expect(problemsIn(main, "other")).toEqual(["IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH"]);
+    expect(problemsIn(main, "constructor")).toEqual(["IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH"]);
+    expect(Object.keys(idpsIn(`constructor: { ${entra} }`, "constructor"))).toEqual(["constructor"]);
+  });
+});
+
+describe("a bad file of several IdPs (decisions C13, G14)", () => {
+  test("is told with every bad key by its path, and no value", () => {
+    const file = `
+main:
+  type: A
+  environment-id: e/hunter2
+  client-id: c1
+  api-base-url: http://hunter2.example
+  pre-registration-timeout-days: hunter2
+  region: hunter2
+aic:
+  type: C
+  auth-base-url: https://am.example
+  realm: [hunter2]
+  journey:
+  client-id: c1
+  client-secret: hunter2
+  authentication-header: "hunter 2"
+entra:
+  type: B
+  api-version: hunter2
+  challenge-timeout-minutes: 4
+  graph-endpoint: https://hunter2@graph.example
+kind:
+  type: D
+none:
+list: []
+`;
+    const at = "IDP_CONFIGURATION_PATH";
+    const told = problemsIn(file);
+    expect(told.toSorted()).toEqual(
+      [
+        `${at}/main/environment-id: must be an environment id`,
+        `${at}/main/api-base-url: must be an https address without credentials, query and fragment`,
+        `${at}/main/auth-base-url: must be set`,
+        `${at}/main/default-relying-party: must be set`,
+        `${at}/main/pre-registration-timeout-days: must be a whole number from 1 to 365`,
+        `${at}/main/region: is no setting of this kind`,
+        `${at}/aic/api-base-url: must be set`,
+        `${at}/aic/realm: must be one value`,
+        `${at}/aic/journey: must not be empty`,
+        `${at}/aic/client-secret: belongs into the vault, as idp-aic-client-secret`,
+        `${at}/aic/authentication-header: must be the name of a header`,
+        `${at}/entra/api-version: must be one of beta, v1.0`,
+        `${at}/entra/challenge-timeout-minutes: must be a whole number from 5 to 43200`,
+        `${at}/entra/graph-endpoint: must be an https address without credentials, query and fragment`,
+        `${at}/kind/type: must be one of pingone, entra, aic, A, B, C`,
+        `${at}/none: must have settings below it`,
+        `${at}/list: must have settings below it`,
+      ].toSorted(),
+    );
+    expect(told.join()).not.toContain("hunter2");
+  });
+
+  test("names what is missing of kind B, unless a managed identity takes its place", () => {
+    expect(problemsIn("main: { type: B }")).toEqual([
+      "IDP_CONFIGURATION_PATH/main/tenant-id: must be set",
+      "IDP_CONFIGURATION_PATH/main/client-id: must be set",
+    ]);
+    expect(idpsIn("main: { type: B, managed-identity: true }").main).toMatchObject({ "managed-identity": true });
+    expect(problemsIn("main: { type: B, managed-identity: false }")).toHaveLength(2);
+    expect(problemsIn(`main: { ${entra}, managed-identity: yes }`)).toEqual([
+      "IDP_CONFIGURATION_PATH/main/managed-identity: must be true or false",
+    ]);
+  });
+
+  test("may have ids only that fit the name of a secret, and do not share one", () => {
+    const longest = "a".repeat(109);
+    expect(problemsIn(`${longest}: { ${entra} }`, longest)).toEqual([]);
+    for (const id of [`${longest}a`, "a_b", "a.b", "a b", "ä", '""', "__proto__"])
+      expect(problemsIn(`${main}${id}: { ${entra} }`), id).toEqual([
+        expect.stringMatching(/^IDP_CONFIGURATION_PATH\/.*: must have 1 to 109 letters, digits and hyphens/),
+      ]);
+    expect(problemsIn(`${main}Main: { ${entra} }`)).toEqual([
+      "IDP_CONFIGURATION_PATH/Main: differs from another id by case only",
+    ]);
+  });
+
+  test("has an anchor, an alias or a tag: nothing in it may stand for something else", () => {
+    const at = (line: number, column: number) => `IDP_CONFIGURATION_PATH, line ${line}, column ${column}`;
+    expect(problemsIn(`main: &a { ${entra} }\nother: *a\n`)).toEqual([
+      `${at(1, 10)}: must not be an anchor or alias`,
+      `${at(2, 8)}: must not be an anchor or alias`,
+    ]);
+    expect(problemsIn(`main: !!map { ${entra} }\n`)).toEqual([`${at(1, 13)}: must not have a tag`]);
+    expect(problemsIn("main: { type: !foo entra, tenant-id: !!str t }")).toHaveLength(2);
+    // No merge key either: it is a key like any other.
+    expect(problemsIn(`${main}<<: { other: { ${entra} } }`)).toEqual([expect.stringContaining("PATH/<<: must have 1")]);
+  });
+
+  test("has a key twice, however it is written", () => {
+    expect(problemsIn(`${main}"main": { ${entra} }`)).toEqual([
+      "IDP_CONFIGURATION_PATH, line 2, column 1: stands there twice",
+    ]);
+    expect(problemsIn(`main: { ${entra}, type: A }`)).toEqual([
+      "IDP_CONFIGURATION_PATH, line 1, column 50: stands there twice",
+    ]);
+    expect(problemsIn("? [main]\n: x")).toEqual(["IDP_CONFIGURATION_PATH, line 1, column 3: must be a name"]);
+  });
+
+  test("is no YAML, no text, or no table", () => {
+    expect(problemsIn("main: 'hunter2")).toEqual([
+      expect.stringMatching(/^IDP_CONFIGURATION_PATH, line 1.*: is no YAML$/),
+    ]);
+    expect(problemsIn(`${main}---\n${main}`)).toEqual([expect.stringContaining("line 2, column 1: is no YAML")]);
+    expect(readIdpFile(Uint8Array.of(0x61, 0x3a, 0x20, 0xff), "a").problems).toEqual([
+      { path: "IDP_CONFIGURATION_PATH", reason: "must be text in UTF-8" },
+    ]);
+    for (const text of ["", "# nothing\n", "main", "- main"])
+      expect(problemsIn(text), text).toEqual(["IDP_CONFIGURATION_PATH: must name identity providers by their ids"]);
+  });
+
+  test("has more than 256 KiB", () => {
+    const long = (length: number) => readIdpFile(Buffer.from(main.padEnd(length, "#")), "main");
+    expect(long(longestIdpFile).problems).toBeUndefined();
+    expect(longestIdpFile).toBe(262_144);
+    expect(long(longestIdpFile + 1).problems).toEqual([
+      { path: "IDP_CONFIGURATION_PATH", reason: "must have at most 256 KiB" },
+    ]);
+  });
+
+  test("may be anything: what is wrong with it is told shortly", () => {
+    expect(problemsIn("[".repeat(20_000)).length).toBeLessThanOrEqual(200);
+    const keys = Array.from({ length: 5_000 }, (_, index) => `  k${index}: v\n`).join("");
+    expect(problemsIn(`main:\n  type: B\n${keys}`)).toHaveLength(200);
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 200 }), text => {
+        const { idps, problems = [] } = read(text);
+        expect(idps === undefined).toBe(problems.length > 0);
+      }),
+    );
+  });
+});
