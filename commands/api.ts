@@ -24,25 +24,33 @@ export interface Api {
   call(call: ApiCall): Promise<ApiAnswer>;
 }
 
+/** What a caller shows: a bearer token, or the host's master key for maintenance. */
+type Credential = string | { readonly functionsKey: string };
+
 /**
  * @param url address of the deployment with the surface's path, as in `https://core.example.com/core`. Throws for one that is no
  * https (loopback excepted)
- * @param token bearer token; commands take it from the environment or a file, never from their arguments, which others can see
+ * @param credential commands take it from the environment or a file, never from their arguments, which others can see
  */
 export function connectApi(
   url: string,
-  token: string,
+  credential: Credential,
   { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
 ): Api {
   checkUrl(url);
+  const shown: Readonly<Record<string, string>> =
+    typeof credential === "string"
+      ? { authorization: `Bearer ${credential}` }
+      : { "x-functions-key": credential.functionsKey };
   // `fetch` would quote it in its error.
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new Error("The token is none: it has characters that no token has.");
+  if (!Object.values(shown).every(value => /^(Bearer )?[\x21-\x7e]+$/.test(value)))
+    throw new Error("The token is none: it has characters that no token has.");
   const base = url.replace(/\/+$/, "");
   return {
     url: base,
     async call({ method, path, body, signal }) {
       const headers = {
-        authorization: `Bearer ${token}`,
+        ...shown,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       };
       const ending = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];

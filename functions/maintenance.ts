@@ -8,6 +8,7 @@ import { reseal } from "../lib/azure/maintenance/reseal.ts";
 import { makeEmpty, restoreBlobs } from "../lib/azure/maintenance/restore.ts";
 import { authBackedUp, restoreAuth } from "../lib/azure/maintenance/restore-auth.ts";
 import { connectorBackedUp, restoreConnector } from "../lib/azure/maintenance/restore-connector.ts";
+import { checkPeers } from "../lib/connector/check-peers.ts";
 import { noInput, type Task, task } from "../lib/http/task.ts";
 import type { AuthContext } from "./auth/context.ts";
 import type { ConnectorContext } from "./connector/context.ts";
@@ -61,6 +62,19 @@ const containers = [responsesContainer];
 
 /** Maintenance of credential requests, which an administrator starts (decisions G8, G13). */
 export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InDeployment>>> = {
+  checkPeers: task({
+    input: z.strictObject({
+      users: z.array(z.strictObject({ idp_id: z.string().optional(), user_id: z.string().min(1) })).default([]),
+    }),
+    run: async ({ users }, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
+      await context.ready();
+      const findings = await checkPeers(
+        users.map(({ idp_id: idpId = context.idps.defaultId, user_id: userId }) => ({ idpId, userId })),
+        context,
+      );
+      return { findings, ok: findings.every(({ ok }) => ok) };
+    },
+  }),
   reseal: resealTask(["credentialrequests"]),
   backUp: backUpTask({ wing: "connector", tables: connectorBackedUp, containers }),
   restore: task({
