@@ -1,5 +1,6 @@
 import { earliest, type Instant, plus } from "../time.ts";
 import type { ConnectorDeps } from "./ports.ts";
+import { isWaiting } from "./read-key.ts";
 import { type Due, type Key, keyQueue } from "./request.ts";
 import { isTerminal } from "./states.ts";
 
@@ -18,8 +19,9 @@ export function leftToCleanUp(key: Key, clock: Clock): Key {
 }
 
 /** The earliest of what the key still waits for. */
-function nextDue(key: Pick<Key, "credentials" | "mail" | "ofShipmentV1">): Due | undefined {
+function nextDue(key: Pick<Key, "credentials" | "mail" | "enrollment" | "ofShipmentV1">): Due | undefined {
   const waiting = [
+    ...(key.enrollment !== undefined && isWaiting(key) ? [key.enrollment] : []),
     ...key.credentials.filter(({ state }) => state === "activation_pending"),
     ...(key.mail.state === "due" ? [key.mail] : []),
   ];

@@ -1,5 +1,6 @@
 import { days, plus } from "../time.ts";
 import { forEachDue, isOver, startRun } from "./due-work.ts";
+import { removeAuthenticators } from "./enrollment-side.ts";
 import { concludeClaim } from "./idempotency.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { keyOf, write } from "./write.ts";
@@ -61,6 +62,7 @@ async function erase(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
   const { id, due, delivery } = loaded.request.value;
   const keys = loaded.keys.map(({ value }) => value);
   await concludeClaim(loaded.request.value, deps);
+  await removeAuthenticators(id, keys, deps);
   await responses.removeAll(id);
   if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
   await requests.remove(loaded);

@@ -1,18 +1,16 @@
 import { Fault, type Problem } from "../fault.ts";
-import { type Instant, plus } from "../time.ts";
-import { askIdps, idpFault, idpProblems } from "./ask-idps.ts";
+import { idpProblems } from "./ask-idps.ts";
 import type { CreateWire, Place } from "./create-wire.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
+import { authenticate, enroll } from "./enroll.ts";
 import type { Claim } from "./idempotency-claim.ts";
-import { giveUp } from "./give-up.ts";
 import { type NewRequest, newRequestId, received } from "./new-request.ts";
-import { type Marked, orderShipment, transportFault } from "./order-shipment.ts";
-import { outcome } from "./outcome.ts";
+import { mark, orderShipment } from "./order-shipment.ts";
 import { pinMailProblems } from "./pin-mail-domains.ts";
-import type { ConnectorDeps, Loaded } from "./ports.ts";
-import { prepareKey } from "./prepare-keys.ts";
-import type { Created } from "./start.ts";
-import { write } from "./write.ts";
+import type { ConnectorDeps } from "./ports.ts";
+import { prepareRequest } from "./prepare-request.ts";
+import { isOnSite } from "./request.ts";
+import { type Created, startOnSite } from "./start.ts";
 
 /**
  * Takes a credential request under a new id: checks it, then creates it.
@@ -34,11 +32,11 @@ export async function createRequest<D extends NewRequest>(
 export function checkRequest<D extends NewRequest>(
   draft: D,
   wire: CreateWire<D>,
-  deps: Pick<ConnectorDeps, "idps" | "pinMailDomains">,
+  deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): void {
   const pathOf = (place: Place) => wire.pathOf(place, draft);
   const problems = [
-    ...enrollmentProblems(draft, pathOf),
+    ...enrollmentProblems(draft, deps.rfpr, pathOf),
     ...idpProblems(draft, deps.idps, pathOf),
     ...pinMailProblems(draft.emailsTo, deps.pinMailDomains, pathOf),
   ];
@@ -52,9 +50,10 @@ export function checkRequest<D extends NewRequest>(
 }
 
 /**
- * Creates a checked request under an id chosen beforehand (decision C6): stores it, asks the IdPs, marks it, orders the shipment
- * last because that can not be taken back. Every step leaves a row from which the job can tell what may have happened.
- * Throws Fault: `idp_refused`, `delivery_refused`, `unavailable`, `internal`.
+ * Creates a checked request under an id chosen beforehand (decision C6): stores it, asks the IdPs, hands authenticators to the
+ * enrollment side, marks it, orders the shipment last because that can not be taken back. Every step leaves a row from which the job
+ * can tell what may have happened.
+ * Throws Fault: `idp_refused`, `delivery_refused`, `invalid` by the enrollment side, `unavailable`, `internal`.
  */
 export async function createUnder(
   id: string,
@@ -74,12 +73,21 @@ export async function createUnder(
   });
   if (rows.request.due !== undefined) await requests.schedule(rows.request.due, id);
   const stored = await requests.insert(rows.request, rows.keys);
-  return orderShipment(await mark(stored, deps), deps);
+  const onSite = rows.keys.some(isOnSite);
+  if (onSite) await authenticate(stored, deps);
+  const prepared = await prepareRequest(stored, deps);
+  const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
+  if (rows.request.shipment === undefined) return startOnSite(enrolled, deps);
+  return orderShipment(await mark(enrolled, prepared, deps), deps);
 }
 
 /** On-site authenticators need an enrollment service. */
-const enrollmentProblems = ({ keys }: NewRequest, pathOf: (place: Place) => string): readonly Problem[] =>
-  keys.some(({ place }) => place === "authenticator")
+const enrollmentProblems = (
+  { keys }: NewRequest,
+  rfpr: ConnectorDeps["rfpr"],
+  pathOf: (place: Place) => string,
+): readonly Problem[] =>
+  rfpr === undefined && keys.some(isOnSite)
     ? [
         {
           path: pathOf({ field: "authenticators" }),
@@ -87,38 +95,3 @@ const enrollmentProblems = ({ keys }: NewRequest, pathOf: (place: Place) => stri
         },
       ]
     : [];
-
-/** A create that has used up its time stops at its next write and leaves the rest to the job (decision C6). */
-const tooLate = (): Fault =>
-  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
-
-/** Asks the IdPs and stores what they gave, together with the delivery mark. */
-async function mark(stored: Loaded, deps: ConnectorDeps): Promise<Marked> {
-  const keys = stored.keys.map(({ value }) => value);
-  const [asked, transport] = await Promise.all([askIdps(keys, deps), outcome(deps.delivery.transportKeys())]);
-  const { challenges, failure } = asked;
-  const refuse = (fault: Fault) => giveUp(stored, fault, deps, challenges);
-  if (failure !== undefined) throw await refuse(idpFault(failure));
-  if ("error" in transport) throw await refuse(transportFault(transport.error));
-
-  const { id } = stored.request.value;
-  const preparing = await outcome(Promise.all(keys.map(key => prepareKey(id, key, challenges, transport.value, deps))));
-  if ("error" in preparing) throw await refuse(faultOf(preparing.error));
-  const prepared = preparing.value;
-  const markedAt = deps.now();
-  if (markedAt > plus(stored.request.value.createdAt, deps.timing.create)) throw tooLate();
-  const request = { ...stored.request.value, delivery: { sentAt: markedAt } };
-  const keyRows = prepared.map(({ key }) => key);
-  const loaded = (await write(stored, { request, keys: keyRows }, deps)) ?? (await ownMark(id, markedAt, deps));
-  if (loaded === undefined) throw tooLate();
-  return { loaded, orders: prepared.map(({ order }) => order), markedAt };
-}
-
-/** The request where the mark that it carries is ours: a write whose answer got lost looks as if another had been faster. */
-async function ownMark(id: string, markedAt: Instant, { requests }: ConnectorDeps): Promise<Loaded | undefined> {
-  const loaded = await requests.load(id);
-  return loaded?.request.value.delivery?.sentAt === markedAt ? loaded : undefined;
-}
-
-const faultOf = (error: unknown): Fault =>
-  error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });

@@ -1,10 +1,12 @@
+import { enrollmentSide } from "./enrollment-side.ts";
+import { enrollmentId } from "./key-ids.ts";
 import { shippedItems } from "./order.ts";
 import { decodePinResponse } from "./peers/exchange.ts";
 import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
-import type { Key } from "./request.ts";
+import { isOnSite, type Key } from "./request.ts";
 import { keyOf } from "./write.ts";
 
 /**
@@ -32,19 +34,28 @@ export async function fetchPin(
 }
 
 async function fetchedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
-  const shipmentId = loaded.request.value.delivery?.shipmentId;
-  if (shipmentId === undefined) return undefined;
-  const items = shippedItems(loaded.keys.map(({ value }) => value));
-  const item = items.findIndex(of => of.some(({ id }) => id === key.id));
-  const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
   try {
-    const shipment = await deps.delivery.getShipment(shipmentId);
-    return shipment.items[item]?.keys[position]?.pin;
+    return await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
     return undefined;
   }
+}
+
+async function enrolledPin(loaded: Loaded, { id }: Key, deps: ConnectorDeps): Promise<string | undefined> {
+  const { responses } = await enrollmentSide(deps).get(enrollmentId(loaded.request.value.id, id));
+  return responses.pin;
+}
+
+async function shippedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
+  const shipmentId = loaded.request.value.delivery?.shipmentId;
+  if (shipmentId === undefined) return undefined;
+  const items = shippedItems(loaded.keys.map(({ value }) => value));
+  const item = items.findIndex(of => of.some(({ id }) => id === key.id));
+  const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
+  const shipment = await deps.delivery.getShipment(shipmentId);
+  return shipment.items[item]?.keys[position]?.pin;
 }
 
 const keptPin = async (key: Key, { responses }: ConnectorDeps): Promise<string | undefined> =>

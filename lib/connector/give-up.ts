@@ -1,9 +1,10 @@
 import type { Fault } from "../fault.ts";
-import { type Challenges, undoAtIdps } from "./ask-idps.ts";
+import type { Challenges } from "./ask-idps.ts";
 import { failRequest, withoutMark } from "./end-request.ts";
 import { outcome } from "./outcome.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Key } from "./request.ts";
+import { undo } from "./undo.ts";
 import { write } from "./write.ts";
 
 /**
@@ -20,12 +21,7 @@ export async function giveUp(
   const { id } = loaded.request.value;
   const keys = loaded.keys.map(({ value }) => withHandles(value, challenges));
   try {
-    const undone = await outcome(
-      undoAtIdps(
-        keys.flatMap(({ credentials }) => credentials),
-        deps,
-      ),
-    );
+    const undone = await outcome(undo(id, keys, deps));
     if ("value" in undone) await endRefused(loaded, fault.message, deps);
     else {
       deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });

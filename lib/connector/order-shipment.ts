@@ -1,21 +1,40 @@
 import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
+import { tooLate, writeAsCreator } from "./creator-write.ts";
 import { giveUp } from "./give-up.ts";
 import { orderOf } from "./order.ts";
 import { outcome } from "./outcome.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { KeyOrder } from "./prepare-keys.ts";
+import type { Prepared } from "./prepare-request.ts";
 import { unconfirmed } from "./settle.ts";
 import { type Created, start } from "./start.ts";
 import { write } from "./write.ts";
 
 /** A request that is marked, with what goes to the delivery service. */
-export interface Marked {
+interface Marked {
   readonly loaded: Loaded;
   readonly orders: readonly KeyOrder[];
   /** Before the write of the mark was sent. */
   readonly markedAt: Instant;
+}
+
+/**
+ * Writes the delivery mark, together with what the IdPs gave where that is not stored yet. From here on the order may exist
+ * (decision C6).
+ */
+export async function mark(loaded: Loaded, { keys, orders }: Prepared, deps: ConnectorDeps): Promise<Marked> {
+  const markedAt = deps.now();
+  const request = { ...loaded.request.value, delivery: { sentAt: markedAt } };
+  const stored = loaded.keys.every(({ value }) =>
+    value.credentials.every(({ responseKey }) => responseKey !== undefined),
+  );
+  const changes = { request, ...(stored ? {} : { keys }) };
+  const isOurs = (now: Loaded) => now.request.value.delivery?.sentAt === markedAt;
+  const marked = await writeAsCreator(loaded, changes, isOurs, deps);
+  if (marked === undefined) throw tooLate();
+  return { loaded: marked, orders, markedAt };
 }
 
 /** Orders the shipment: one call, never repeated. */

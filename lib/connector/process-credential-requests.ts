@@ -1,18 +1,18 @@
 import { forEachDue, type Run, startRun } from "./due-work.ts";
-import type { MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps } from "./ports.ts";
 import { settle } from "./settle.ts";
+import { newBrakes } from "./work-key.ts";
 import { type KeysReport, workKeys } from "./work-keys.ts";
 
 /**
- * Settles what creators left behind, activates every due credential and sends the due PIN mails (decision C15).
+ * Settles what creators left behind, polls the enrollment side, activates every due credential and sends the due PIN mails (decision C15).
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);
-  const brake: MailBrake = { stoppedUntil: undefined };
+  const brakes = newBrakes();
   const unsettled = await forEachDue("settle", run, deps, loaded => settle(loaded, run, deps));
-  const ofV2 = await workKeys("key", { run, brake }, deps);
-  const ofV1 = await workKeys("shipment_key", { run, brake }, deps);
+  const ofV2 = await workKeys("key", { run, brakes }, deps);
+  const ofV1 = await workKeys("shipment_key", { run, brakes }, deps);
   return {
     processed: ofV2.processed + ofV1.processed,
     activated: ofV2.activated + ofV1.activated,

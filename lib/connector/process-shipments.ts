@@ -2,6 +2,7 @@ import { countMissing } from "./count-missing.ts";
 import { forEachDue, type Run, startRun } from "./due-work.ts";
 import { type PollResult, pollShipment } from "./poll-shipment.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { newBrakes } from "./work-key.ts";
 import { workKeys } from "./work-keys.ts";
 
 export interface ShipmentsReport {
@@ -38,7 +39,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
-  const keys = await workKeys("shipment_key", { run, brake: { stoppedUntil: undefined } }, deps);
+  const keys = await workKeys("shipment_key", { run, brakes: newBrakes() }, deps);
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 

@@ -180,6 +180,9 @@ export interface Key {
   readonly lease?: Lease;
 }
 
+/** Whether the key is programmed on site, not shipped. */
+export const isOnSite = ({ place }: Pick<Key, "place">): boolean => place === "authenticator";
+
 /** The queue in which a key's activations and mail are due. */
 export const keyQueue = ({ ofShipmentV1 }: Pick<Key, "ofShipmentV1">): "key" | "shipment_key" =>
   ofShipmentV1 === true ? "shipment_key" : "key";

@@ -1,13 +1,15 @@
 import { between, plus } from "../time.ts";
-import { undoAtIdps } from "./ask-idps.ts";
 import { heldByAnother, leaseOf, type Run } from "./due-work.ts";
 import { failRequest } from "./end-request.ts";
 import { isOurOrder, referenceOf } from "./order.ts";
 import type { DeliveryShipment } from "./peers/delivery-wire.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { isOnSite } from "./request.ts";
+import { toBePolled } from "./start.ts";
 import { startRequest } from "./states.ts";
 import { backOff } from "./timing.ts";
+import { undo } from "./undo.ts";
 import { write } from "./write.ts";
 
 /** What a request says of itself while nobody knows whether its order was taken. */
@@ -33,27 +35,25 @@ export async function settle(loaded: Loaded, run: Run, deps: ConnectorDeps): Pro
   }
   const claimed = await write(loaded, { request: { ...request, lease: leaseOf(run, now(), timing) } }, deps);
   if (claimed === undefined) return;
-  await (sentAt === undefined ? undo(claimed, deps) : lookUp(claimed, sentAt, deps));
+  await (sentAt === undefined ? undoAll(claimed, deps) : lookUp(claimed, sentAt, deps));
 }
 
-async function undo(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
+async function undoAll(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
   const request = claimed.request.value;
   try {
-    await undoAtIdps(
-      claimed.keys.flatMap(({ value }) => value.credentials),
-      deps,
-    );
+    const keys = claimed.keys.map(({ value }) => value);
+    await undo(request.id, keys, deps);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("undo_failed", { error });
-    await later(claimed, request.errorMessage ?? "What was begun at the identity provider is being undone.", deps);
+    await later(claimed, request.errorMessage ?? "What was begun for the request is being undone.", deps);
     return;
   }
-  await failRequest(
-    claimed,
-    request.errorMessage ?? "The request was interrupted and never sent to the delivery service.",
-    deps,
-  );
+  const interrupted =
+    request.shipment === undefined
+      ? "The request was interrupted before it was started."
+      : "The request was interrupted and never sent to the delivery service.";
+  await failRequest(claimed, request.errorMessage ?? interrupted, deps);
 }
 
 async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<void> {
@@ -66,21 +66,32 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     const { errorMessage, lease, ...rest } = request;
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, adopted: true };
     const due = { queue: "poll", at: now() } as const;
-    await write(
-      claimed,
-      { request: { ...rest, state: startRequest(request.state), delivery, attempts: 0, due } },
-      deps,
-    );
+    const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
+    await write(claimed, { request: started, keys: toBePolled(claimed, deps) }, deps);
     return;
   }
   if (between(sentAt, now()) > timing.settleFor) {
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-    await failRequest(claimed, reason, deps, "never_confirmed");
+    if (await takeBackOnSite(claimed, deps)) await failRequest(claimed, reason, deps, "never_confirmed");
+    else await later(claimed, reason, deps);
     return;
   }
   await later(claimed, request.errorMessage ?? unconfirmed, deps);
+}
+
+/** The authenticators of a request that never starts are not to be enrolled. False where they may still be: the undoing goes on. */
+async function takeBackOnSite({ request, keys }: Loaded, deps: ConnectorDeps): Promise<boolean> {
+  const waiting = keys.map(({ value }) => value).filter(key => isOnSite(key) && key.state === "processing");
+  try {
+    await undo(request.value.id, waiting, deps);
+    return true;
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("undo_failed", { error });
+    return false;
+  }
 }
 
 /** Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. */

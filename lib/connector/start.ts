@@ -1,6 +1,8 @@
+import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
+import { tooLate, writeAsCreator } from "./creator-write.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import type { Due } from "./request.ts";
+import { type Due, isOnSite, type Key, keyQueue } from "./request.ts";
 import { startRequest } from "./states.ts";
 
 export interface Created {
@@ -21,7 +23,12 @@ export async function start(
   const { requests, now, timing, log } = deps;
   const requestId = marked.request.value.id;
   const due = { queue: "poll", at: plus(now(), timing.pollAfter) } as const;
-  const [ours] = await Promise.all([requests.claimShipment(shipmentId, requestId), requests.schedule(due, requestId)]);
+  const polls = toBePolled(marked, deps);
+  const [ours] = await Promise.all([
+    requests.claimShipment(shipmentId, requestId),
+    requests.schedule(due, requestId),
+    ...polls.map(key => key.due && requests.schedule(key.due, requestId, key.id)),
+  ]);
   if (!ours) throw new Error("the delivery service gave the id of another request's shipment");
   let loaded: Loaded | undefined = marked;
   while (loaded !== undefined) {
@@ -31,7 +38,8 @@ export async function start(
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
-    if ((await requests.save(loaded, { request: started })) !== undefined) {
+    const keys = toBePolled(loaded, deps, polls);
+    if ((await requests.save(loaded, { request: started, keys })) !== undefined) {
       if (before !== undefined) leave(before, requestId, deps);
       const { shipmentId: stranger = shipmentId } = delivery;
       if (stranger !== shipmentId) await requests.releaseShipment(stranger, requestId);
@@ -42,6 +50,44 @@ export async function start(
   if (loaded?.request.value.delivery?.shipmentId !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
+}
+
+/**
+ * Starts a request of which nothing is shipped, as soon as every authenticator was handed over (decision C6). Throws Fault: `unavailable`
+ * where the job has taken it back meanwhile, `internal` where storage does not tell.
+ */
+export async function startOnSite(enrolled: Loaded, deps: ConnectorDeps): Promise<Created> {
+  const { id, due, ...rest } = enrolled.request.value;
+  const started = { ...rest, id, state: startRequest(rest.state) };
+  const changes = { request: started, keys: toBePolled(enrolled, deps) };
+  const isOurs = (now: Loaded) => now.keys.some(({ value }) => value.enrollment !== undefined);
+  const written = await writeAsCreator(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
+    // Storage that fails here must not look like a call that may be repeated: the request may have started.
+    deps.log.error("start_failed", { credentialRequestId: id, error: cause });
+    const message = "It is not known whether the request was started; ask for it later.";
+    throw new Fault("internal", message, { data: { credential_request_id: id }, cause });
+  });
+  if (written === undefined) throw tooLate();
+  return { requestId: id };
+}
+
+/**
+ * The authenticators that wait to be enrolled, each with its first poll (decision C15).
+ * @param scheduled keys whose poll stands in the index already
+ */
+export function toBePolled(
+  { keys }: Loaded,
+  { now, timing }: Pick<ConnectorDeps, "now" | "timing">,
+  scheduled: readonly Key[] = [],
+): readonly Key[] {
+  const first = plus(now(), timing.enrollmentPollAfter);
+  return keys
+    .map(({ value }) => value)
+    .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
+    .map(key => {
+      const at = scheduled.find(({ id }) => id === key.id)?.due?.at ?? first;
+      return { ...key, enrollment: { attempts: 0, nextAt: at }, due: { queue: keyQueue(key), at } };
+    });
 }
 
 /** Removes the index row of a request that has left it. The caller does not wait for that: the jobs sweep what stays (decision C15). */

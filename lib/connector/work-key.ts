@@ -3,10 +3,23 @@ import { activate } from "./activate.ts";
 import { atRest } from "./at-rest.ts";
 import { heldByAnother, isDue, isOver, type Run } from "./due-work.ts";
 import { conclude, type MailBrake } from "./key-hold.ts";
+import { type EnrollmentBrake, pollAuthenticator } from "./poll-authenticator.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { isWaiting } from "./read-key.ts";
 import type { Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 import { keyOf } from "./write.ts";
+
+/** What a run has learned of the peers that all keys share. */
+export interface Brakes {
+  readonly mail: MailBrake;
+  readonly enrollment: EnrollmentBrake;
+}
+
+export const newBrakes = (): Brakes => ({
+  mail: { stoppedUntil: undefined },
+  enrollment: { stoppedUntil: undefined, refused: false },
+});
 
 /** What one visit of a key came to, in credentials (decision C2). */
 export interface KeyCounts {
@@ -17,27 +30,34 @@ export interface KeyCounts {
 }
 
 /**
- * Does what is due for one key: its pending credentials one after another in array order, where one that must wait does not hold
+ * Does what is due for one key: the poll of an authenticator that waits, then its pending credentials one after another in array order, where one that must wait does not hold
  * back the next, then its PIN mail (decisions C14, C15). Stops where the hold is lost, and between two credentials when the run's
  * time is over.
  */
 export async function workKey(
   start: Loaded,
   keyId: string,
-  { run, brake }: { run: Run; brake: MailBrake },
+  { run, brakes }: { run: Run; brakes: Brakes },
   deps: ConnectorDeps,
 ): Promise<{ loaded: Loaded; counts: KeyCounts }> {
-  const due = [...keyOf(start, keyId).credentials.entries()]
-    .filter(([, credential]) => credential.state === "activation_pending" && isDue(dueOf(credential), run, deps.now()))
-    .map(([index]) => index);
-  const visited: number[] = [];
+  const visited = new Set<number>();
   let loaded = start;
   const visit = () => ({ loaded, counts: countsOf(keyOf(loaded, keyId), visited) });
   if (heldByAnother(keyOf(start, keyId).lease, run, deps.now())) return visit();
 
   const rest = (key: Key) => atRest(key, deps);
+  if (pollIsDue(keyOf(start, keyId), run, deps) && !brakes.enrollment.refused) {
+    const finish = (key: Key) =>
+      dueActivations(key, run, deps).length > 0 || mailIsDue(key, run, deps) ? key : rest(key);
+    const polled = waitingOf(keyOf(start, keyId));
+    const after = await pollAuthenticator({ loaded, keyId, run, finish }, brakes.enrollment, deps);
+    if (after === undefined) return visit();
+    for (const index of polled) visited.add(index);
+    loaded = after;
+  }
+  const due = dueActivations(keyOf(loaded, keyId), run, deps);
   for (const index of due) {
-    if (visited.length > 0 && isOver(run, deps)) {
+    if (visited.size > 0 && isOver(run, deps)) {
       loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
       return visit();
     }
@@ -45,13 +65,24 @@ export async function workKey(
     const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? rest(key) : key);
     const after = await activate({ loaded, keyId, run, finish }, index, deps);
     if (after === undefined) return visit();
-    visited.push(index);
+    visited.add(index);
     loaded = after;
   }
   if (mailIsDue(keyOf(loaded, keyId), run, deps))
-    loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brake, deps)) ?? loaded;
+    loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brakes.mail, deps)) ?? loaded;
   return visit();
 }
+
+const waitingOf = ({ credentials }: Key): readonly number[] =>
+  [...credentials.keys()].filter(index => credentials[index]?.state === "processing");
+
+const pollIsDue = (key: Key, run: Run, { now }: ConnectorDeps): boolean =>
+  key.enrollment !== undefined && isWaiting(key) && isDue(dueOf(key.enrollment), run, now());
+
+const dueActivations = ({ credentials }: Key, run: Run, { now }: ConnectorDeps): readonly number[] =>
+  [...credentials.entries()]
+    .filter(([, credential]) => credential.state === "activation_pending" && isDue(dueOf(credential), run, now()))
+    .map(([index]) => index);
 
 const mailIsDue = ({ mail }: Key, run: Run, { now }: ConnectorDeps): boolean =>
   mail.state === "due" && isDue(dueOf(mail), run, now());
@@ -61,13 +92,13 @@ const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({
   ...(held === true && { held }),
 });
 
-function countsOf(key: Key, visited: readonly number[]): KeyCounts {
-  const states = visited.map(index => key.credentials[index]?.state);
+function countsOf(key: Key, visited: ReadonlySet<number>): KeyCounts {
+  const states = [...visited].map(index => key.credentials[index]?.state);
   const count = (state: string) => states.filter(each => each === state).length;
   return {
-    processed: visited.length,
+    processed: visited.size,
     activated: count("active"),
     failed: count("failed"),
-    pending: count("activation_pending"),
+    pending: count("activation_pending") + count("processing"),
   };
 }

@@ -1,9 +1,8 @@
 import type { Instant } from "../time.ts";
 import { forEachDue, isOver, type Run } from "./due-work.ts";
-import type { MailBrake } from "./key-hold.ts";
 import type { ConnectorDeps, DueEntry } from "./ports.ts";
 import { type Key, keyQueue } from "./request.ts";
-import { type KeyCounts, workKey } from "./work-key.ts";
+import { type Brakes, type KeyCounts, workKey } from "./work-key.ts";
 import { keyOf } from "./write.ts";
 
 export interface KeysReport extends KeyCounts {
@@ -11,10 +10,10 @@ export interface KeysReport extends KeyCounts {
   readonly left: number;
 }
 
-/** Activates the due credentials of a queue's keys and sends the due PIN mails (decision C15). */
+/** Polls due authenticators, activates the due credentials of a queue's keys and sends the due PIN mails (decision C15). */
 export async function workKeys(
   queue: "key" | "shipment_key",
-  { run, brake }: { run: Run; brake: MailBrake },
+  { run, brakes }: { run: Run; brakes: Brakes },
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
@@ -24,7 +23,7 @@ export async function workKeys(
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isOver(run, deps)) break;
-      const visit = await workKey(loaded, keyId, { run, brake }, deps);
+      const visit = await workKey(loaded, keyId, { run, brakes }, deps);
       for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
       loaded = visit.loaded;
     }

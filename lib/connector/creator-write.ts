@@ -1,0 +1,28 @@
+import { Fault } from "../fault.ts";
+import { plus } from "../time.ts";
+import type { Changes, ConnectorDeps, Loaded } from "./ports.ts";
+import { write } from "./write.ts";
+
+/**
+ * A write of the creator's. One whose answer got lost looks as if another had been faster, so the request is read again then.
+ * A creator that has used up its time, or whose request the job has taken over, stops here and leaves the rest to the job (decision
+ * C6): undefined then.
+ * @param isOurs tells from the request as it now stands whether the write was done
+ */
+export async function writeAsCreator(
+  loaded: Loaded,
+  changes: Changes & Required<Pick<Changes, "request">>,
+  isOurs: (now: Loaded) => boolean,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "timing">,
+): Promise<Loaded | undefined> {
+  const { id, createdAt } = loaded.request.value;
+  if (deps.now() > plus(createdAt, deps.timing.create)) return undefined;
+  const written = await write(loaded, changes, deps);
+  if (written !== undefined) return written;
+  const now = await deps.requests.load(id);
+  return now !== undefined && isOurs(now) ? now : undefined;
+}
+
+/** What the caller of a create is told that has used up its time. */
+export const tooLate = (): Fault =>
+  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });

@@ -1,0 +1,34 @@
+import { Fault } from "../fault.ts";
+import { askIdps, idpFault } from "./ask-idps.ts";
+import { giveUp } from "./give-up.ts";
+import { transportFault } from "./order-shipment.ts";
+import { outcome } from "./outcome.ts";
+import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { type KeyOrder, prepareKey } from "./prepare-keys.ts";
+import type { Key } from "./request.ts";
+
+/** What the IdPs gave for a request, not stored yet. */
+export interface Prepared {
+  /** All keys, with their sealed response keys and the ids that IdPs gave. */
+  readonly keys: readonly Key[];
+  /** Encrypted requests, one a key. */
+  readonly orders: readonly KeyOrder[];
+}
+
+/** Asks the IdPs and encrypts the requests of every key (decision C6). Where anybody says no, gives up and throws a Fault. */
+export async function prepareRequest(stored: Loaded, deps: ConnectorDeps): Promise<Prepared> {
+  const keys = stored.keys.map(({ value }) => value);
+  const [asked, transport] = await Promise.all([askIdps(keys, deps), outcome(deps.delivery.transportKeys())]);
+  const { challenges, failure } = asked;
+  const refuse = (fault: Fault) => giveUp(stored, fault, deps, challenges);
+  if (failure !== undefined) throw await refuse(idpFault(failure));
+  if ("error" in transport) throw await refuse(transportFault(transport.error));
+
+  const { id } = stored.request.value;
+  const preparing = await outcome(Promise.all(keys.map(key => prepareKey(id, key, challenges, transport.value, deps))));
+  if ("error" in preparing) throw await refuse(faultOf(preparing.error));
+  return { keys: preparing.value.map(({ key }) => key), orders: preparing.value.map(({ order }) => order) };
+}
+
+const faultOf = (error: unknown): Fault =>
+  error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
