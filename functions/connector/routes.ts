@@ -3,6 +3,7 @@ import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoint
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow } from "./process-shipments-now.ts";
+import { createCredentialRequestOnSite } from "./v1/create-credential-request.ts";
 import { createShipment } from "./v1/create-shipment.ts";
 import { getCredentialRequestV1 } from "./v1/get-credential-request.ts";
 import { getShipment } from "./v1/get-shipment.ts";
@@ -28,6 +29,7 @@ export const connector: Surface<ConnectorContext & TokenContext> = {
     processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,
     v2ResendPin: resendPinMails,
+    v1CreateCredentialRequest: createCredentialRequestOnSite,
     v1CreateShipment: createShipment,
     v1GetShipment: getShipment,
     v1GetCredentialRequest: getCredentialRequestV1,
