@@ -1,23 +1,38 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { yubicoKey } from "../support/software-key.ts";
+import { type SimulatedServer, simulatedServer } from "../support/validation-server.ts";
 import { type Key, type Kind, newKey } from "./auth-key.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";
 
 let system: AuthSystem;
 let hosts: readonly [AuthHost, AuthHost];
+/** Asked about keys of kind `remote`. */
+let server: SimulatedServer;
 
 beforeAll(async () => {
-  // Nobody is turned away for being slow, however busy the machine is.
-  system = await startAuthSystem({ AUTH_THROTTLE_BUSY_SECONDS: "60", AUTH_THROTTLE_RESERVATION_SECONDS: "300" });
+  const clientKey = randomBytes(20);
+  server = await simulatedServer(clientKey);
+  const settings = {
+    // Nobody is turned away for being slow, however busy the machine is.
+    AUTH_THROTTLE_BUSY_SECONDS: "60",
+    AUTH_THROTTLE_RESERVATION_SECONDS: "300",
+    OTP_VALIDATION_URLS: server.url,
+    OTP_VALIDATION_CLIENT_ID: server.clientId,
+    OTP_VALIDATION_TIMEOUT_SECONDS: "60",
+    OTP_VALIDATION_TOTAL_SECONDS: "120",
+  };
+  system = await startAuthSystem(settings, { "otp-validation-key": clientKey.toString("base64") });
   hosts = await Promise.all([system.startHost(), system.startHost()]);
 });
 
-afterAll(() => system.close());
+afterAll(() => Promise.all([system.close(), server.close()]));
 
 /** Milliseconds; a hundred logins by one key's row are thousands of storage calls. */
 const timeout = 120_000;
 
 /** Users who all have the key. */
-async function holders(key: Key, count: number): Promise<readonly string[]> {
+async function holders(key: Pick<Key, "prefix" | "fields">, count: number): Promise<readonly string[]> {
   const [host] = hosts;
   expect((await host.core("POST", "/otpkeys", key.fields)).status).toBe(201);
   const names = Array.from({ length: count }, (_, index) => `${key.prefix}-${index}`);
@@ -37,7 +52,7 @@ const logins = (count: number, names: readonly string[], given: () => { password
     }),
   );
 
-const sessionsBy = async ({ prefix }: Key) =>
+const sessionsBy = async ({ prefix }: Pick<Key, "prefix">) =>
   (await system.rows("sessions")).filter(session => session.prefix === prefix).length;
 
 const failuresOf = async (key: Key) =>
@@ -67,6 +82,19 @@ describe("one OTP in 100 logins at once over two hosts (decision A8)", () => {
       expect(await failuresOf(key)).toBe(99);
     },
   );
+
+  test("of kind remote, by users who share the key, begins exactly one session; the server is asked once", {
+    timeout,
+  }, async () => {
+    const key = yubicoKey();
+    server.add(key);
+    const names = await holders({ prefix: key.prefix, fields: { prefix: key.prefix, kind: "remote" } }, 20);
+    const otp = key.otp(1);
+    const answers = await logins(100, names, () => ({ password, otp }));
+    expect(statuses(answers)).toEqual({ 200: 1, 401: 99 });
+    expect(await sessionsBy(key)).toBe(1);
+    expect(server.requests()).toHaveLength(1);
+  });
 });
 
 describe("a key against which wrong OTPs are fired at two hosts at once (decision A12)", () => {

@@ -29,10 +29,14 @@ export interface AuthSystem {
   close(): Promise<void>;
 }
 
-/** @param settings of every host */
-export async function startAuthSystem(settings: Fields = {}): Promise<AuthSystem> {
+/**
+ * @param settings of every host
+ * @param secrets in the vault, besides those of every local system
+ */
+export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {}): Promise<AuthSystem> {
   const storage = freshStorage();
   const peers = await startPeers();
+  for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const hosts: HostProcess[] = [];
   return {

@@ -9,6 +9,7 @@ import {
   type ValidationServer,
   yubiserver,
 } from "../../support/validation-server.ts";
+import { whereInstalled } from "../../support/where-installed.ts";
 
 let plain: TestAuth;
 let user: MadeUser;
@@ -43,7 +44,7 @@ const login = (on: TestAuth, otp: string) =>
 
 const servers = [
   ["a simulated validation server", true, simulatedServer],
-  ["Debian's yubiserver, where it is installed", hasYubiserver(), yubiserver],
+  [whereInstalled("Debian's yubiserver", "it", hasYubiserver()), hasYubiserver(), yubiserver],
 ] as const;
 
 describe.each(servers)("kind `remote` with %s (decisions A7, A8, A9)", (_, isThere, start) => {

@@ -9,6 +9,7 @@ import { nodeCrypto } from "../../../../lib/auth/otp/oath.ts";
 import { totp } from "../../../../lib/auth/otp/totp.ts";
 import { instant } from "../../../../lib/time.ts";
 import { forAll } from "../../../support/for-all.ts";
+import { whereInstalled } from "../../../support/where-installed.ts";
 import { hotpCode as code } from "./codes.ts";
 
 const windows: OtpWindows = { lookAhead: 15, resync: 100, steps: 1 };
@@ -274,7 +275,7 @@ describe("an OATH key of an import (decision A7)", () => {
 
 const oathtool = spawnSync("oathtool", ["--version"]).status === 0;
 
-describe.skipIf(!oathtool)("beside oathtool", () => {
+describe.skipIf(!oathtool)(whereInstalled("beside oathtool", "oathtool", oathtool), () => {
   it("the codes of a random secret are the same", () => {
     const secret = randomBytes(20);
     const hex = secret.toString("hex");

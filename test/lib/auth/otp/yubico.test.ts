@@ -6,6 +6,7 @@ import type { Decision, KeyState } from "../../../../lib/auth/otp/contract.ts";
 import { modhexPattern, modhexToBytes, modhexToHex } from "../../../../lib/auth/otp/modhex.ts";
 import { crc16, yubico } from "../../../../lib/auth/otp/yubico.ts";
 import { forAll } from "../../../support/for-all.ts";
+import { whereInstalled } from "../../../support/where-installed.ts";
 import { encrypt, modhexOf, yubicoCode } from "./codes.ts";
 
 const at = { now: "2031-01-01T00:00:00.000Z", windows: { lookAhead: 15, resync: 100, steps: 1 } };
@@ -172,7 +173,7 @@ describe("a yubico key of an import (decision A10)", () => {
 
 const yubiotp = spawnSync("python3", ["-c", "import yubiotp"]).status === 0;
 
-describe.skipIf(!yubiotp)("beside python3's yubiotp", () => {
+describe.skipIf(!yubiotp)(whereInstalled("beside python3's yubiotp", "python3-yubiotp", yubiotp), () => {
   it("its OTP passes, with the counters that it was made with", () => {
     const script = [
       "from yubiotp.otp import OTP, encode_otp",
