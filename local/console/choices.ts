@@ -6,6 +6,7 @@ import { faultRule } from "../peers/faults.ts";
 import { mailOutcome } from "../peers/mail-message.ts";
 import { PING_BYTES } from "../peers/pingone-devices.ts";
 import { PING_STANDINGS } from "../peers/pingone-users.ts";
+import { AUTHENTICATOR_KINDS, DELIVERY_METHODS, ENTRY_METHODS } from "../peers/rfpr-wire.ts";
 import { newSoftwareKey } from "./software-keys.ts";
 
 /** What there is to choose from in the page, as those have it who take it. */
@@ -16,6 +17,9 @@ export const choices = {
   pingStandings: PING_STANDINGS,
   pingBytes: PING_BYTES,
   aicForms: AIC_FORMS,
+  authenticatorKinds: AUTHENTICATOR_KINDS,
+  entryMethods: ENTRY_METHODS,
+  deliveryMethods: DELIVERY_METHODS,
   mailOutcomes: mailOutcome.shape.status.unwrap().options,
   faultKinds: faultRule.shape.kind.options,
   softwareKeyKinds: newSoftwareKey.shape.kind.options,

@@ -3,6 +3,10 @@ import { AAGUIDS, type AuthenticatorKind } from "./authenticator-keys.ts";
 
 export const AUTHENTICATOR_KINDS = Object.keys(AAGUIDS) as [AuthenticatorKind, ...AuthenticatorKind[]];
 
+/** Who chooses the PIN, and who is told it. */
+export const ENTRY_METHODS = ["generated", "user_entered"] as const;
+export const DELIVERY_METHODS = ["none", "app", "email"] as const;
+
 /** The ids that the connector may choose. */
 export const requestId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 . _ -");
 
@@ -20,8 +24,8 @@ export const requestBody = z
     pin: z
       .strictObject({
         min_length: z.int().min(4).max(63),
-        entry_method: z.enum(["generated", "user_entered"]),
-        delivery_method: z.enum(["none", "app", "email"]),
+        entry_method: z.enum(ENTRY_METHODS),
+        delivery_method: z.enum(DELIVERY_METHODS),
       })
       .optional(),
     pin_request: text.optional(),

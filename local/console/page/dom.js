@@ -142,6 +142,8 @@ const tones = {
   served: "good",
   well: "good",
   valid: "good",
+  completed: "good",
+  waiting: "calm",
   partial: "warn",
   activation_pending: "warn",
   stopped: "warn",

@@ -1,5 +1,6 @@
 import { el } from "./dom.js";
 import { mailbox } from "./mailbox.js";
+import { onSite } from "./on-site.js";
 import { order } from "./order.js";
 import { otpkey } from "./otpkey.js";
 import { otpkeys } from "./otpkeys.js";
@@ -23,6 +24,7 @@ const views = {
   requests,
   request,
   order,
+  "on-site": onSite,
   mailbox,
   peers,
   peer,
@@ -38,6 +40,7 @@ const menu = [
   ["Overview", ""],
   ["Requests", "requests", "request"],
   ["Order", "order"],
+  ["On site", "on-site"],
   ["Mailbox", "mailbox"],
   ["Peers", "peers", "peer"],
   ["Users", "users", "user"],

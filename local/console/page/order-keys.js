@@ -1,25 +1,35 @@
 import { card, el } from "./dom.js";
-import { button, field } from "./form.js";
+import { button } from "./form.js";
+import { pinFields } from "./order-pin.js";
 import { bound } from "./order-recipient.js";
+
+/**
+ * @typedef {object} OrderForm
+ * @property {import("./choices.js").Choices} choices
+ * @property {readonly string[]} idps ids of the host's identity providers
+ * @property {() => void} write
+ * @property {() => void} redraw
+ */
 
 /**
  * The keys of one list.
  * @param {any} owner of the list; none where nothing is shipped
  * @param {string} list
- * @param {{ title: string, write: () => void, redraw: () => void }} options
+ * @param {string} title
+ * @param {OrderForm} form
  */
-export const keyFields = (owner, list, { title, write, redraw }) =>
+export const keyFields = (owner, list, title, form) =>
   (owner?.[list] ?? []).map((/** @type {any} */ key, /** @type {number} */ at) => {
     const remove = () => {
       owner[list].splice(at, 1);
       if (owner[list].length === 0) delete owner[list];
-      redraw();
+      form.redraw();
     };
-    return keyCard(`${title} ${at + 1}`, key, { write, redraw, remove });
+    return keyCard(`${title} ${at + 1}`, key, { ...form, remove });
   });
 
 /**
- * Buttons for one more key.
+ * Buttons for one more key, and for an order that ships nothing.
  * @param {any} body
  * @param {() => void} redraw
  */
@@ -44,6 +54,15 @@ export function addButtons(body, redraw) {
     { class: "buttons" },
     adding("Add a shipped key", body.shipment, "shipment_items", newItem),
     adding("Add an on-site authenticator", body, "authenticators", newAuthenticator),
+    body.shipment !== undefined &&
+      button(
+        "Ship nothing",
+        async () => {
+          delete body.shipment;
+          redraw();
+        },
+        { class: "danger" },
+      ),
   );
 }
 
@@ -59,11 +78,10 @@ const newAuthenticator = { pin_request: { min_length: 6 }, credentials: [{ user_
 /**
  * @param {string} title
  * @param {any} key
- * @param {{ write: () => void, redraw: () => void, remove: () => void }} actions
+ * @param {OrderForm & { remove: () => void }} form
  */
-function keyCard(title, key, { write, redraw, remove }) {
+function keyCard(title, key, { choices, idps, write, redraw, remove }) {
   const shipped = "product_id" in key;
-  const length = shipped ? "length" : "min_length";
   return card(
     title,
     el(
@@ -72,16 +90,12 @@ function keyCard(title, key, { write, redraw, remove }) {
       bound(key, "name", "Name", write, { optional: true, hint: "ASCII, 18 characters at most." }),
       shipped && bound(key, "product_id", "Product", write, { hint: "8 insists on a PIN of 8." }),
       shipped && bound(key, "inventory_product_id", "Subscription", write),
-      field("", "PIN length", {
-        value: key.pin_request?.[length] ?? "",
-        type: "number",
-        hint: "4 to 63. Empty: no PIN.",
-        oninput: value => {
-          if (value === "") delete key.pin_request;
-          else key.pin_request = { ...key.pin_request, [length]: Number(value) };
-          write();
-        },
-      }),
+      !shipped &&
+        bound(key, "preferred_authenticator_type", "Preferred", write, {
+          optional: true,
+          options: [["", "the default"], ...choices.authenticatorKinds],
+        }),
+      pinFields(key, { shipped, choices, write }),
     ),
     key.credentials.map((/** @type {any} */ credential, /** @type {number} */ at) =>
       el(
@@ -92,7 +106,10 @@ function keyCard(title, key, { write, redraw, remove }) {
           "div",
           { class: "grid" },
           bound(credential, "user_id", "User", write),
-          bound(credential, "idp_id", "Identity provider", write, { optional: true, hint: "Empty: the default one." }),
+          bound(credential, "idp_id", "Identity provider", write, {
+            optional: true,
+            options: [["", "the default one"], ...named(idps, credential.idp_id)],
+          }),
           bound(credential, "relying_party_id", "Relying party", write, { optional: true }),
         ),
         key.credentials.length > 1 &&
@@ -117,3 +134,10 @@ function keyCard(title, key, { write, redraw, remove }) {
     ),
   );
 }
+
+/**
+ * Every identity provider, and whatever else is named.
+ * @param {readonly string[]} idps
+ * @param {string | undefined} chosen
+ */
+const named = (idps, chosen) => [...new Set([...idps, ...(chosen ? [chosen] : [])])];

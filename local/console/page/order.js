@@ -1,4 +1,5 @@
-import { ask, callHost, worked } from "./calls.js";
+import { ask, callHost, readHost, worked } from "./calls.js";
+import { choices } from "./choices.js";
 import { el, fill } from "./dom.js";
 import { form } from "./form.js";
 import { addButtons, keyFields } from "./order-keys.js";
@@ -8,7 +9,9 @@ import { served } from "./surfaces.js";
 /** @type {import("./main.js").View} */
 export async function order({ main }) {
   if (!(await served(main, "connector"))) return "Order";
-  let body = await ask("GET", "sample");
+  const [sample, known, status] = await Promise.all([ask("GET", "sample"), choices(), readHost("/v2/status")]);
+  const idps = Object.keys(status.body?.IDP_CONFIGURATIONS ?? {});
+  let body = sample;
   const fields = el("div", {});
   const text = /** @type {HTMLTextAreaElement} */ (
     el("textarea", {
@@ -23,7 +26,7 @@ export async function order({ main }) {
     text.value = JSON.stringify(body, undefined, 2);
     text.removeAttribute("aria-invalid");
   };
-  const draw = () => fill(fields, drawFields(body, write, redraw));
+  const draw = () => fill(fields, drawFields(body, { choices: known, idps, write, redraw }));
   const redraw = () => {
     write();
     draw();
@@ -71,15 +74,15 @@ export async function order({ main }) {
 
 /**
  * @param {any} body
- * @param {() => void} write
- * @param {() => void} redraw
+ * @param {import("./order-keys.js").OrderForm} form
  */
-function drawFields(body, write, redraw) {
+function drawFields(body, form) {
+  const { write, redraw } = form;
   try {
     return [
       el("div", { class: "columns" }, recipientFields(body, write), ...addressFields(body, write)),
-      ...keyFields(body.shipment, "shipment_items", { title: "Shipped key", write, redraw }),
-      ...keyFields(body, "authenticators", { title: "On-site authenticator", write, redraw }),
+      ...keyFields(body.shipment, "shipment_items", "Shipped key", form),
+      ...keyFields(body, "authenticators", "On-site authenticator", form),
       addButtons(body, redraw),
     ];
   } catch {

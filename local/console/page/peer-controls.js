@@ -1,4 +1,5 @@
 import { deliveryControls } from "./peer-delivery.js";
+import { enrollmentControls, rfprControls } from "./peer-enrollment.js";
 import { aicControls, entraControls, pingoneControls } from "./peer-idp.js";
 import { issuerControls } from "./peer-issuer.js";
 import { mailControls } from "./peer-mail.js";
@@ -11,6 +12,8 @@ import { mailControls } from "./peer-mail.js";
 /** @type {Record<string, PeerControls>} */
 const known = {
   delivery: deliveryControls,
+  enrollment: enrollmentControls,
+  rfpr: rfprControls,
   entra: entraControls,
   pingone: pingoneControls,
   aic: aicControls,

@@ -1,10 +1,12 @@
-import { callHost, readHost, readPeer, segment } from "./calls.js";
+import { createAgent } from "./agent.js";
+import { callHost, facts, readHost, readPeer, segment } from "./calls.js";
 import { choices } from "./choices.js";
 import { badge, card, el, factList } from "./dom.js";
 import { button } from "./form.js";
 import { code, json, time } from "./format.js";
 import { jobButtons } from "./jobs.js";
 import { live } from "./live.js";
+import { drawAuthenticator } from "./on-site.js";
 import { shipmentControls, shipmentState } from "./shipment.js";
 import { createTimeline } from "./timeline.js";
 
@@ -12,20 +14,27 @@ import { createTimeline } from "./timeline.js";
 export async function request({ main, left }, id) {
   const path = `/v2/credential-requests/${segment(id)}`;
   const timeline = createTimeline();
-  const known = await choices();
+  const [known, { peers }] = await Promise.all([choices(), facts()]);
+  const agent = createAgent(known);
   const load = async (/** @type {AbortSignal} */ signal) => {
     const { status, body } = await readHost(path, { signal });
     if (status !== 200) return { status, body };
     const data = body.data;
     timeline.look(data);
-    const shipments = data.shipment?.shipment_id === undefined ? [] : await readPeer("delivery", "shipments", signal);
+    const told = async (/** @type {string} */ peer, /** @type {string} */ what) =>
+      peers[peer] === undefined ? [] : readPeer(peer, what, signal);
+    const [shipments, onSite] = await Promise.all([
+      data.shipment?.shipment_id === undefined ? [] : told("delivery", "shipments"),
+      data.authenticators === undefined ? [] : told("rfpr", "authenticator-requests"),
+    ]);
     return {
       status,
       data,
       shipment: shipments.find((/** @type {any} */ each) => each.id === data.shipment.shipment_id),
+      onSite: onSite.filter((/** @type {any} */ each) => each.id.startsWith(`${id}.`)),
     };
   };
-  const { area, ready, refresh } = live(left, load, (answer, again) => draw(answer, known, again));
+  const { area, ready, refresh } = live(left, load, (answer, again) => draw(answer, { known, agent, refresh: again }));
   main.append(
     el("p", { class: "lead" }, code(id)),
     el(
@@ -39,6 +48,7 @@ export async function request({ main, left }, id) {
         button("Cancel", () => callHost("POST", `${path}/cancel`).then(refresh), { class: "danger" }),
       ),
     ),
+    agent.screen,
     area,
     card("What changed while this page was open", timeline.list),
   );
@@ -48,10 +58,9 @@ export async function request({ main, left }, id) {
 
 /**
  * @param {any} answer
- * @param {import("./choices.js").Choices} known
- * @param {() => Promise<void>} refresh
+ * @param {{ known: import("./choices.js").Choices, agent: import("./agent.js").Agent, refresh: () => Promise<void> }} ways
  */
-function draw({ status, body, data, shipment }, known, refresh) {
+function draw({ status, body, data, shipment, onSite }, { known, agent, refresh }) {
   if (status !== 200)
     return el("p", { class: "problem" }, `The host answers ${status}: ${body?.error_message ?? "nothing more"}`);
   const keys = [
@@ -77,6 +86,7 @@ function draw({ status, body, data, shipment }, known, refresh) {
         }),
         shipment && shipmentControls(shipment, known, refresh),
       ),
+    onSite.map((/** @type {any} */ each) => drawAuthenticator(each, agent, refresh)),
     el("details", { class: "card", "data-key": "answer" }, el("summary", {}, "As the API answers it"), json(data)),
   ];
 }
