@@ -35,7 +35,8 @@ describe("bad settings (decision G14)", () => {
         EMAIL_SENDER_ADDRESS: " ",
       }),
     ]);
-    const stays = ({ name }: { name: string }) => name === "health" || /^(core|client)[A-Z]/.test(name);
+    const stays = ({ name, route }: { name: string; route: string }) =>
+      name === "health" || /^(core|client)[A-Z]/.test(name) || route.startsWith("maintenance/");
     const moved = httpRoutes(good).map(one => (stays(one) ? one : { ...one, route: `fido/${one.route}` }));
     expect(httpRoutes(bad)).toEqual(moved);
     expect(moved.length).toBeGreaterThan(5);
@@ -105,6 +106,40 @@ describe("the settings of a deployment", () => {
       "tenant-id": goodSettings.CLOUD_TENANT_ID,
     });
     expect(problemsOf({ ...goodSettings, IDPA_FIDO_API_CLIENT_ID: "" })).toEqual(["IDPA_FIDO_API_CLIENT_ID"]);
+  });
+
+  it("need a proxy that tells callers' addresses where these are limited (decision A12)", () => {
+    const limited = { ...goodSettings, AUTH_ADDRESS_LIMIT: "10" };
+    expect(problemsOf({ ...limited, TRUSTED_PROXIES: "0" })).toEqual(["TRUSTED_PROXIES"]);
+    expect(problemsOf({ ...limited, TRUSTED_PROXIES: "1" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, TRUSTED_PROXIES: "0" })).toEqual([]);
+    expect(problemsOf({ ...limited, TRUSTED_PROXIES: "0", SERVICE_APIS: "connector" })).toEqual([]);
+  });
+
+  it("are told all together, whatever kind they are of (decision G14)", () => {
+    const wrong = {
+      TRUSTED_PROXIES: "0",
+      AUTH_ADDRESS_LIMIT: "10",
+      SESSION_IDLE_SECONDS: "x",
+      SETTLE_DAYS: "x",
+      IDPA_FIDO_API_CLIENT_ID: "",
+    };
+    expect(problemsOf({ ...goodSettings, ...wrong }).toSorted()).toEqual([
+      "IDPA_FIDO_API_CLIENT_ID",
+      "SESSION_IDLE_SECONDS",
+      "SETTLE_DAYS",
+      "TRUSTED_PROXIES",
+    ]);
+    // A wrong one is told once, and the kind is that of what is set, however wrong.
+    const kindA = { IDPA_FIDO_API_CLIENT_ID: "", IDPB_AUTH_BASE_URL: "nowhere" };
+    expect(problemsOf({ ...goodSettings, ...kindA }).toSorted()).toEqual([
+      "IDPB_API_BASE_URL",
+      "IDPB_AUTH_BASE_URL",
+      "IDPB_CLIENT_ID",
+      "IDPB_DEFAULT_RELYING_PARTY",
+      "IDPB_ENVIRONMENT",
+    ]);
+    expect(problemsOf({ ...goodSettings, IDP_DEFAULT: "a_b" })).toEqual(["IDP_DEFAULT"]);
   });
 
   it("let a lease outlast every call that is made under it (decision C15)", () => {

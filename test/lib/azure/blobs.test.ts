@@ -51,6 +51,15 @@ describe("a blob (decision C18)", () => {
     await blobs.remove("things", "absent");
   });
 
+  test("is read no further than asked", async () => {
+    await blobs.put("things", "head", "0123456789");
+    expect(Buffer.from((await blobs.head("things", "head", 4)) ?? []).toString()).toBe("0123");
+    expect(Buffer.from((await blobs.head("things", "head", 99)) ?? []).toString()).toBe("0123456789");
+    await blobs.put("things", "empty", "");
+    expect((await blobs.head("things", "empty", 4))?.byteLength).toBe(0);
+    expect(await blobs.head("things", "absent", 4)).toBeUndefined();
+  });
+
   test("is listed by the beginning of its name, in order", async () => {
     for (const name of ["list/b", "list/a", "list2"]) await blobs.put("things", name, "x");
     expect(await namesOf("list/")).toEqual(["list/a", "list/b"]);
