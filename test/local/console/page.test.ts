@@ -94,6 +94,58 @@ describe("the connector in the page", () => {
     expectCalm(open);
   });
 
+  test("authenticators are enrolled on site at several identity providers; PINs are entered, shown or mailed", async () => {
+    const open = await visit("order");
+    const { page } = open;
+    await press(page, "Ship nothing");
+    for (const _ of [1, 2, 3]) await press(page, "Add an on-site authenticator");
+    const card = (title: string) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
+    const [entered, shown] = [card("On-site authenticator 1"), card("On-site authenticator 2")];
+    await entered.getByLabel("Name").fill("Entered");
+    await entered.getByLabel("PIN is made up by").selectOption("user_entered");
+    await entered.getByLabel("Identity provider").selectOption("pingone");
+    await shown.getByLabel("Name").fill("Shown");
+    await shown.getByLabel("PIN is delivered by").selectOption("app");
+    await shown.getByLabel("Preferred").selectOption("software");
+    await shown.getByRole("button", { name: "Add a credential" }).click();
+    await card("On-site authenticator 3").getByLabel("Identity provider").selectOption("aic");
+    await press(page, "Send the order");
+    await outcome(page, "201 POST /v2/credential-requests");
+    await page.getByRole("heading", { name: "Entered processing" }).waitFor();
+    expect(await page.locator(".key .hint").filter({ hasText: "on site" }).count()).toBe(3);
+
+    await card("Entered for").getByLabel("PIN that the user enters").fill("12");
+    await card("Entered for").getByRole("button", { name: "Enroll it" }).click();
+    await outcome(page, /400 rfpr.*/);
+    await card("Entered for").getByLabel("PIN that the user enters").fill("geheim");
+    await card("Entered for").getByRole("button", { name: "Enroll it" }).click();
+    await page.getByText("Entered is completed").waitFor();
+    for (const name of ["Shown", "Pre-Reg Key"]) {
+      await card(`${name} for`).getByRole("button", { name: "Enroll it" }).click();
+      await page.getByText(`${name} is completed`).waitFor();
+    }
+    await press(page, "Process credential requests");
+    await page.getByText("The request is complete").waitFor();
+    await card("Shown for").getByText(/^\d{6}$/).waitFor();
+    await go(page, "mailbox", "Mailbox");
+    expect(await page.getByRole("heading", { name: /Entered|Shown/ }).count()).toBe(0);
+    await page.getByRole("heading", { name: /^PIN for security key Pre-Reg Key/ }).waitFor();
+    for (const idp of ["pingone", "aic"]) {
+      await go(page, `peer/${idp}`, `Peer ${idp}`);
+      await page.getByRole("cell", { name: "ada@example.com" }).waitFor();
+    }
+
+    await go(page, "order", "Order");
+    await press(page, "Ship nothing");
+    await press(page, "Add an on-site authenticator");
+    await press(page, "Send the order");
+    await page.getByLabel("Reason").fill("She has left.");
+    await press(page, "Decline it");
+    await press(page, "Process credential requests");
+    await page.getByText("The request is cancelled").waitFor();
+    expectCalm(open);
+  });
+
   test("a fault is set, strikes the next order, and is used up; what the peer was asked is shown", async () => {
     const open = await visit("peer/delivery");
     const { page } = open;
