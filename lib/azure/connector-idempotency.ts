@@ -90,7 +90,7 @@ export function claimStore(tables: Tables): ClaimStore {
     async removeEnded(until, isOver) {
       let removed = 0;
       for (const partitionKey of partitions) {
-        const ended = { partitionKey, from: endsPrefix, before: `${endsPrefix}${until}` };
+        const ended = { partitionKey, from: endsPrefix, before: `${endsPrefix}${until}~` };
         for (let before = -1; before < removed && !isOver(); ) {
           before = removed;
           const places: Row[] = [];

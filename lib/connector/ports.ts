@@ -65,7 +65,7 @@ export interface ClaimStore {
   replace(found: Stored<Claim>, claim: Claim): Promise<Stored<Claim> | undefined>;
   /** Removes it: the key is free again. */
   release(held: Stored<Claim>): Promise<boolean>;
-  /** Removes claims that ended before `until`, by an order of expiry. @returns how many */
+  /** Removes claims that ended at or before `until`, by an order of expiry. @returns how many */
   removeEnded(until: Instant, isOver: () => boolean): Promise<number>;
 }
 
