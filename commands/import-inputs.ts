@@ -65,12 +65,10 @@ export async function readPreSharedKey(
   const text = file === undefined ? environment : (await readInput(file, 64 * 1024)).toString();
   if (text === undefined || (file === undefined && text === "")) return undefined;
   const compact = text.replace(/\s+/g, "");
-  const bytes = /^[0-9a-f]+$/i.test(compact)
-    ? Buffer.from(compact, "hex")
-    : /^[A-Za-z0-9+/]+={0,2}$/.test(compact)
-      ? Buffer.from(compact, "base64")
-      : undefined;
-  if (bytes !== undefined && [16, 24, 32].includes(bytes.length)) return new Uint8Array(bytes);
+  const isHex = /^[0-9a-f]+$/i.test(compact);
+  const isText = isHex ? compact.length % 2 === 0 : /^[A-Za-z0-9+/]+={0,2}$/.test(compact);
+  const bytes = Buffer.from(isText ? compact : "", isHex ? "hex" : "base64");
+  if ([16, 24, 32].includes(bytes.length)) return new Uint8Array(bytes);
   const source = file === undefined ? "PSKC_KEY" : shownName(file);
   throw new Error(`${source} holds no key of 16, 24 or 32 bytes in hex or base64.`);
 }

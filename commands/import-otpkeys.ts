@@ -43,7 +43,9 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
 
 interface Prepared {
   readonly given: ImportArguments;

@@ -52,7 +52,9 @@ export function gathered(lines: readonly LineReading[]): Reading {
   const refused = found.flatMap((line): RefusedLine[] => {
     if (!("prefix" in line)) return [line];
     const later = last.get(line.prefix);
-    return later === line.line ? [] : [{ line: line.line, reason: `line ${later} gives the same prefix another key` }];
+    return later === line.line
+      ? []
+      : [{ line: line.line, reason: `line ${later} has the same prefix, and the last one counts` }];
   });
   return { keys, refused };
 }

@@ -155,7 +155,7 @@ describe("a log of many lines (decision A18)", () => {
         { line: 2, prefix: "c" },
         { line: 3, prefix: "b", secret: new Uint8Array(16) },
       ],
-      refused: [{ line: 1, reason: "line 3 gives the same prefix another key" }],
+      refused: [{ line: 1, reason: "line 3 has the same prefix, and the last one counts" }],
     });
   });
 

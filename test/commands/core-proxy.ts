@@ -1,0 +1,28 @@
+import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../local/peers/peer.ts";
+
+/** Stands before a Core API, counts what is asked, and can be told to misbehave. */
+export interface CoreProxy extends Peer {
+  /** Answers in Core's place, where it gives an answer. */
+  instead(answer: (call: PeerCall) => PeerAnswer | undefined): void;
+}
+
+export async function startCoreProxy(coreUrl: string): Promise<CoreProxy> {
+  let inPlace: (call: PeerCall) => PeerAnswer | undefined = () => undefined;
+  const handle = async (call: PeerCall): Promise<PeerAnswer> => inPlace(call) ?? (await passOn(call, coreUrl));
+  return {
+    ...(await startPeer("core proxy", { handle })),
+    instead: answer => {
+      inPlace = answer;
+    },
+  };
+}
+
+async function passOn({ method, url, headers, body }: PeerCall, coreUrl: string): Promise<PeerAnswer> {
+  const { authorization = "", "content-type": type } = headers;
+  const response = await fetch(coreUrl.replace(/\/core$/, "") + url.pathname + url.search, {
+    method,
+    headers: { authorization, ...(type !== undefined && { "content-type": type }) },
+    ...(body.length > 0 && { body: new Uint8Array(body) }),
+  });
+  return { status: response.status, body: await response.text() };
+}

@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+
+export interface ImportRun {
+  readonly child: ChildProcess;
+  /** What it ended with, when all it wrote is here. */
+  readonly ended: Promise<{ readonly code: number | NodeJS.Signals; readonly out: string; readonly error: string }>;
+}
+
+const directory = mkdtempSync(join(tmpdir(), "import-test-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+let files = 0;
+/** A path that no other test has. */
+export const freshPath = (name = "file"): string => join(directory, `${++files}-${name}`);
+
+/** Writes a file. Returns its path. */
+export function fileOf(content: string | Uint8Array, name = "keys.csv"): string {
+  const path = freshPath(name);
+  writeFileSync(path, content);
+  return path;
+}
+
+export const readLines = (path: string): readonly string[] =>
+  readFileSync(path, "utf8")
+    .split("\r\n")
+    .filter(line => line !== "");
+
+/** Runs the command as its npm script does. @param input for its standard input */
+export function startImport(
+  args: readonly string[],
+  { env = {}, input = "" }: { env?: Readonly<Record<string, string>>; input?: string } = {},
+): ImportRun {
+  const child = spawn(process.execPath, ["commands/import-otpkeys.ts", ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let [out, error] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    error += text;
+  });
+  // It may end before it has read what it was given.
+  child.stdin.on("error", () => {}).end(input);
+  return { child, ended: once(child, "close").then(([code, signal]) => ({ code: code ?? signal, out, error })) };
+}

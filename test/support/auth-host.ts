@@ -1,0 +1,36 @@
+import { closePeers, startPeers } from "../../local/peers/all.ts";
+import { describeSystem } from "../../local/system.ts";
+import { type HostProcess, startHostProcess } from "./host-process.ts";
+import { freshStorage } from "./storage.ts";
+
+/** The authentication server as a process, for programs that call it from outside. */
+export interface AuthHost {
+  readonly coreUrl: string;
+  readonly clientUrl: string;
+  /** Of the Core API. */
+  readonly token: string;
+  /** Of the connector, which Core must not take. */
+  readonly otherToken: string;
+  /** Calls the Core API; a body is sent as JSON. */
+  readonly core: HostProcess["call"];
+  close(): Promise<void>;
+}
+
+/** @param settings on top of the local system's */
+export async function startAuthHost(settings: Readonly<Record<string, string>> = {}): Promise<AuthHost> {
+  const storage = freshStorage();
+  const peers = await startPeers();
+  const { settings: described, tokens } = await describeSystem(storage, peers);
+  const host = await startHostProcess(storage.connectionString, tokens.core, { ...described, ...settings });
+  return {
+    coreUrl: `${host.url}/core`,
+    clientUrl: `${host.url}/client`,
+    token: tokens.core,
+    otherToken: tokens.connector,
+    core: (method, path, body) => host.call(method, `/core${path}`, body),
+    close: async () => {
+      await host.kill();
+      await closePeers(peers);
+    },
+  };
+}
