@@ -32,8 +32,7 @@ export async function authenticate(stored: Loaded, deps: ConnectorDeps): Promise
  */
 export async function enroll(stored: Loaded, { keys, orders }: Prepared, deps: ConnectorDeps): Promise<Loaded> {
   const request = stored.request.value;
-  const [first] = keys;
-  const isOurs = (now: Loaded) => now.keys[0]?.value.credentials[0]?.responseKey === first?.credentials[0]?.responseKey;
+  const isOurs = (now: Loaded) => now.keys.every(({ value }) => hasKeysOf(value, keys));
   // The request's row is written too, so that a job that has begun to undo it is met here.
   const loaded = await writeAsCreator(stored, { request, keys }, isOurs, deps);
   if (loaded === undefined) throw tooLate();
@@ -42,6 +41,10 @@ export async function enroll(stored: Loaded, { keys, orders }: Prepared, deps: C
   if ("error" in put) throw await giveUp(loaded, put.error instanceof Fault ? put.error : internal(put.error), deps);
   return loaded;
 }
+
+/** Sealed keys are never twice the same. */
+const hasKeysOf = (stored: Key, ours: readonly Key[]): boolean =>
+  stored.credentials[0]?.responseKey === ours.find(({ id }) => id === stored.id)?.credentials[0]?.responseKey;
 
 const internal = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
 
