@@ -23,7 +23,7 @@ export interface HostProcess {
   /** Ends it with SIGKILL, stopped or not. */
   kill(): Promise<void>;
   /** Calls it with the connector's token. Rejects where the host is gone before it has answered. */
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** The end of what it wrote as errors. */
   errors(): string;
 }
@@ -62,8 +62,8 @@ export async function startHostProcess(
       child.kill("SIGKILL");
       return exited;
     },
-    call: async (method, path, body) => {
-      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    call: async (method, path, body, more = {}) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", ...more };
       const sent = body === undefined ? {} : { body: JSON.stringify(body) };
       const response = await fetch(url + path, { method, headers, ...sent });
       const text = await response.text();

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Answer, HostProcess } from "../support/host-process.ts";
+import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { until } from "../support/until.ts";
+import { newOrder, type Order, processAll } from "./orders.ts";
+import { deliveryCalls } from "./outcome.ts";
+
+let system: TestSystem;
+let hosts: [HostProcess, HostProcess];
+
+beforeAll(async () => {
+  system = await startTestSystem({ DELIVERY_TIMEOUT_SECONDS: "3.5", IDEMPOTENCY_RUNNING_SECONDS: "1" });
+  hosts = await Promise.all([system.startHost(), system.startHost()]);
+});
+
+afterAll(() => system.close());
+
+beforeEach(() => {
+  for (const peer of Object.values(system.peers)) {
+    peer.clearFaults();
+    peer.resetRequests();
+  }
+});
+
+const send = (host: HostProcess, { body }: Order, key: string) =>
+  host.call("POST", "/v2/credential-requests", body, { "idempotency-key": key });
+
+const idOf = ({ body }: Answer) => (body as { data?: { credential_request_id: string } }).data?.credential_request_id;
+
+describe("one Idempotency-Key before two hosts (decision C6)", () => {
+  test("creates one request of 50 simultaneous calls; the others get its answer or are told to come again", async () => {
+    const order = newOrder([1]);
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => send(hosts[n % 2 === 0 ? 0 : 1], order, "many")),
+    );
+    const refused = answers.filter(({ status }) => status !== 201);
+    for (const { status, headers, body } of refused) {
+      expect({ status, body }).toMatchObject({ status: 409, body: { error_data: { error_type: "conflict" } } });
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    const [id, ...others] = new Set(answers.flatMap(answer => idOf(answer) ?? []));
+    expect(others).toEqual([]);
+    expect(deliveryCalls(system)).toBe(1);
+    for (const host of hosts) expect(idOf(await send(host, order, "many"))).toBe(id);
+    expect(deliveryCalls(system)).toBe(1);
+  }, 60_000);
+
+  test("creates one request where the host that began it is killed in the delivery call", async () => {
+    const order = newOrder([1]);
+    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
+    const lost = send(hosts[0], order, "killed").then(
+      ({ status }) => status,
+      () => "unanswered",
+    );
+    await system.peers.delivery.untilHanging();
+    await hosts[0].kill();
+    expect(await lost).toBe("unanswered");
+    hosts[0] = await system.startHost();
+    const statuses = new Set<number>();
+    let last: Answer | undefined;
+    await until(
+      async () => {
+        last = await send(hosts[1], order, "killed");
+        statuses.add(last.status);
+        await processAll(hosts[0]);
+        return last.status === 201;
+      },
+      () => `still ${JSON.stringify(last?.body)}`,
+    );
+    statuses.delete(201);
+    for (const status of statuses) expect([409, 500]).toContain(status);
+    expect(deliveryCalls(system)).toBe(1);
+    const [shipment] = (await system.peers.delivery.shipments()).slice(-1);
+    expect(last?.body).toMatchObject({ data: { shipment_id: shipment?.id } });
+  }, 60_000);
+});
