@@ -1,5 +1,5 @@
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
-import { createLocalJWKSet, decodeProtectedHeader, exportJWK, jwtVerify } from "jose";
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAccessTokens, type Grant } from "../../../../lib/connector/peers/access-token.ts";
 import {
@@ -7,8 +7,8 @@ import {
   grantByClientCredentials,
 } from "../../../../lib/connector/peers/access-token-grant.ts";
 import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
-import { createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
+import { certifiedKey } from "../../../support/certified-key.ts";
 import { deadAddress, failureOf, type TestTools, testTools } from "./peer-tools.ts";
 
 let tools: TestTools;
@@ -215,18 +215,19 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
   });
 
   test("goes by private_key_jwt (RFC 7523) where the secret is a PEM, and names the certificate", async () => {
-    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-    const key = String(privateKey.export({ type: "pkcs8", format: "pem" }));
-    const certificate = (await createAuthenticatorKeys()).rootCertificate;
-    await grant(`${key}\n${certificate}`);
-    await grant(`${certificate}\n${key}`);
-    await grant(key, { algorithm: "RS256" });
+    const [{ privateKey, publicKey, certificate }, issuer] = await Promise.all([
+      certifiedKey("client"),
+      certifiedKey("issuer"),
+    ]);
+    await grant(privateKey + certificate);
+    await grant(issuer.certificate + certificate + privateKey);
+    await grant(privateKey, { algorithm: "RS256" });
     const assertions = forms.map(form => form.get("client_assertion") ?? "");
     for (const form of forms) {
       expect(form.get("client_assertion_type")).toBe("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
       expect(form.has("client_secret")).toBe(false);
     }
-    const keys = createLocalJWKSet({ keys: [await exportJWK(publicKey)] });
+    const keys = createLocalJWKSet({ keys: [publicKey] });
     const options = { issuer: "client", subject: "client", audience: `${peer.url}/token` };
     const verified = await Promise.all(assertions.map(assertion => jwtVerify(assertion, keys, options)));
     const print = new X509Certificate(certificate).fingerprint256.replaceAll(":", "");
@@ -243,10 +244,12 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
 
   test("fails as unauthorized where the PEM is of no use, and quotes nothing of it", async () => {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const [one, other] = await Promise.all([certifiedKey("one"), certifiedKey("other")]);
     const pems = [
+      one.privateKey + other.certificate,
       "-----BEGIN PRIVATE KEY-----\nAAAAs3cret\n-----END PRIVATE KEY-----",
       String(privateKey.export({ type: "pkcs8", format: "pem" })),
-      (await createAuthenticatorKeys()).rootCertificate,
+      one.certificate,
     ];
     for (const pem of pems) {
       const failure = await failureOf(grant(pem));
