@@ -19,7 +19,10 @@ const asked = z.object({
 /** Peers whose calls are part of the story; the vault and the issuer of tokens are asked for keys and secrets all along. */
 const shown: Readonly<Record<string, string>> = {
   entra: "identity provider",
+  pingone: "PingOne",
   delivery: "delivery service",
+  enrollment: "enrollment service",
+  rfpr: "pre-registration API",
   mail: "mail service",
 };
 
@@ -58,10 +61,11 @@ export function createCalls({ host, peers }: Facts, token: string, teller: Telle
       teller.behind(
         fresh
           .sort((a, b) => a.at - b.at)
-          .map(
-            ({ name, method, path, status }) => `connector → ${name}: ${method} ${decodeURIComponent(path)} ${status}`,
-          ),
+          .map(({ name, method, path, status }) => `connector → ${name}: ${method} ${shortly(path)} ${status}`),
       );
     },
   };
 }
+
+/** Ids are told by their beginnings: a line has room for one. */
+const shortly = (path: string) => decodeURIComponent(path).replace(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}/g, "$1…");

@@ -1,7 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod";
-import { createdV2, credentialRequestV2 } from "../lib/connector/wire-v2-read.ts";
+import { createdV2 } from "../lib/connector/wire-v2-read.ts";
 import { type Calls, createCalls } from "./demo-calls.ts";
+import { tellOnSite } from "./demo-on-site.ts";
+import { tellStates } from "./demo-states.ts";
 import type { Teller } from "./demo-teller.ts";
 import type { Facts } from "./facts.ts";
 import { audience } from "./peers/all.ts";
@@ -32,7 +34,7 @@ export async function tellStory({
 }): Promise<void> {
   teller.title("A hardware key, from the order to the PIN mail");
   teller.note("The peers are simulated on this machine; HTTP, storage and cryptography are real.");
-  teller.note("Starting storage, vault, token issuer, delivery service, identity provider, mail service and host …");
+  teller.note("Starting storage, vault, token issuer, delivery service, identity providers, mail service and host …");
   const facts = await ready;
   const { token } = await mint(facts, end);
   const calls = createCalls(facts, token, teller, end);
@@ -43,6 +45,7 @@ export async function tellStory({
   await takeOver(id, calls, teller);
   await activation(id, serial, calls, teller);
   await mail(serial, calls, teller);
+  await tellOnSite(calls, teller);
 }
 
 /** A token as the customer's tenant gives it to the application that calls the connector (decision G3a). */
@@ -66,7 +69,7 @@ async function order(calls: Calls, teller: Teller): Promise<string> {
   const answer = createdV2.parse(await calls.api("POST", "/v2/credential-requests", 201, sampleRequest));
   await calls.tellPeerCalls();
   const id = answer.data.credential_request_id;
-  await read(id, ["started", "processing", "processing"], calls, teller);
+  await tellStates(id, ["started", "processing", "processing"], { calls, teller });
   return id;
 }
 
@@ -95,7 +98,7 @@ async function takeOver(id: string, calls: Calls, teller: Teller): Promise<void>
   );
   await calls.api("GET", "/v2/operations/process-shipments", 204);
   await calls.tellPeerCalls();
-  await read(id, ["started", "processing", "activation_pending"], calls, teller);
+  await tellStates(id, ["started", "processing", "activation_pending"], { calls, teller });
 }
 
 async function activation(id: string, serial: string, calls: Calls, teller: Teller): Promise<void> {
@@ -105,7 +108,7 @@ async function activation(id: string, serial: string, calls: Calls, teller: Tell
   );
   await calls.api("POST", "/v2/operations/process-credential-requests", 200);
   await calls.tellPeerCalls();
-  await read(id, ["complete", "complete", "active"], calls, teller);
+  await tellStates(id, ["complete", "complete", "active"], { calls, teller });
   const [registered, ...others] = await calls.peer("entra", "registrations", registrations);
   if (registered === undefined || others.length > 0)
     throw new Error("there is not one registration at the identity provider.");
@@ -124,25 +127,6 @@ async function mail(serial: string, calls: Calls, teller: Teller): Promise<void>
     throw new Error(`the mail does not hold the PIN of key ${serial}.`);
   const { from, to, subject, text } = sent;
   teller.frame([`From:    ${from}`, `To:      ${to.join(", ")}`, `Subject: ${subject}`, "", ...folded(text.trimEnd())]);
-}
-
-/** Reads the request and tells its states: of the request, of its key, of the key's credential. */
-async function read(
-  id: string,
-  expected: readonly [request: string, key: string, credential: string],
-  calls: Calls,
-  teller: Teller,
-): Promise<void> {
-  const answer = await calls.api("GET", `/v2/credential-requests/${id}`, 200);
-  const { data } = z.object({ data: credentialRequestV2 }).parse(answer);
-  const [item] = data.shipment?.shipment_items ?? [];
-  const [credential] = item?.credentials ?? [];
-  const states = [data.state, item?.state, credential?.state];
-  teller.states({ request: data.state, key: item?.state ?? "", credential: credential?.state ?? "" });
-  if (states.join() !== expected.join()) {
-    const reason = data.error_message ?? credential?.error_message ?? "";
-    throw new Error(`the states are ${states.join(", ")} instead of ${expected.join(", ")}. ${reason}`.trim());
-  }
 }
 
 const folded = (text: string): readonly string[] =>

@@ -1,4 +1,4 @@
-// Development tool: one hardware key from the order to the PIN mail, on a system of its own that leaves nothing behind.
+// Development tool: one hardware key from the order to the PIN mail and one that is programmed on site, on a system of its own that leaves nothing behind.
 import { tellStory } from "./demo-story.ts";
 import { type LaunchedSystem, launchSystem } from "./demo-system.ts";
 import { createTeller } from "./demo-teller.ts";

@@ -33,7 +33,7 @@ function play() {
 }
 
 describe("the demo", { timeout: 90_000 }, () => {
-  test("plays from the order to the PIN mail, with the states as they change, and leaves nothing behind", async () => {
+  test("plays from the order to the PIN mail, then a key that is programmed on site, with the states as they change, and leaves nothing behind", async () => {
     const demo = play();
     expect(await demo.ended, demo.output()).toBe(0);
     const told = [
@@ -49,6 +49,11 @@ describe("the demo", { timeout: 90_000 }, () => {
       /connector → mail service: POST \/emails:send 202/,
       /request complete +key complete +credential active/,
       /Its PIN is:[\s\S]+ \d{6} /,
+      /POST \/v2\/credential-requests +201\s+connector → enrollment service: POST \/v1\/token 200/,
+      /connector → pre-registration API: PUT \S+ 201/,
+      /is the key 4\d{7} now; the app shows its PIN: \d{6}\s/,
+      /connector → pre-registration API: GET \S+ 200/,
+      /request complete +key complete +credential active\s+registered at PingOne/,
     ];
     const places = told.map(words => demo.output().search(words));
     expect(places).toEqual(places.toSorted((a, b) => a - b));

@@ -30,20 +30,13 @@ export function createAgent({ authenticatorKinds, sabotages }) {
           if (worked(outcome)) screen.replaceChildren(...told(name, outcome.body));
           await after();
         },
-        el(
-          "div",
-          { class: "grid" },
-          field("authenticator", "Authenticator at hand", {
-            options: authenticatorKinds,
-            value: preferred,
-            key: `kind ${id}`,
-          }),
-          pin?.entryMethod === "user_entered" &&
-            field("pin", "PIN that the user enters", {
-              key: `pin ${id}`,
-              hint: `${pin.minLength} characters or more.`,
-            }),
-        ),
+        field("authenticator", "Authenticator at hand", {
+          options: authenticatorKinds,
+          value: preferred,
+          key: `kind ${id}`,
+        }),
+        pin?.entryMethod === "user_entered" &&
+          field("pin", "PIN that the user enters", { key: `pin ${id}` }),
       ),
       form(
         "Decline it",
@@ -60,14 +53,18 @@ export function createAgent({ authenticatorKinds, sabotages }) {
   };
 
   const ended = (/** @type {any} */ { id, sabotage }, /** @type {() => Promise<void>} */ after) =>
-    form(
-      "Set answers",
-      values => steer("rfpr", "POST", path(id), { sabotage: values.sabotage ?? null }).then(after),
-      field("sabotage", "Its answers are", {
-        options: [/** @type {[string, string]} */ (["", "honest"]), ...sabotages],
-        value: sabotage ?? "",
-        key: `sabotage ${id}`,
-      }),
+    el(
+      "div",
+      { class: "controls" },
+      form(
+        "Set answers",
+        values => steer("rfpr", "POST", path(id), { sabotage: values.sabotage ?? null }).then(after),
+        field("sabotage", "Its answers are", {
+          options: [/** @type {[string, string]} */ (["", "honest"]), ...sabotages],
+          value: sabotage ?? "",
+          key: `sabotage ${id}`,
+        }),
+      ),
     );
 
   return {

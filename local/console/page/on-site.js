@@ -53,7 +53,7 @@ export const drawAuthenticator = (request, agent, refresh) =>
       "Serial number": code(request.serialNumber),
       Credentials: el(
         "ol",
-        { class: "plain" },
+        {},
         request.credentials.map((/** @type {any} */ { user, relyingParty, credentialId }) =>
           el("li", {}, `${user} at ${relyingParty} `, code(credentialId)),
         ),
