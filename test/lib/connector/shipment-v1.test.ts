@@ -4,42 +4,9 @@ import { createShipmentBodyV1, createShipmentV1, readShipmentV1 } from "../../..
 import { problems } from "../../../lib/http/problems.ts";
 import { minutes } from "../../../lib/time.ts";
 import { newUser, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../support/connector.ts";
+import { shipmentBodyV1 } from "./shipment-body-v1.ts";
 
 const peers = await peersOfFile();
-
-function shipmentBody(to = newUser(), quantity = 1) {
-  return {
-    user_id: newUser(),
-    pin_request: { type: "generate", length: 6 },
-    delivery_shipment_request: {
-      delivery_type: 1,
-      address_validation_bypass: false,
-      recipient: {
-        recipient_company: "",
-        recipient_email: to,
-        recipient_firstname: "Ada",
-        recipient_lastname: "Lovelace",
-        recipient_telephone: "+15550100",
-      },
-      mailing_address: {
-        street_line1: "12 Analytical Way",
-        street_line2: "",
-        city: "Dedham",
-        region: "MA",
-        postal_code: "02026",
-        country_code_2: "US",
-      },
-      shipment_items: [
-        {
-          product_id: 1,
-          inventory_product_id: 15,
-          product_quantity: quantity,
-          fc_additional_data: { key_name: "Desk" },
-        },
-      ],
-    },
-  };
-}
 
 const order = async (connector: TestConnector, body: object): Promise<{ requestId: string; shipmentId: string }> => {
   const made = await createRequest(createShipmentBodyV1.parse(body), createShipmentV1, connector.context);
@@ -62,7 +29,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
   it("are activated and mailed by process-shipments, to the recipient where no list is given", async () => {
     const connector = await testConnector(peers);
     const to = newUser();
-    const made = await order(connector, shipmentBody(to));
+    const made = await order(connector, shipmentBodyV1(to));
     expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "ongoing" });
     await connector.runShipments();
     expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "complete" });
@@ -72,7 +39,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
   it("make as many keys as the quantity says, each with its own credential, PIN and mail", async () => {
     const connector = await testConnector(peers);
     const to = newUser();
-    const made = await order(connector, shipmentBody(to, 3));
+    const made = await order(connector, shipmentBodyV1(to, 3));
     await connector.runShipments();
     expect((await connector.load(made.requestId)).keys.map(({ value }) => [value.id, value.state])).toEqual([
       ["s-01-001", "complete"],
@@ -85,7 +52,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
   it("are pending_pin_sending while the PIN mail fails, and process-shipments sends it later", async () => {
     const connector = await testConnector(peers);
     const to = newUser();
-    const made = await order(connector, shipmentBody(to));
+    const made = await order(connector, shipmentBodyV1(to));
     peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
     await connector.runShipments();
     expect(await read(connector, made)).toMatchObject({ shipment_state: "pending_pin_sending", error_kind: "GENERAL" });
@@ -97,7 +64,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
 
   it("tell a refusal of the IdP as a processing error and stay ongoing", async () => {
     const connector = await testConnector(peers);
-    const body = shipmentBody();
+    const body = shipmentBodyV1();
     const made = await order(connector, body);
     peers.entra.setUser(body.user_id, "unknown");
     await connector.runShipments();
@@ -109,7 +76,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     ["the list's", { emails_to: ["one@example.com", "two@elsewhere.org"] }, "enrollment_contacts.emails_to[1]"],
   ])("name %s as they wrote it where PIN mails may not go there (decisions C4, C14)", async (_, contacts, path) => {
     const connector = await testConnector(peers, { settings: { PIN_MAIL_DOMAINS: "example.com" } });
-    const body = { ...shipmentBody("ada@elsewhere.org"), ...(contacts && { enrollment_contacts: contacts }) };
+    const body = { ...shipmentBodyV1("ada@elsewhere.org"), ...(contacts && { enrollment_contacts: contacts }) };
     expect(await refusalOf(order(connector, body))).toMatchObject({
       status: 400,
       body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN mails may go to" }] } },
@@ -127,19 +94,19 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
   it.each([
     [
       "pin_request.length",
-      (body: ReturnType<typeof shipmentBody>) => {
+      (body: ReturnType<typeof shipmentBodyV1>) => {
         body.pin_request.length = 3;
       },
     ],
     [
       "user_id",
-      (body: ReturnType<typeof shipmentBody>) => {
+      (body: ReturnType<typeof shipmentBodyV1>) => {
         body.user_id = " ";
       },
     ],
     [
       "delivery_shipment_request.shipment_items",
-      (body: ReturnType<typeof shipmentBody>) =>
+      (body: ReturnType<typeof shipmentBodyV1>) =>
         void body.delivery_shipment_request.shipment_items.push({
           product_id: 1,
           inventory_product_id: 15,
@@ -149,18 +116,18 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     ],
     [
       "delivery_shipment_request.mailing_address.region",
-      (body: ReturnType<typeof shipmentBody>) => {
+      (body: ReturnType<typeof shipmentBodyV1>) => {
         body.delivery_shipment_request.mailing_address.region = "XX";
       },
     ],
     [
       "delivery_shipment_request.recipient.recipient_firstname",
-      (body: ReturnType<typeof shipmentBody>) => {
+      (body: ReturnType<typeof shipmentBodyV1>) => {
         body.delivery_shipment_request.recipient.recipient_firstname = "";
       },
     ],
   ])("are refused with a wrong %s", (path, spoil) => {
-    const body = shipmentBody();
+    const body = shipmentBodyV1();
     spoil(body);
     const { error } = createShipmentBodyV1.safeParse(body);
     expect(error && problems(error).map(problem => problem.path)).toEqual([path]);

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { connector } from "../../../functions/connector/routes.ts";
+import { audience } from "../../../local/peers/all.ts";
+import { shipmentBodyV1 } from "../../lib/connector/shipment-body-v1.ts";
+import type { Body } from "../../lib/connector/wire-v2-bodies.ts";
+import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
+import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { storedText } from "../../support/stored-text.ts";
+
+const peers = await peersOfFile();
+const host = connectorHostOfFile(peers);
+
+const bodies: Readonly<Record<string, () => Body>> = {
+  "POST /v2/credential-requests": orderBody,
+  "POST /v1/fpr/shipments": shipmentBodyV1,
+  "POST /v1/credential-requests": () => ({
+    recipient: { firstname: "Ada", lastname: "Lovelace", email: newUser() },
+    credentials: [{ user_id: newUser() }],
+    pin_request: {},
+    enrollment_contacts: { emails_to: [newUser()] },
+  }),
+};
+
+/** Every endpoint that creates. */
+const creates = Object.values(connector.endpoints).flatMap(({ routes, answers }) =>
+  201 in answers ? routes.filter(route => !route.includes("/api-tokens")) : [],
+);
+
+it("every create of the surface is tried here", () => {
+  for (const route of creates) expect(Object.keys(bodies)).toContain(route);
+});
+
+describe.each(creates)("the Idempotency-Key of %s (decision C6)", route => {
+  const body = () => bodies[route]?.();
+
+  it("makes repeats answer alike, and a second request of another key or none", async () => {
+    const sent = body();
+    const keyed = { body: sent, headers: { "Idempotency-Key": `"${crypto.randomUUID()}"` } };
+    const first = await host.call(route, keyed);
+    expect(first.status).toBe(201);
+    const again = await host.call(route, keyed);
+    expect({ status: again.status, body: again.body }).toEqual({ status: 201, body: first.body });
+    const other = await host.call(route, { body: sent, headers: { "Idempotency-Key": crypto.randomUUID() } });
+    const plain = await host.call(route, { body: sent });
+    expect(new Set([first, other, plain].map(({ body }) => JSON.stringify(body))).size).toBe(3);
+  });
+
+  it("belongs to its caller: another token's is another", async () => {
+    const sent = body();
+    const headers = { "Idempotency-Key": "shared" };
+    const made = new Set<string>();
+    for (const azp of ["application-1", "application-2"]) {
+      const token = await peers.issuer.mint({ audience, roles: ["Connector.Call"], azp });
+      for (let n = 0; n < 2; n++)
+        made.add(JSON.stringify((await host.call(route, { body: sent, token, headers })).body));
+    }
+    expect(made.size).toBe(2);
+  });
+
+  it("is refused with 409 where the body is another", async () => {
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    expect(await host.call(route, { body: body(), headers })).toMatchObject({ status: 201 });
+    expect(await host.call(route, { body: body(), headers })).toMatchObject({
+      status: 409,
+      body: { error_code: "api_error", error_data: { error_type: "conflict" } },
+    });
+  });
+
+  it.each([
+    ["empty", ""],
+    ["with a blank", "a b"],
+    ["longer than 255 characters", "a".repeat(256)],
+    ["of other letters", "schl\u00fcssel"],
+    ["repeated", "one, two"],
+  ])("is refused with 400 where it is %s, with the body's problems, and nothing is stored", async (_, key) => {
+    const before = await storedText(host.storage);
+    const { status, body: told } = await host.call(route, { body: {}, headers: { "Idempotency-Key": key } });
+    expect(status).toBe(400);
+    const paths = told.error_data.fields.map(({ path }: Body) => path);
+    expect(paths).toContain("Idempotency-Key");
+    expect(paths.length).toBeGreaterThan(1);
+    expect(await storedText(host.storage)).toEqual(before);
+  });
+
+  it("takes the longest one", async () => {
+    const headers = { "Idempotency-Key": "~".repeat(255) };
+    expect(await host.call(route, { body: body(), headers })).toMatchObject({ status: 201 });
+  });
+});

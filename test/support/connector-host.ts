@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll } from "vitest";
+import { installFunctionsCore } from "../../local/host/functions-core.ts";
+import { type LocalHost, startHost } from "../../local/host/host.ts";
+import type { Peers } from "../../local/peers/all.ts";
+import { createStores } from "../../local/system.ts";
+import { localTokens, type Tokens } from "../../local/tokens.ts";
+import type { Body } from "../lib/connector/wire-v2-bodies.ts";
+import { environmentOf } from "./connector.ts";
+import { type FreshStorage, freshStorage } from "./storage.ts";
+
+interface CallAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+/** The connector behind a host in this process, for one test file. */
+export interface ConnectorHost {
+  readonly storage: FreshStorage;
+  readonly url: string;
+  /** @param route `GET /v2/status` @param options without a token: the connector's static one */
+  call(
+    route: string,
+    options?: { readonly body?: unknown; readonly token?: string; readonly headers?: Record<string, string> },
+  ): Promise<CallAnswer>;
+}
+
+/** Starts the host before the tests of a file and ends it after them. */
+export function connectorHostOfFile(peers: Peers, settings: Readonly<Record<string, string>> = {}): ConnectorHost {
+  const storage = freshStorage();
+  let host: LocalHost;
+  let tokens: Tokens;
+  beforeAll(async () => {
+    await createStores(storage.connectionString);
+    tokens = localTokens(peers.vault);
+    Object.assign(process.env, environmentOf(peers, storage), { LOGGING_LEVEL_COM_SERVICE: "ERROR" }, settings);
+    const core = installFunctionsCore();
+    await import("../../functions/main.ts");
+    host = await startHost(core, { port: 0, hostJson: JSON.parse(readFileSync("host.json", "utf8")), timers: false });
+  });
+  afterAll(() => host.stop());
+  return {
+    storage,
+    get url() {
+      return host.url;
+    },
+    call: async (route, { body, token = tokens.connector, headers = {} } = {}) => {
+      const [method = "", path = ""] = route.split(" ");
+      const response = await fetch(host.url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    },
+  };
+}
