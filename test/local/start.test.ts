@@ -12,6 +12,8 @@ import { emptyDirectory, endAll, launchStart, listens, type StartProcess } from 
 const repository = join(import.meta.dirname, "../..");
 const canPaste = spawnSync("bash", ["-c", "curl --version"]).status === 0;
 
+const peerNames = ["vault", "issuer", "delivery", "enrollment", "rfpr", "entra", "pingone", "aic", "mail"];
+
 let system: StartProcess;
 let facts: Facts;
 
@@ -43,11 +45,7 @@ test("run.json tells programs of the host, tokens, storage, peers and process", 
     host: address,
     tokens: { core: expect.any(String), connector: expect.any(String) },
     storage: expect.stringMatching(/^DefaultEndpointsProtocol=http;AccountName=/),
-    peers: expect.objectContaining(
-      Object.fromEntries(
-        ["vault", "issuer", "delivery", "entra", "pingone", "aic", "mail"].map(name => [name, address]),
-      ),
-    ),
+    peers: expect.objectContaining(Object.fromEntries(peerNames.map(name => [name, address]))),
     pid: system.child.pid,
     console: address,
     masterKey: expect.any(String),
@@ -66,7 +64,14 @@ test("settings come from local.settings.json, then from the environment, and a c
   const { status, body } = await call("GET", "/v2/status");
   expect(status).toBe(200);
   expect(body).toMatchObject({ CRON_DATA_CLEANUP_COMPLETED_DAYS: "11", RFPR_RETRY_NUMBER_DAYS: "6" });
-  expect(body.IDP_CONFIGURATIONS.entra["graph-endpoint"]).toBe(facts.peers.entra);
+  expect(body).toMatchObject({
+    IDP_DEFAULT: "entra",
+    IDP_CONFIGURATIONS: {
+      entra: { type: "entra", "graph-endpoint": facts.peers.entra },
+      pingone: { type: "pingone", "api-base-url": facts.peers.pingone },
+      aic: { type: "aic", "api-base-url": facts.peers.aic },
+    },
+  });
   expect(system.output()).not.toContain("Your own settings");
 });
 
@@ -135,17 +140,20 @@ describe("beside it", { timeout: 90_000 }, () => {
   test("--peers-only writes the settings for a host that somebody else starts; --ephemeral keeps the rest in memory", async () => {
     const peers = launchStart(["--peers-only", "--ephemeral"], { env: { PORT: "7272" } });
     await once(peers.child, "message");
-    expect(readdirSync(peers.directory)).toEqual(["local.settings.json"]);
+    const idps = `identity-providers.${peers.child.pid}.yaml`;
+    expect(readdirSync(peers.directory).toSorted()).toEqual([idps, "local.settings.json"]);
     const file = JSON.parse(readFileSync(join(peers.directory, "local.settings.json"), "utf8"));
     expect(file).toMatchObject({ IsEncrypted: false, Host: { LocalHttpPort: 7272 } });
     expect(file.Values).toMatchObject({
       FUNCTIONS_WORKER_RUNTIME: "node",
       AzureWebJobsStorage: file.Values.CLOUD_STORAGE_CONNECTION_STRING,
+      IDP_CONFIGURATION_PATH: join(peers.directory, idps),
     });
     expect(settingsOf(file.Values).deployment.SERVICE_APIS).toContain("connector");
     expect(await listens(portOf(file.Values.CLOUD_KEY_VAULT_ENDPOINT))).toBe(true);
     peers.child.kill("SIGTERM");
     expect(await peers.ended).toBe(0);
+    expect(existsSync(join(peers.directory, idps))).toBe(false);
   });
 });
 
