@@ -107,7 +107,7 @@ const startsOf = (directory: string, { settings }: System): readonly Start[] => 
 };
 
 const directory = mkdtempSync(join(tmpdir(), "cold-start-"));
-const system = await startSystem();
+const system = await startSystem(directory);
 try {
   const files = await buildPackage(resolve("."), ownPlatform("."));
   writePackage(join(directory, "package"), files);

@@ -10,6 +10,8 @@ import { connectEnrollment } from "../lib/connector/peers/enrollment.ts";
 import type { PeerTools } from "../lib/connector/peers/peer-call.ts";
 import { connectRfpr, type Rfpr } from "../lib/connector/peers/rfpr.ts";
 import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
+import { tellMails } from "../lib/connector/tell-mails.ts";
+import { tellStates } from "../lib/connector/tell-states.ts";
 import { timingOf } from "../lib/connector/timing.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { type Environment, wordsInForce } from "../lib/settings.ts";
@@ -31,18 +33,23 @@ export function openConnector(
   const idps = openIdps(deployment, settings, idpPlan, { ...tools, timeLimitMs: timing.idpCall });
   const rfpr = openRfpr(settings, deployment, { ...tools, timeLimitMs: timing.enrollmentCall });
   return {
-    requests: connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
+    requests: tellStates(
+      connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
+      log,
+    ),
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: openMailer({
-      ...(settings.EMAIL_CONNECTION_STRING === undefined
-        ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: deployment.identity }
-        : { connectionString: settings.EMAIL_CONNECTION_STRING }),
-      sender: settings.EMAIL_SENDER_ADDRESS,
-      timeoutMs: timing.mailCall,
-      now,
-    }),
+    mailer: tellMails(
+      openMailer({
+        ...(settings.EMAIL_CONNECTION_STRING === undefined
+          ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: deployment.identity }
+          : { connectionString: settings.EMAIL_CONNECTION_STRING }),
+        sender: settings.EMAIL_SENDER_ADDRESS,
+        timeoutMs: timing.mailCall,
+        now,
+      }),
+    ),
     delivery: connectDelivery({
       ...tools,
       baseUrl: settings.DELIVERY_API_BASE_URL,

@@ -5,8 +5,10 @@ import { isLocal, localCredential, managedIdentity } from "../lib/azure/credenti
 import { writeToHost } from "../lib/azure/functions.ts";
 import { openSecrets, type Secrets } from "../lib/azure/secrets.ts";
 import { type CacheOptions, cachedSecret } from "../lib/azure/secrets-cache.ts";
+import { tellExpiry } from "../lib/azure/secrets-expiry.ts";
 import { keyRing } from "../lib/azure/secrets-key-ring.ts";
 import { openTables, type Tables } from "../lib/azure/tables.ts";
+import { openTelemetry, type Telemetry } from "../lib/azure/telemetry.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
 import { hashesOf, type TokenHashes } from "../lib/http/api-tokens.ts";
 import { bearerCheck, type TenantTokens } from "../lib/http/bearer.ts";
@@ -14,7 +16,9 @@ import type { Caller } from "../lib/http/endpoint.ts";
 import { createHealth } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { createSealer, type Sealer } from "../lib/seal.ts";
+import type { Tracer } from "../lib/telemetry.ts";
 import { instant, type Now, seconds } from "../lib/time.ts";
+import { version } from "../lib/version.ts";
 
 /** The outside world of a deployment, each client made once and connected at its first call. */
 export interface Deployment {
@@ -35,20 +39,34 @@ export interface Deployment {
   secretText(name: string): () => Promise<string>;
   /** The app's own identity. */
   readonly identity: ReturnType<typeof managedIdentity>;
+  /** Absent where nothing is told but log lines on the console. */
+  readonly tracing?: Tracing;
 }
 
-/** Opens the clients that every surface shares. Nothing is called yet. */
-export function openDeployment(settings: DeploymentSettings): Deployment {
-  const log = createLog(writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
+/** What the platform calls the app and this instance of it. */
+export interface Platform {
+  readonly site?: string | undefined;
+  readonly instance?: string | undefined;
+}
+
+interface Tracing extends Tracer {
+  readonly sink: Telemetry;
+}
+
+/** Opens the clients that every surface shares. Nothing is called yet. @param platform what tells this instance from others */
+export function openDeployment(settings: DeploymentSettings, platform: Platform = {}): Deployment {
   const now: Now = () => instant(Date.now());
   const identity = managedIdentity(settings.AZURE_CLIENT_ID);
+  const tracing = openTracing(settings, platform, identity);
+  const log = createLog(tracing?.sink.writeLine ?? writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
   const timeoutMs = settings.STORAGE_TIMEOUT_SECONDS;
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
   const access = (endpoint = "") =>
     connectionString === undefined ? { endpoint, credential: identity } : { connectionString };
   const vault = settings.CLOUD_KEY_VAULT_ENDPOINT;
   const tables = openTables({ ...access(settings.CLOUD_TABLES_ENDPOINT), timeoutMs });
-  const secrets = openSecrets({ endpoint: vault, credential: isLocal(vault) ? localCredential : identity, timeoutMs });
+  const credential = isLocal(vault) ? localCredential : identity;
+  const secrets = tellExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
   const caching: CacheOptions = {
     maxAgeMs: settings.SECRETS_MAX_AGE_SECONDS,
     refreshAfterMs: settings.SECRETS_REFRESH_SECONDS,
@@ -83,7 +101,32 @@ export function openDeployment(settings: DeploymentSettings): Deployment {
       };
     },
     identity,
+    ...(tracing && { tracing }),
   };
+}
+
+/** Where spans, metrics and log events go; undefined where the settings name no place for them (docs/telemetry.md). */
+function openTracing(
+  settings: DeploymentSettings,
+  { site, instance }: Platform,
+  identity: Deployment["identity"],
+): Tracing | undefined {
+  const clock = () => performance.timeOrigin + performance.now();
+  const authentication = settings.APPLICATIONINSIGHTS_AUTHENTICATION_STRING;
+  const [, clientId] = /(?:^|;)ClientId=([^;]+)/i.exec(authentication ?? "") ?? [];
+  const sink = openTelemetry({
+    connectionString: settings.APPLICATIONINSIGHTS_CONNECTION_STRING,
+    ...(authentication && { credential: clientId === undefined ? identity : managedIdentity(clientId) }),
+    otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+    resource: {
+      "service.name": site ?? "fido-credential-backend",
+      "service.version": version,
+      ...(instance !== undefined && { "service.instance.id": instance }),
+    },
+    now: clock,
+    writeLine: writeToHost,
+  });
+  return sink && { sink, now: clock, random: size => randomBytes(size) };
 }
 
 /** A table that the deployment has: each wing has its own storage account (decision G1). */

@@ -1,4 +1,6 @@
 import { onTerminate, writeToHost } from "../lib/azure/functions.ts";
+import { traceInvocations } from "../lib/azure/telemetry-invocations.ts";
+import { traceSdkCalls } from "../lib/azure/telemetry-sdk-calls.ts";
 import { deploymentSettings, inAzure, namedSurfaces } from "../lib/deployment-settings.ts";
 import type { Identify } from "../lib/http/surface.ts";
 import { createLog } from "../lib/log.ts";
@@ -36,6 +38,11 @@ function start(environment: Environment): void {
   const { log } = deployment;
   const common = { log, strictTransport: inAzure(settings.deployment), trustedProxies: TRUSTED_PROXIES };
 
+  const telemetry = deployment.tracing?.sink;
+  if (deployment.tracing !== undefined) {
+    traceInvocations(deployment.tracing, deployment.tracing.sink.flush);
+    traceSdkCalls();
+  }
   const ready = app.connector?.ready ?? (async () => {});
   registerHealth(async () => (await deployment.healthy()) && isDone(ready()), common);
   // Begun before the first caller has to wait for it.
@@ -67,13 +74,17 @@ function start(environment: Environment): void {
     registerJobs(jobs.connector, app.connector, log);
     registerTasks("connector", connectorTasks, { ...common, deps: { ...app.connector, deployment } });
   }
-  onTerminate(async () => log.info("stopped", {}));
+  onTerminate(async () => {
+    log.info("stopped", {});
+    await telemetry?.close();
+  });
 }
 
 /** Parses the settings and connects everything, so that whatever is wrong shows before anything is registered. */
 function open(environment: Environment) {
   const settings = settingsOf(environment);
-  const deployment = openDeployment(settings.deployment);
+  const { WEBSITE_SITE_NAME: site, WEBSITE_INSTANCE_ID: instance } = environment;
+  const deployment = openDeployment(settings.deployment, { site, instance });
   const auth = settings.auth && openAuth(deployment, settings.auth);
   const connector =
     settings.connector && openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);

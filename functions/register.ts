@@ -2,7 +2,7 @@ import { registerHttp, registerTimer } from "../lib/azure/functions.ts";
 import { Fault } from "../lib/fault.ts";
 import { type AnswerOptions, answerCall } from "../lib/http/answer.ts";
 import type { Call, Reply } from "../lib/http/call.ts";
-import type { Job } from "../lib/http/job.ts";
+import { type Job, runJob } from "../lib/http/job.ts";
 import { httpFunctions } from "../lib/http/register.ts";
 import { type Serving, serve } from "../lib/http/serve.ts";
 import type { Surface } from "../lib/http/surface.ts";
@@ -30,18 +30,11 @@ export function registerSurface<D>(
   }
 }
 
-/** Registers every job as a timer. Its report is one log line; a failure is logged whole and given to the host. */
+/** Registers every job as a timer. Its failure is given to the host too. */
 export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D, log: Log): void {
   for (const [name, job] of Object.entries(jobs)) {
     registerTimer(name, job.schedule, invocationId =>
-      withLogFields({ job: name, invocationId }, async () => {
-        try {
-          log.info("job", { ...(await job.run(deps)), trigger: "timer" });
-        } catch (error) {
-          log.error("job_failed", { error });
-          throw error;
-        }
-      }),
+      withLogFields({ invocationId }, async () => void (await runJob(name, "timer", log, () => job.run(deps)))),
     );
   }
 }

@@ -75,6 +75,18 @@ export const deploymentSettings = z
       .seconds("Least time between two reads that an unknown token forces (decision G3).")
       .prefault("60"),
     BACKUP_KEEP_DAYS: setting.days("How long backups are kept; the next backup removes older ones.").prefault("30"),
+    APPLICATIONINSIGHTS_CONNECTION_STRING: setting
+      .text("Application Insights, where spans, metrics and log events go (docs/telemetry.md).")
+      .regex(/(^|;)InstrumentationKey=[0-9a-f-]{36}(;|$)/i, { error: "must have an InstrumentationKey" })
+      .optional(),
+    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: setting
+      .text("How Application Insights is written to by the managed identity: `ClientId=<client id>;Authorization=AAD`.")
+      .regex(/(^|;)Authorization=AAD(;|$)/i, { error: "must have Authorization=AAD" })
+      .optional(),
+    OTEL_EXPORTER_OTLP_ENDPOINT: setting
+      .address("An OTLP endpoint (HTTP), where spans, metrics and log events go; the paths of the signals are added.")
+      .optional(),
+
     HEALTH_MAX_AGE_SECONDS: setting
       .seconds("How long an answer of storage and vault counts for `/health` (decision G11).")
       .prefault("10"),

@@ -1,6 +1,7 @@
 import { processShipments } from "../../lib/connector/process-shipments.ts";
 import { noContent } from "../../lib/http/call.ts";
 import { endpoint } from "../../lib/http/endpoint.ts";
+import { runJob } from "../../lib/http/job.ts";
 import type { ConnectorContext } from "./context.ts";
 
 /** Identical in both versions (specification section 9). */
@@ -10,8 +11,7 @@ export const processShipmentsNow = endpoint({
   summary: "Retrieve and process shipment responses now",
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
-    const report = await processShipments("on_demand", context);
-    context.log.info("process_shipments", { ...report, trigger: "call" });
+    await runJob("processShipments", "call", context.log, () => processShipments("on_demand", context));
     return noContent;
   },
 });

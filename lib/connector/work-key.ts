@@ -8,6 +8,7 @@ import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { isWaiting } from "./read-key.ts";
 import type { Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
+import { tellUnsentMail } from "./tell-unsent-mail.ts";
 import { keyOf } from "./write.ts";
 
 /** What a run has learned of the peers that all keys share. */
@@ -42,7 +43,10 @@ export async function workKey(
 ): Promise<{ loaded: Loaded; counts: KeyCounts }> {
   const visited = new Set<number>();
   let loaded = start;
-  const visit = () => ({ loaded, counts: countsOf(keyOf(loaded, keyId), visited) });
+  const visit = () => {
+    tellUnsentMail(keyOf(loaded, keyId), deps.now());
+    return { loaded, counts: countsOf(keyOf(loaded, keyId), visited) };
+  };
   if (heldByAnother(keyOf(start, keyId).lease, run, deps.now())) return visit();
 
   const rest = (key: Key) => atRest(key, deps);

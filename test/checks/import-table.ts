@@ -55,7 +55,7 @@ export const importTable: readonly Zone[] = [
     name: "azure",
     folder: "lib/azure",
     zones: [ground, "http", "connector domain", "auth domain"],
-    packages: ["@azure/*", "zod", "node:*"],
+    packages: ["@azure/*", "@opentelemetry/*", "zod", "node:*"],
     deployed,
   },
   {

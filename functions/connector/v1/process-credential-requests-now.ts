@@ -1,6 +1,7 @@
 import { processCredentialRequests } from "../../../lib/connector/process-credential-requests.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
+import { runJob } from "../../../lib/http/job.ts";
 import type { ConnectorContext } from "../context.ts";
 
 /** Specification section 4; decision C15. */
@@ -10,8 +11,9 @@ export const processCredentialRequestsNowV1 = endpoint({
   summary: "Activate credentials and send PIN mails now",
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
-    const report = await processCredentialRequests("on_demand", context);
-    context.log.info("process_credential_requests", { ...report, trigger: "call" });
+    await runJob("processCredentialRequests", "call", context.log, () =>
+      processCredentialRequests("on_demand", context),
+    );
     return noContent;
   },
 });

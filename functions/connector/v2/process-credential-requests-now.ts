@@ -2,6 +2,7 @@ import * as z from "zod";
 import { processCredentialRequests } from "../../../lib/connector/process-credential-requests.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
+import { runJob } from "../../../lib/http/job.ts";
 import type { ConnectorContext } from "../context.ts";
 
 const count = (description: string) => z.int().meta({ description });
@@ -22,8 +23,8 @@ export const processCredentialRequestsNow = endpoint({
   summary: "Activate credentials and send PIN mails now",
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
-    const { left, ...counts } = await processCredentialRequests("on_demand", context);
-    context.log.info("process_credential_requests", { ...counts, left, trigger: "call" });
+    const work = () => processCredentialRequests("on_demand", context);
+    const { left, ...counts } = await runJob("processCredentialRequests", "call", context.log, work);
     return ok({ data: counts });
   },
 });

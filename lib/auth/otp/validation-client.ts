@@ -1,3 +1,4 @@
+import { type Ended, timed } from "../../telemetry.ts";
 import type { Answer, ValidationClient } from "./contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
 
@@ -55,8 +56,19 @@ interface Question {
   readonly deadline: AbortSignal;
 }
 
-/** Asks one server. Errors of `fetch` are not passed on: they may quote the address, and the OTP stands in it. */
-async function ask(options: ValidationOptions, { url, otp, nonce, key, deadline }: Question): Promise<Answer> {
+/** Asks one server; told as a call of a peer, by the server's name alone. */
+function ask(options: ValidationOptions, question: Question): Promise<Answer> {
+  const labels = { peer: "validation server", operation: "verify" };
+  const outcomeOf = (ended: Ended<Answer>) =>
+    "result" in ended && ended.result.outcome !== "unavailable" ? "ok" : "unanswered";
+  return timed("peer.call.duration", "validation server: verify", { kind: "client", labels, outcomeOf }, span => {
+    span.label({ "http.request.method": "GET", "server.address": new URL(question.url).host });
+    return askOnce(options, question);
+  });
+}
+
+/** Errors of `fetch` are not passed on: they may quote the address, and the OTP stands in it. */
+async function askOnce(options: ValidationOptions, { url, otp, nonce, key, deadline }: Question): Promise<Answer> {
   const signal = AbortSignal.any([AbortSignal.timeout(options.timeLimitMs), deadline]);
   try {
     const request = { id: options.clientId, nonce, otp };

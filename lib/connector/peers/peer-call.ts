@@ -1,7 +1,9 @@
 import type * as z from "zod";
+import type { OpenSpan } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
 import { kindOfStatus, neverConnected, plainText, retryAfterSeconds } from "./peer-call-failure.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
+import { tellCall } from "./peer-telemetry.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -76,12 +78,17 @@ export async function withinTime<T>(
  * @throws PeerFailure, always
  */
 export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
+  return tellCall(access.peer, request.operation, span => callOnce(access, request, span));
+}
+
+function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan): Promise<T> {
   const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
     new PeerFailure(access.peer, request.operation, kind, details);
 
   return withinTime(access.timeLimitMs, request.signal, async signal => {
     const call = outgoing(request);
     if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
+    span.label({ "http.request.method": request.method, "server.address": call.url.host });
     if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
     if (request.notAfter !== undefined && access.now() > request.notAfter)
       throw failed("unreachable", { detail: "It was too late to begin the call." });
@@ -92,6 +99,7 @@ export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promis
         throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
       });
     const { status } = response;
+    span.label({ "http.response.status_code": status });
     const body = await bodyOf(response, access.longestAnswer ?? 4 * 1024 * 1024);
 
     if (!response.ok) {
