@@ -5,9 +5,15 @@ import { decodePinResponse } from "./peers/exchange.ts";
 import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
 import { isOnSite, type Key } from "./request.ts";
+import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
 import { keyOf } from "./write.ts";
+
+/** Why there is no PIN; `passing` where another try may bring it. */
+interface NoPin {
+  readonly problem: string;
+  readonly passing?: boolean;
+}
 
 /**
  * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
@@ -16,10 +22,11 @@ export async function fetchPin(
   loaded: Loaded,
   keyId: string,
   deps: ConnectorDeps,
-): Promise<{ pin: string } | { problem: string }> {
+): Promise<{ readonly pin: string } | NoPin> {
   const key = keyOf(loaded, keyId);
-  const response = (await fetchedPin(loaded, key, deps)) ?? (await keptPin(key, deps));
-  if (response === undefined) return { problem: "No PIN response is available." };
+  const fetched = await fetchedPin(loaded, key, deps);
+  const response = fetched.response ?? (await keptPin(key, deps));
+  if (response === undefined) return { problem: "No PIN response is available.", passing: fetched.failed };
   if (key.pinKey === undefined) return { problem: "The key has no PIN." };
   const place = sealPlace(loaded.request.value.id, key.id, pinKeyPurpose);
   const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
@@ -29,17 +36,22 @@ export async function fetchPin(
     if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("signing_keys_unread", { keyId, error });
-    return { problem: "The key maker's signing keys can not be read." };
+    return { problem: "The key maker's signing keys can not be read.", passing: true };
   }
 }
 
-async function fetchedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
+/** `failed`: the peer could not be asked, and may have it. */
+async function fetchedPin(
+  loaded: Loaded,
+  key: Key,
+  deps: ConnectorDeps,
+): Promise<{ readonly response?: string | undefined; readonly failed: boolean }> {
   try {
-    return await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps);
+    return { response: await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps), failed: false };
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
-    return undefined;
+    return { failed: error.passing };
   }
 }
 

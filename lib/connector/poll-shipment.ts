@@ -1,8 +1,9 @@
+import { deliveryReport } from "./delivery-report.ts";
 import { heldByAnother, leaseOf, type Run } from "./due-work.ts";
 import type { DeliveryShipment } from "./peers/delivery-wire.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import { nobodyWaits, readShippedKeys, readyStates } from "./read-shipped-keys.ts";
+import { nobodyWaits, readShippedKeys } from "./read-shipped-keys.ts";
 import type { CredentialRequest } from "./request.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 import { unconfirmed } from "./settle.ts";
@@ -11,8 +12,8 @@ import { write } from "./write.ts";
 /** What a poll learned, for the run as a whole (decision C10). */
 export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped";
 
-/** States that the service calls errors: recorded, polled again. */
-const errorStates = [8, 9, 99];
+/** States that the service calls errors: recorded, polled again. Its word on the others is kept with its state (decision C10). */
+const errorStates = [8, 9, 99, 105, 106];
 
 /**
  * Asks the delivery service for one shipment and takes over what is ready: credentials whose response opens, is signed and
@@ -66,10 +67,10 @@ async function release(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
 async function takeOver(claimed: Loaded, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
   const { state } = shipment;
   const request = claimed.request.value;
-  const { missing, ...delivery } = request.delivery ?? {};
+  const { missing, message, ...delivery } = request.delivery ?? {};
   const { errorMessage, ...rest } = request;
   const told = { ...delivery, stateId: state.id, ...(state.message && { message: state.message }) };
-  const problem = shownProblem(state);
+  const problem = errorStates.includes(state.id) ? deliveryReport(told) : undefined;
   const seen: CredentialRequest = { ...rest, delivery: told, ...(problem && { errorMessage: problem }) };
 
   const { keys, opened, unopened } = await readShippedKeys(claimed, shipment, deps);
@@ -77,12 +78,6 @@ async function takeOver(claimed: Loaded, shipment: DeliveryShipment, deps: Conne
     return disown(claimed, shipment.shipmentId, deps);
   return savePoll(claimed, opened > 0 ? confirmed(seen) : seen, keys, deps);
 }
-
-const shownProblem = ({ id, message }: DeliveryShipment["state"]): string | undefined => {
-  if (readyStates.includes(id) && id < 105) return undefined;
-  if (errorStates.includes(id) || id >= 105) return `The delivery service reports: ${message ?? `state ${id}`}`;
-  return message === undefined || (id > 100 && id < 105) ? undefined : `The delivery service reports: ${message}`;
-};
 
 function confirmed(request: CredentialRequest): CredentialRequest {
   const { adopted, ...delivery } = request.delivery ?? {};

@@ -44,7 +44,7 @@ export interface Delivery {
   /** Adopted once and proven to be another request's: never adopted again. */
   readonly strangers?: readonly string[];
   readonly stateId?: number;
-  /** The delivery service's own text for its state. */
+  /** The delivery service's own text for its state, which only its error states make the request's `errorMessage`. */
   readonly message?: string;
   /** Polls that answered 404 with the service's own error object (decision C10). */
   readonly missing?: { readonly count: number; readonly since: Instant };

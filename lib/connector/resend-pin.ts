@@ -14,7 +14,7 @@ import { keyOf } from "./write.ts";
  * Mails the PINs of a request again: those of every key whose PIN response is at hand and whose limit allows it (decisions C1,
  * C14). A mail that fails stays due for the job. Returns the number of mails sent.
  * Throws Fault: `not_found`; `conflict` when no PIN response is available, or with `retryAfter` while a job holds a key;
- * `throttled` when every key is over its limit.
+ * `unavailable` when that can not be told now; `throttled` when every key is over its limit.
  */
 export async function resendPin(requestId: string, deps: ConnectorDeps): Promise<{ readonly sent: number }> {
   const start = await deps.requests.load(requestId);
@@ -56,11 +56,15 @@ async function resendable(loaded: Loaded, run: Run, deps: ConnectorDeps): Promis
     throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfter });
   }
   const available: Key[] = [];
+  let passing: string | undefined;
   for (const key of open) {
-    if ("pin" in (await fetchPin(loaded, key.id, deps))) available.push(key);
+    const pin = await fetchPin(loaded, key.id, deps);
+    if ("pin" in pin) available.push(key);
+    else if (pin.passing === true) passing ??= pin.problem;
   }
-  if (available.length === 0) throw new Fault("conflict", "No PIN response is available for the request.");
-  return available.map(({ id }) => id);
+  if (available.length > 0) return available.map(({ id }) => id);
+  if (passing !== undefined) throw new Fault("unavailable", passing, { retryAfter: 30 });
+  throw new Fault("conflict", "No PIN response is available for the request.");
 }
 
 /** Resends of a key within the last hour, oldest first. */

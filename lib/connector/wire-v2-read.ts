@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { deliveryReport } from "./delivery-report.ts";
 import { present } from "./present.ts";
 import { type Credential, type CredentialRequest, type Key, type MailingAddress, shownName } from "./request.ts";
-import { credentialStates, keyStates, requestStates } from "./states.ts";
+import { credentialStates, isTerminal, keyStates, requestStates } from "./states.ts";
 
 const credentialV2 = z.object({
   idp_id: z.string().describe("The IdP that the credential is for."),
@@ -73,7 +74,8 @@ export function readV2(request: CredentialRequest, keys: readonly Key[]): z.outp
   return present({
     credential_request_id: request.id,
     state: request.state,
-    error_message: request.errorMessage,
+    error_message:
+      request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryReport(request.delivery ?? {})),
     authenticators: authenticators.length === 0 ? undefined : authenticators,
     shipment:
       request.shipment &&

@@ -78,6 +78,23 @@ describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
   });
 
+  it.each([
+    ["the signing keys", { path: "sign.jwks" }],
+    ["the delivery service, of which no copy is kept,", { method: "GET", path: "/v1/fpr/shipments/" }],
+  ])("answers 503 with Retry-After while %s can not be read, and changes nothing", async (_, where) => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector);
+    connector.advance(hours(15 * 24));
+    await connector.runCleanUp(0);
+    const before = await connector.load(requestId);
+    peers.delivery.fail({ kind: "refuse", status: 500, times: 100, ...where });
+    const { context } = connector.beside();
+    await expect(resendPin(requestId, context)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
+    expect(await connector.load(requestId)).toEqual(before);
+    peers.delivery.clearFaults();
+    expect(await resendPin(requestId, context)).toEqual({ sent: 1 });
+  });
+
   it("leaves a mail that fails due for the job, which sends it", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector);

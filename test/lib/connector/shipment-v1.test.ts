@@ -84,6 +84,32 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     expect(await connector.queue("settle")).toEqual([]);
   });
 
+  it.each([
+    [1, undefined],
+    [6, undefined],
+    [7, undefined],
+    [8, "The delivery service reports: Error: Processing Error, contact Support"],
+    [9, "The delivery service reports: Error: DPL Match"],
+    [99, "The delivery service reports: Error: Shipping error, contact Support"],
+  ])(
+    "are in processing error only by the delivery service's errors, and open in the others: state %i (decision C10)",
+    async (state, message) => {
+      const connector = await testConnector(peers);
+      const made = await order(connector, shipmentBodyV1());
+      await peers.delivery.control(made.shipmentId, { state });
+      await connector.runShipments();
+      expect(await read(connector, made)).toEqual({
+        shipment_id: made.shipmentId,
+        shipment_state: "ongoing",
+        ...(message !== undefined && { error_kind: "GENERAL", error_message: message }),
+      });
+      // Version 2 tells both.
+      expect(await connector.read(made.requestId)).toMatchObject({
+        error_message: expect.stringContaining("The delivery service reports"),
+      });
+    },
+  );
+
   it("leave version 2 credentials to process-credential-requests", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order();
