@@ -2,7 +2,8 @@ metadata description = 'An authentication server and a credential connector on A
 
 targetScope = 'resourceGroup'
 
-import * as code from 'modules/settings.bicep'
+// Settings with the code's own values, tables and containers: made from the code by `npm run settings`.
+var code = loadJsonContent('code.json')
 
 // Of the deployment
 
@@ -61,8 +62,8 @@ param coreDeployRange string = ''
 
 // Of the callers
 
-@description('The Entra tenant whose tokens are taken.')
-param tenantId string = tenant().tenantId
+@description('The Entra tenant whose tokens are taken; empty: the tenant of the subscription.')
+param tenantId string = ''
 
 @description('Address of Core that answers name, where it is not the app\'s own.')
 param corePublicBaseUrl string = ''
@@ -165,7 +166,7 @@ var names = {
 }
 
 var everyApp = union(
-  code.everyAppDefaults,
+  code.settings.everyApp,
   toObject(
     filter(items(everyAppSettings), setting => !empty(setting.value)),
     setting => setting.key,
@@ -173,7 +174,7 @@ var everyApp = union(
   )
 )
 var ofAuth = union(
-  code.authDefaults,
+  code.settings.auth,
   toObject(
     filter(items(authSettings), setting => !empty(setting.value)),
     setting => setting.key,
@@ -181,7 +182,7 @@ var ofAuth = union(
   )
 )
 var ofConnector = union(
-  code.connectorDefaults,
+  code.settings.connector,
   { IDPA_ONLINE_ENDPOINT: environment().authentication.loginEndpoint },
   toObject(
     filter(items(connectorSettings), setting => !empty(setting.value)),
@@ -261,8 +262,8 @@ module authStore 'modules/store.bicep' = {
     location: location
     tags: allTags
     sku: storageSku
-    tables: code.authTables
-    containers: concat(code.authContainers, ['package-core', 'package-client'])
+    tables: code.tables.auth
+    containers: concat(code.containers.auth, ['package-core', 'package-client'])
     softDeleteDays: softDeleteDays
     subnetId: network.outputs.subnetIds.authEndpoints
     zoneIds: network.outputs.zoneIds
@@ -275,8 +276,8 @@ module connectorStore 'modules/store.bicep' = {
     location: location
     tags: allTags
     sku: storageSku
-    tables: concat(code.connectorTables, [ofConnector.CLOUD_TABLES_SHIPMENTS_TABLE_NAME])
-    containers: concat(code.connectorContainers, ['package-connector'])
+    tables: concat(code.tables.connector, [ofConnector.CLOUD_TABLES_SHIPMENTS_TABLE_NAME])
+    containers: concat(code.containers.connector, ['package-connector'])
     softDeleteDays: softDeleteDays
     subnetId: network.outputs.subnetIds.connectorEndpoints
     zoneIds: network.outputs.zoneIds
@@ -377,7 +378,7 @@ module core 'modules/app.bicep' = {
     deployRange: coreDeployRange
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: corePublicBaseUrl
-      CLOUD_TENANT_ID: tenantId
+      CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
     })
   }
@@ -420,7 +421,7 @@ module client 'modules/app.bicep' = {
     deployRange: ''
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: clientPublicBaseUrl
-      CLOUD_TENANT_ID: tenantId
+      CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
     })
   }
@@ -451,7 +452,7 @@ module connector 'modules/app.bicep' = {
     deployRange: ''
     settings: union(everyApp, ofConnector, {
       PUBLIC_BASE_URL: connectorPublicBaseUrl
-      CLOUD_TENANT_ID: tenantId
+      CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: connectorVault.outputs.endpoint
       EMAIL_API_SEND_ENDPOINT: mail.outputs.endpoint
       EMAIL_SENDER_ADDRESS: '${toLower(mailSenderName)}@${mailOrigin.outputs.senderDomain}'
@@ -506,9 +507,6 @@ output CONNECTOR_PRINCIPAL_ID string = identities[2].properties.principalId
 
 @description('Name of the mail service, for the verification of its domain.')
 output MAIL_SERVICE_NAME string = names.mailService
-
-@description('The domain of PIN mails.')
-output MAIL_DOMAIN string = mailDomain
 
 @description('Whether PIN mails can be sent: every DNS record was found, and the domain is linked.')
 output MAIL_DOMAIN_VERIFIED bool = mailOrigin.outputs.verified

@@ -2,6 +2,7 @@ import { authSettings } from "../lib/auth/settings.ts";
 import { connectorSettings } from "../lib/connector/settings.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { type SettingText, settingTexts } from "../lib/settings.ts";
+import { infraFiles } from "./infra-files.ts";
 
 /** Schemas of every setting by the heading under which they are told. */
 export const settingSchemas = {
@@ -32,6 +33,7 @@ export const settingsFiles = (): Readonly<Record<string, string>> => ({
     ...Object.entries(settingSchemas).map(([title, schema]) => section(title, settingTexts(schema))),
   ].join("\n"),
   "local.settings.sample.json": `${JSON.stringify({ IsEncrypted: false, Values: sampleValues() }, undefined, 2)}\n`,
+  ...infraFiles(),
 });
 
 const section = (title: string, settings: readonly SettingText[]): string =>
