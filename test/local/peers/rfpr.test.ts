@@ -130,6 +130,9 @@ describe("putting an authenticator request (docs/peers/enrollment.md)", () => {
     expect((await api.call("DELETE", id, undefined, "other-token")).status).toBe(204);
     expect((await api.read(id)).state).toBe("waiting");
     expect((await api.call("PUT", id, body, "other-token")).status).toBe(410);
+    const foreign = await api.draft();
+    expect((await api.call("PUT", foreign.id, foreign.body, "other-token")).status).toBe(201);
+    expect(listed(foreign.id)).toBeUndefined();
   });
 });
 
