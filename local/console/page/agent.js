@@ -35,8 +35,7 @@ export function createAgent({ authenticatorKinds, sabotages }) {
           value: preferred,
           key: `kind ${id}`,
         }),
-        pin?.entryMethod === "user_entered" &&
-          field("pin", "PIN that the user enters", { key: `pin ${id}` }),
+        pin?.entryMethod === "user_entered" && field("pin", "PIN that the user enters", { key: `pin ${id}` }),
       ),
       form(
         "Decline it",

@@ -53,6 +53,7 @@ const draw = ({ host, peers, surfaces, health, requests }) => [
         ),
         el("li", {}, "Activate it: process credential requests."),
         el("li", {}, "Read its PIN in the ", el("a", { href: "#/mailbox" }, "mailbox"), "."),
+        el("li", {}, "Or order one that is enrolled ", el("a", { href: "#/on-site" }, "on site"), "."),
       ),
     ),
   ),

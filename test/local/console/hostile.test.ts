@@ -10,7 +10,7 @@ let system: StubSystem;
 
 beforeAll(async () => {
   [system, browser] = await Promise.all([
-    startStubSystem({ answer: hostileHost, control: hostileMail }),
+    startStubSystem({ answer: hostileHost, control: hostilePeer }),
     startBrowser(),
   ]);
 });
@@ -29,6 +29,18 @@ const credential = {
 };
 const key = { id: probe, name: probe, state: probe, credentials: [credential] };
 const attributes = Object.fromEntries([[probe, probe]]);
+const authenticatorRequest = {
+  id: `1.${probe}`,
+  state: "waiting",
+  name: probe,
+  recipient: { email: probe, first_name: probe, last_name: probe },
+  preferred: probe,
+  expiresAt: probe,
+  serialNumber: probe,
+  shownPin: probe,
+  errorMessage: probe,
+  credentials: [{ user: probe, relyingParty: probe, credentialId: probe }],
+};
 
 /** A host whose every text is foreign. */
 function hostileHost({ path }: PeerCall): PeerAnswer {
@@ -54,7 +66,7 @@ const mailHtml = (address: string): string => `<h1>Your PIN</h1>
   <form action="${address}/probe"><button>Send</button></form><a href="${address}/probe">Go</a>
   <meta http-equiv="refresh" content="0;url=${address}/probe"><p>after</p>`;
 
-function hostileMail({ method, path }: PeerCall): PeerAnswer | undefined {
+function hostilePeer({ method, path }: PeerCall): PeerAnswer | undefined {
   const mail = {
     id: "1",
     from: probe,
@@ -65,6 +77,7 @@ function hostileMail({ method, path }: PeerCall): PeerAnswer | undefined {
     at: probe,
   };
   if (`${method} ${path}` === "GET /_control/mails") return { status: 200, body: [mail] };
+  if (path === "/_control/authenticator-requests") return { status: 200, body: [authenticatorRequest] };
   const asked = { method: "GET", path: probe, at: 0, status: 200 };
   if (path === "/_control/requests") return { status: 200, body: { total: 1, hanging: 0, requests: [asked] } };
   if (path === "/_control/faults")
@@ -81,6 +94,7 @@ async function expectText(page: Page, view: string): Promise<void> {
 
 const titles: Readonly<Record<string, string>> = {
   "request/1": "Request",
+  "on-site": "On site",
   users: "Users",
   "user/1": "User",
   otpkeys: "Keys",

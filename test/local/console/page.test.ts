@@ -126,7 +126,9 @@ describe("the connector in the page", () => {
     }
     await press(page, "Process credential requests");
     await page.getByText("The request is complete").waitFor();
-    await card("Shown for").getByText(/^\d{6}$/).waitFor();
+    await card("Shown for")
+      .getByText(/^\d{6}$/)
+      .waitFor();
     await go(page, "mailbox", "Mailbox");
     expect(await page.getByRole("heading", { name: /Entered|Shown/ }).count()).toBe(0);
     await page.getByRole("heading", { name: /^PIN for security key Pre-Reg Key/ }).waitFor();

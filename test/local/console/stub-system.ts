@@ -3,7 +3,7 @@ import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../../l
 import { createStores } from "../../../local/system.ts";
 import { freshStorage } from "../../support/storage.ts";
 
-/** A console before a host and a peer that answer whatever a test wants. */
+/** A console before a host and a peer, which stands for several, that answer whatever a test wants. */
 export interface StubSystem {
   readonly console: Console;
   readonly host: Peer;
@@ -14,7 +14,7 @@ export interface StubSystem {
 
 export const tokens = { core: "core_token", connector: "connector_token" };
 
-/** @param answer what the host says; 404 where undefined @param control what the mail service's controls say */
+/** @param answer what the host says; 404 where undefined @param control what the peer's controls say */
 export async function startStubSystem({
   answer = () => ({ status: 200, body: {} }),
   control = () => undefined,
@@ -32,7 +32,7 @@ export async function startStubSystem({
     },
   });
   const mail = await startPeer("mail", { handle: () => undefined, control });
-  const console = await startConsole({ connectionString, tokens, peers: { mail: mail.url } });
+  const console = await startConsole({ connectionString, tokens, peers: { mail: mail.url, rfpr: mail.url } });
   console.hostIs(host.url);
   return {
     console,
