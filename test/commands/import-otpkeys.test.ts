@@ -311,7 +311,7 @@ describe("what the command needs to know", () => {
     expect(await isThere(key)).toBe(false);
     const tokenFile = fileOf(`${auth.token}\n`, "token");
     expect((await startImport([...url, "--token-file", tokenFile, file]).ended).code).toBe(0);
-    const byInput = startImport([...url, "--token-file", "-", file], { input: auth.token });
+    const byInput = startImport([...url, "--token-file", "-", file], { input: auth.tenantToken });
     expect(await byInput.ended).toMatchObject({ code: 0, out: "1 key: 1 there already\n" });
   });
 

@@ -9,6 +9,8 @@ export interface AuthHost {
   readonly clientUrl: string;
   /** Of the Core API. */
   readonly token: string;
+  /** A tenant's, for the Core API. */
+  readonly tenantToken: string;
   /** Of the connector, which Core must not take. */
   readonly otherToken: string;
   /** Calls the Core API; a body is sent as JSON. */
@@ -26,6 +28,7 @@ export async function startAuthHost(settings: Readonly<Record<string, string>> =
     coreUrl: `${host.url}/core`,
     clientUrl: `${host.url}/client`,
     token: tokens.core,
+    tenantToken: await peers.issuer.mint({ audience: described.CALLER_AUDIENCES ?? "", roles: ["Core.Admin"] }),
     otherToken: tokens.connector,
     core: (method, path, body) => host.call(method, `/core${path}`, body),
     close: async () => {

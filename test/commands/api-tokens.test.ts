@@ -1,0 +1,52 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AuthHost, startAuthHost } from "../support/auth-host.ts";
+
+let auth: AuthHost;
+beforeAll(async () => {
+  auth = await startAuthHost();
+});
+afterAll(() => auth?.close());
+
+async function tokens(token: string, ...args: readonly string[]) {
+  const child = spawn(process.execPath, ["commands/api-tokens.ts", ...args, "--url", auth.coreUrl], {
+    env: { PATH: process.env.PATH, API_TOKEN: token },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [[code], out, error] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);
+  return { code: code as number, out, error };
+}
+
+describe("the command for static API tokens (decisions G3, G13)", () => {
+  it("creates one, which is told once, lists and revokes it", async () => {
+    const made = await tokens(auth.tenantToken, "create", "import of spring");
+    expect(made.code).toBe(0);
+    const token = made.out.trim();
+    expect(token).toMatch(/^core_[0-9a-f]{8}_[\w-]{43}$/);
+    expect(made.error).not.toContain(token);
+
+    const [, id = ""] = token.split("_");
+    const listed = await tokens(token, "list");
+    expect(listed.out).toMatch(new RegExp(`^${id}  \\S+Z  import of spring$`, "m"));
+    expect(listed.out).not.toContain(token);
+
+    expect(await tokens(auth.tenantToken, "revoke", id)).toMatchObject({ code: 0, out: "" });
+    expect((await tokens(auth.tenantToken, "list")).out).not.toContain(id);
+    expect(await tokens(auth.tenantToken, "revoke", id)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining("404"),
+    });
+  });
+
+  it("tells why Core refuses", async () => {
+    expect(await tokens(auth.token, "list")).toMatchObject({ code: 0 });
+    expect(await tokens(auth.token, "create", "more")).toMatchObject({
+      code: 1,
+      error: expect.stringContaining("403"),
+    });
+    expect(await tokens(auth.otherToken, "list")).toMatchObject({ code: 1, error: expect.stringContaining("403") });
+    expect(await tokens("two words", "list")).toMatchObject({ code: 1, out: "" });
+  });
+});

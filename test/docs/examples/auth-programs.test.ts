@@ -1,0 +1,206 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Peer, startPeer } from "../../../local/peers/peer.ts";
+import { type AuthHost, startAuthHost } from "../../support/auth-host.ts";
+import { person } from "./auth-people.ts";
+import { type Program, startProgram } from "./auth-program.ts";
+
+const password = "Pässword, with: all = of & it";
+
+let auth: AuthHost;
+beforeAll(async () => {
+  auth = await startAuthHost();
+});
+afterAll(() => auth?.close());
+
+describe("a session without a browser", () => {
+  const session = (env: Readonly<Record<string, string>>) =>
+    startProgram("auth-session.mjs", { AUTH_URL: auth.clientUrl, ...env }).ended;
+
+  it("is opened, inspected and closed by cookie", async () => {
+    const { name, key, nextOtp } = await person(auth, { name: "sess", password, withKey: true });
+    const run = await session({ AUTH_USERNAME: name, AUTH_PASSWORD: password, AUTH_OTP: nextOtp() });
+    const [first, ...rest] = run.out.split("\n");
+    expect(first).toMatch(/^sess \(\d+\) is signed in since \d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(rest).toEqual([`with the key ${key.prefix}`, "logout: true", "status: 401 Session required!", ""]);
+    expect(run).toMatchObject({ code: 0, error: "" });
+  });
+
+  it("is none where credentials are wrong or not sufficient", async () => {
+    const { name } = await person(auth, { name: "sess2", password, withKey: true });
+    expect(await session({ AUTH_USERNAME: name, AUTH_PASSWORD: password })).toEqual({
+      code: 1,
+      out: "",
+      error: "login: 401 Invalid credentials!\n",
+    });
+  });
+});
+
+describe("a RADIUS server's program", () => {
+  const radius = (env: Readonly<Record<string, string>>, url = auth.clientUrl) =>
+    startProgram("auth-radius.mjs", env, [url]).ended;
+
+  it("accepts where the answer's body is `true`, and rejects else; an OTP passes once", async () => {
+    const { name, nextOtp } = await person(auth, { name: "radius", password, withKey: true });
+    const typed = `${password},${nextOtp()}`;
+    expect(await radius({ USER_NAME: name, USER_PASSWORD: typed })).toEqual({ code: 0, out: "", error: "" });
+    expect((await radius({ USER_NAME: name, USER_PASSWORD: typed })).code).toBe(1);
+    expect((await radius({ USER_NAME: name, USER_PASSWORD: password })).code).toBe(1);
+    expect((await radius({ USER_NAME: name, USER_PASSWORD: `wrong,${nextOtp()}` })).code).toBe(1);
+    expect((await radius({})).code).toBe(1);
+  });
+
+  it("takes nothing but `true` for an acceptance, and tells trouble from a refusal", async () => {
+    let answer: { status: number; body?: unknown } = { status: 200 };
+    const other = await startPeer("no authentication server", { handle: () => answer });
+    const codes: Record<string, number | null> = {};
+    for (answer of [
+      { status: 200, body: "false" },
+      { status: 200, body: '"true"' },
+      { status: 200, body: "<html>true</html>" },
+      { status: 429, body: {} },
+      { status: 503, body: {} },
+      { status: 302, body: "true" },
+    ])
+      codes[`${answer.status} ${JSON.stringify(answer.body)}`] = (
+        await radius({ USER_NAME: "a", USER_PASSWORD: "b" }, other.url)
+      ).code;
+    await other.close();
+    expect(codes).toEqual({
+      '200 "false"': 1,
+      '200 "\\"true\\""': 1,
+      '200 "<html>true</html>"': 1,
+      "429 {}": 6,
+      "503 {}": 2,
+      '302 "true"': 2,
+    });
+    const nobody = await radius({ USER_NAME: "a", USER_PASSWORD: "not told" }, other.url);
+    expect(nobody).toMatchObject({ code: 2, error: expect.stringContaining("does not answer") });
+    expect(nobody.error).not.toContain("not told");
+  });
+});
+
+describe("HTTP Basic authentication in front of an application", () => {
+  /** What the application was asked. */
+  const asked: { method: string; url: string; headers: IncomingHttpHeaders; body: string }[] = [];
+  const application = createServer(async (request, response) => {
+    const { method = "", url = "", headers } = request;
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    asked.push({ method, url, headers, body });
+    response.writeHead(201, { "x-application": "yes" }).end(`hello ${headers["x-remote-user"]}`);
+  });
+  let front: Program;
+  let url: string;
+  let watched: Peer;
+
+  beforeAll(async () => {
+    application.listen(0, "127.0.0.1");
+    // Counts what the front asks, and can be told to misbehave.
+    watched = await startPeer("watched", {
+      handle: async ({ method, path, body, headers }) => {
+        const type = headers["content-type"] ?? "";
+        const sent = { method, body: new Uint8Array(body), headers: { "content-type": type } };
+        const answer = await fetch(auth.clientUrl + path, sent);
+        return { status: answer.status, body: await answer.text() };
+      },
+    });
+    const { port } = application.address() as AddressInfo;
+    front = startProgram("auth-basic-front.mjs", {
+      AUTH_URL: watched.url,
+      UPSTREAM: `http://127.0.0.1:${port}`,
+      PORT: "0",
+    });
+    url = await front.started;
+  });
+  afterAll(async () => {
+    front?.child.kill();
+    await front?.ended;
+    await watched?.close();
+    application.close();
+  });
+
+  const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString("base64")}` });
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}) => fetch(url + path, { headers });
+
+  it("lets nobody in who does not say who they are, or says it wrongly", async () => {
+    await person(auth, { name: "basic1", password });
+    for (const headers of [
+      {},
+      basic("basic1:wrong"),
+      basic("nobody:wrong"),
+      basic("no colon"),
+      basic(":"),
+      { authorization: "Basic !" },
+      { authorization: "Bearer abc" },
+      { "x-remote-user": "basic1" },
+    ]) {
+      const response = await get("/", headers);
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe('Basic realm="application", charset="UTF-8"');
+    }
+    expect(asked).toEqual([]);
+  });
+
+  it("passes a request on with the user's name in one spelling, and without the password or a made-up name", async () => {
+    await person(auth, { name: "Bäsic", password });
+    const response = await fetch(`${url}/some/path?a=b`, {
+      method: "PUT",
+      headers: { ...basic(`BÄSIC:${password}`), "x-remote-user": "root", X_Remote_User: "root", "x-own": "kept" },
+      body: "content",
+    });
+    expect([response.status, response.headers.get("x-application")]).toEqual([201, "yes"]);
+    expect(await response.text()).toBe("hello b%C3%A4sic");
+    const { method, url: path, headers, body } = asked.at(-1) ?? {};
+    expect([method, path, body, headers?.["x-own"]]).toEqual(["PUT", "/some/path?a=b", "content", "kept"]);
+    expect(headers).not.toHaveProperty("authorization");
+    expect(JSON.stringify(headers)).not.toContain("root");
+  });
+
+  it("takes the OTP at the end of the password, once, for as long as the header is remembered", async () => {
+    const { name, nextOtp } = await person(auth, { name: "basic3", password, withKey: true });
+    const header = basic(`${name}:${password},${nextOtp()}`);
+    watched.resetRequests();
+    // A page with its pictures, all at a time.
+    const answers = await Promise.all(Array.from({ length: 6 }, () => get("/", header)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
+    expect((await get("/", header)).status).toBe(201);
+    expect(watched.count("POST", /authenticate/)).toBe(1);
+    // The same OTP in another header is another question.
+    const spelt = { authorization: header.authorization.replace("Basic", "basic") };
+    expect((await get("/", spelt)).status).toBe(401);
+    expect((await get("/", basic(`${name}:${password}`))).status).toBe(401);
+    expect((await get("/", basic(`${name}:${password},${nextOtp()}`))).status).toBe(201);
+  });
+
+  it("lets no path choose another host", async () => {
+    await person(auth, { name: "basic4", password });
+    const before = asked.length;
+    expect((await get("//127.0.0.1:1/x", basic(`basic4:${password}`))).status).toBe(201);
+    expect(asked.slice(before).map(({ url: path }) => path)).toEqual(["//127.0.0.1:1/x"]);
+  });
+
+  it("lets nobody in, and says so, while the authentication server is away, throttles or talks nonsense", async () => {
+    const before = asked.length;
+    await person(auth, { name: "basic5", password });
+    const header = basic(`basic5:${password}`);
+    const statuses: number[] = [];
+    for (const rule of [
+      { kind: "refuse", status: 503 },
+      { kind: "drop" },
+      { kind: "nonsense" },
+      { kind: "nonsense", body: '"true"' },
+      { kind: "throttle", retryAfter: 7 },
+    ] as const) {
+      watched.fail(rule);
+      const { status, headers } = await get("/", header);
+      statuses.push(status);
+      if (status !== 401) expect(headers.get("retry-after")).toMatch(/^\d+$/);
+    }
+    expect(statuses).toEqual([503, 503, 503, 401, 429]);
+    expect(asked).toHaveLength(before);
+    // None of that is remembered.
+    expect((await get("/", header)).status).toBe(201);
+  });
+});
