@@ -1,0 +1,31 @@
+// After the resources are made: the new keys are forgotten, and what is left to do is told.
+import { setInEnvironment } from "./azd.mjs";
+
+setInEnvironment({ NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" });
+
+const {
+  MAIL_DNS_RECORDS,
+  MAIL_DOMAIN,
+  MAIL_DOMAIN_VERIFIED,
+  MAIL_SERVICE_NAME,
+  AZURE_RESOURCE_GROUP,
+  CALLER_AUDIENCES,
+} = process.env;
+
+if (MAIL_DOMAIN_VERIFIED !== "true") {
+  console.log(`\nPIN mails cannot be sent yet. Publish these DNS records for ${MAIL_DOMAIN}:\n`);
+  for (const { type, name, value, ttl } of JSON.parse(MAIL_DNS_RECORDS ?? "[]")) {
+    console.log(`  ${type}  ${name}  ${ttl}  ${value}`);
+  }
+  const verify = `az communication email domain initiate-verification --resource-group ${AZURE_RESOURCE_GROUP}`;
+  console.log("\nThen have them looked for, and run `azd provision` again when all are found:\n");
+  for (const kind of ["Domain", "SPF", "DKIM", "DKIM2"]) {
+    console.log(
+      `  ${verify} --email-service-name ${MAIL_SERVICE_NAME} --domain-name ${MAIL_DOMAIN} --verification-type ${kind}`,
+    );
+  }
+}
+
+if (!CALLER_AUDIENCES) {
+  console.log("\nNobody may call Core or the connector yet: node infra/scripts/register-api.mjs --help");
+}

@@ -1,0 +1,90 @@
+// Registers the API with Entra. Needs the Azure CLI, signed in as somebody who may register applications and grant roles.
+import { parseArgs } from "node:util";
+import { run } from "../hooks/azd.mjs";
+import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";
+import { connectGraph } from "./graph.mjs";
+
+const usage = `node infra/scripts/register-api.mjs [options]        (docs/deploy.md)
+
+Makes the application whose tokens Core and the connector take, with the roles Core.Admin and Connector.Call, or brings it up to
+date. It may run again. Object ids are those of service principals, managed identities, people or groups.
+
+  --name <name>                 by which the application is found again; by default from the azd environment
+  --core-admin <object id>      gives Core.Admin; may stand several times
+  --connector-caller <id>       gives Connector.Call; may stand several times
+  --people                      lets people who hold a role get tokens by the Azure CLI
+  --passkeys <object id>        lets the connector's identity register passkeys in this tenant (identity provider of kind B);
+                                its id is CONNECTOR_PRINCIPAL_ID of the azd environment
+  --broad                       with --passkeys: the broad permission, for Graph's beta where it refuses the narrow one
+  --graph <address>             Microsoft Graph of another cloud`;
+
+const { values } = parseArgs({
+  options: {
+    name: { type: "string" },
+    "core-admin": { type: "string", multiple: true, default: [] },
+    "connector-caller": { type: "string", multiple: true, default: [] },
+    people: { type: "boolean", default: false },
+    passkeys: { type: "string" },
+    broad: { type: "boolean", default: false },
+    graph: { type: "string", default: "https://graph.microsoft.com" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+if (values.help) console.log(usage);
+else {
+  try {
+    await register();
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
+
+async function register() {
+  const tell = sentence => console.log(sentence);
+  const name = values.name ?? nameOfEnvironment();
+  const principals = [...values["core-admin"], ...values["connector-caller"], values.passkeys].filter(
+    id => id !== undefined,
+  );
+  const wrong = principals.find(id => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
+  if (wrong !== undefined) throw new Error(`${wrong} is no object id.`);
+  if (!/^[\w.-]{1,100}$/.test(name)) throw new Error("The name has 1 to 100 letters, digits, dots, hyphens.");
+
+  const graph = connectGraph(values.graph, tokenOfAz());
+  const api = await ensureApplication(graph, name, { forPeople: values.people, tell });
+  for (const principalId of values["core-admin"]) {
+    await ensureRole(graph, api, { principalId, appRoleId: api.coreAdmin, title: "Core.Admin", tell });
+  }
+  for (const principalId of values["connector-caller"]) {
+    await ensureRole(graph, api, { principalId, appRoleId: api.connectorCall, title: "Connector.Call", tell });
+  }
+  if (values.passkeys !== undefined) {
+    await ensurePasskeyPermission(graph, values.passkeys, { broad: values.broad, tell });
+  }
+  tell("\nTell the deployment, then run `azd provision`:\n");
+  tell(`  azd env set CALLER_AUDIENCES ${api.appId}`);
+  if (values.passkeys !== undefined) tell("  azd env set IDPA_MANAGED_IDENTITY true");
+}
+
+function nameOfEnvironment() {
+  const { status, stdout } = run("azd", ["env", "get-value", "AZURE_ENV_NAME"]);
+  if (status !== 0 || stdout.trim() === "") throw new Error("There is no azd environment: give a --name.");
+  return `fido-credential-backend-${stdout.trim()}`;
+}
+
+function tokenOfAz() {
+  const asked = [
+    "account",
+    "get-access-token",
+    "--resource",
+    values.graph,
+    "--query",
+    "accessToken",
+    "--output",
+    "tsv",
+  ];
+  const { status, stdout } = run("az", asked);
+  if (status !== 0 || stdout.trim() === "") throw new Error("The Azure CLI gives no token: run `az login`.");
+  return stdout.trim();
+}
