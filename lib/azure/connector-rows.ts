@@ -3,7 +3,7 @@ import type { Credential, CredentialRequest, Key } from "../connector/request.ts
 import type { Row } from "./tables.ts";
 
 /** Written into every row; readers take this version and the one before it (decision G12). */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 type Columns = Record<string, string | number | boolean>;
 

@@ -1,5 +1,5 @@
 import { plus } from "../time.ts";
-import type { Attestation, Idp } from "./idp/contract.ts";
+import type { Attestation, Challenge, Idp } from "./idp/contract.ts";
 import { conclude, type KeyHold, renew } from "./key-hold.ts";
 import type { KeyResponses } from "./key-responses.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
@@ -7,6 +7,7 @@ import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { openAttestation } from "./read-responses.ts";
 import { type Credential, type Key, registeredName } from "./request.ts";
 import { afterEvent, withRollUp } from "./roll-up.ts";
+import { openHandle } from "./sealed-handle.ts";
 import { isTerminal } from "./states.ts";
 import { backOff } from "./timing.ts";
 import { keyOf } from "./write.ts";
@@ -25,9 +26,10 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   if (idp === undefined)
     return later(hold, index, "Its identity provider is not configured any more.", undefined, deps);
 
+  const handle = await openHandle(hold.loaded.request.value.id, key.id, index, credential.handle, deps.sealer);
   const tried = credential.triedAt !== undefined;
   const overdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
-  const registered = tried ? await readBack(idp, credential, deps) : false;
+  const registered = tried ? await readBack(idp, handle, credential.credentialId, deps) : false;
   if (registered === true) return end(hold, index, "activated", undefined, deps);
   if (registered instanceof PeerFailure && !overdue)
     return later(hold, index, `${idp.id} could not be asked for the credential.`, registered.retryAfter, deps);
@@ -51,7 +53,7 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   if (renewed === undefined) return undefined;
   try {
     const limits = { signal: AbortSignal.timeout(deps.timing.idpCall), notAfter: renewed.notAfter };
-    await idp.activate(credential.handle, attestation, registeredName(key), limits);
+    await idp.activate(handle, attestation, registeredName(key), limits);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return failed(renewed, index, error, { tried, readable: registered !== undefined }, deps);
@@ -68,15 +70,12 @@ const withCredential =
 
 async function readBack(
   idp: Idp,
-  credential: Credential,
+  handle: Challenge["handle"],
+  credentialId: string,
   deps: ConnectorDeps,
 ): Promise<boolean | undefined | PeerFailure> {
   try {
-    return await idp.isRegistered(
-      credential.handle ?? {},
-      credential.credentialId ?? "",
-      AbortSignal.timeout(deps.timing.idpCall),
-    );
+    return await idp.isRegistered(handle, credentialId, AbortSignal.timeout(deps.timing.idpCall));
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });

@@ -6,6 +6,7 @@ import type { NewRequest } from "./new-request.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Idps } from "./ports.ts";
 import type { Credential, Key } from "./request.ts";
+import { openHandle } from "./sealed-handle.ts";
 
 /** Every credential's IdP must be configured and its relying party be the IdP's (decisions C5, C13). */
 export function idpProblems(
@@ -82,15 +83,18 @@ export function idpFault({ idp, error }: { idp: Idp; error: unknown }): Fault {
 
 /** Takes back at the IdPs what was begun there. Throws the first failure; repeating is safe. */
 export async function undoAtIdps(
-  begun: readonly { readonly idpId: string; readonly handle?: Challenge["handle"] }[],
-  { idps, timing, concurrency }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency">,
+  requestId: string,
+  keys: readonly Key[],
+  { idps, timing, concurrency, sealer }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency" | "sealer">,
 ): Promise<void> {
   const limit = pLimit(concurrency);
+  const undo = async (keyId: string, index: number, { idpId, handle }: Credential): Promise<void> => {
+    const idp = idps.get(idpId);
+    if (idp === undefined || handle === undefined) return;
+    const opened = await openHandle(requestId, keyId, index, handle, sealer);
+    await idp.undo(opened, AbortSignal.timeout(timing.idpCall));
+  };
   await Promise.all(
-    begun.map(({ idpId, handle }) =>
-      limit(async () => {
-        if (handle !== undefined) await idps.get(idpId)?.undo(handle, AbortSignal.timeout(timing.idpCall));
-      }),
-    ),
+    keys.flatMap(({ id, credentials }) => credentials.map((credential, index) => limit(undo, id, index, credential))),
   );
 }

@@ -6,7 +6,7 @@ import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { isOnSite, type Key } from "./request.ts";
-import { pinKeyPurpose, sealPlace } from "./prepare-keys.ts";
+import { pinKeyPurpose, sealPlace } from "./seal-place.ts";
 import { keyOf } from "./write.ts";
 
 /** Why there is no PIN; `passing` where another try may bring it. */

@@ -4,6 +4,7 @@ import { failRequest, withoutMark } from "./end-request.ts";
 import { outcome } from "./outcome.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { Key } from "./request.ts";
+import { withSealedHandles } from "./sealed-handle.ts";
 import { undo } from "./undo.ts";
 import { write } from "./write.ts";
 
@@ -26,7 +27,8 @@ export async function giveUp(
     else {
       deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
       const request = { ...withoutMark(loaded.request.value), errorMessage: fault.message };
-      await write(loaded, { request, keys }, deps);
+      const sealed = await Promise.all(keys.map(key => withSealedHandles(id, key, deps.sealer)));
+      await write(loaded, { request, keys: sealed }, deps);
     }
   } catch (error) {
     deps.log.error("give_up_failed", { credentialRequestId: id, error });

@@ -5,6 +5,8 @@ import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "./pe
 import type { PublicKey } from "./peers/jwks.ts";
 import type { ConnectorDeps } from "./ports.ts";
 import { type Credential, type Key, mailsPin } from "./request.ts";
+import { credentialKeyPurpose, pinKeyPurpose, sealPlace } from "./seal-place.ts";
+import { sealHandle } from "./sealed-handle.ts";
 
 /** The encrypted requests of one key, as they go to whoever programs it. */
 export interface KeyOrder {
@@ -13,18 +15,9 @@ export interface KeyOrder {
   readonly credentialRequests: readonly string[];
 }
 
-/** Where a sealed value of a key belongs (decision G8). */
-export const sealPlace = (requestId: string, keyId: string, purpose: string) => ({
-  table: "credentialrequests",
-  row: `${requestId}/key:${keyId}`,
-  purpose,
-});
-export const credentialKeyPurpose = (index: number): string => `response-key-${index}`;
-export const pinKeyPurpose = "pin-key";
-
 /**
  * Makes a response key for every credential and PIN, encrypts the requests to the key maker and seals the private halves
- * into the rows (decisions C6, C11).
+ * into the rows, and what the IdPs need (decisions C6, C11).
  */
 export async function prepareKey(
   requestId: string,
@@ -41,7 +34,8 @@ export async function prepareKey(
     const { publicJwk, privateJwk } = await makeResponseKey();
     const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
     const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);
-    credentials.push({ ...credential, ...kept(challenge), responseKey });
+    const handle = await sealHandle(requestId, key.id, index, challenge.handle, deps.sealer);
+    credentials.push({ ...credential, ...kept(challenge), handle, responseKey });
     const { options, origin } = challenge;
     credentialRequests.push(
       await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random),
@@ -55,7 +49,6 @@ export async function prepareKey(
 }
 
 const kept = (challenge: Challenge): Partial<Credential> => ({
-  handle: challenge.handle,
   binding: bindingOf(challenge),
   relyingPartyId: challenge.options.rp.id,
   ...(challenge.expiresAt && { challengeExpiresAt: challenge.expiresAt.toISOString() }),

@@ -4,8 +4,8 @@ import { bindResponse } from "./peers/bind-response.ts";
 import { decodeCredentialResponse } from "./peers/exchange.ts";
 import { ExchangeError, type PrivateKey } from "./peers/exchange-envelope.ts";
 import type { ConnectorDeps } from "./ports.ts";
-import { credentialKeyPurpose, sealPlace } from "./prepare-keys.ts";
 import type { Key } from "./request.ts";
+import { credentialKeyPurpose, sealPlace } from "./seal-place.ts";
 
 export interface ReadCredential {
   /** Set where the response is this credential's. */

@@ -109,8 +109,8 @@ export interface Credential {
   readonly userId: string;
   readonly state: CredentialState;
   readonly errorMessage?: string;
-  /** What the IdP needs to activate, read back and undo. */
-  readonly handle?: Challenge["handle"];
+  /** What the IdP needs to activate, read back and undo: sealed in a row (decision G8), but for those of the version before. */
+  readonly handle?: string | Challenge["handle"];
   /** What an answer must match (decisions C11, C18). */
   readonly binding?: Binding;
   readonly challengeExpiresAt?: Instant;

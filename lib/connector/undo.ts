@@ -7,10 +7,12 @@ import type { Key } from "./request.ts";
 export async function undo(
   requestId: string,
   keys: readonly Key[],
-  deps: Pick<ConnectorDeps, "idps" | "rfpr" | "timing" | "concurrency">,
+  deps: Pick<ConnectorDeps, "idps" | "rfpr" | "timing" | "concurrency" | "sealer">,
 ): Promise<void> {
-  const begun = keys.flatMap(({ credentials }) => credentials);
   // Neither waits for the other: what one refuses to take back must not keep the other's.
-  const ended = await Promise.allSettled([removeAuthenticators(requestId, keys, deps), undoAtIdps(begun, deps)]);
+  const ended = await Promise.allSettled([
+    removeAuthenticators(requestId, keys, deps),
+    undoAtIdps(requestId, keys, deps),
+  ]);
   for (const each of ended) if (each.status === "rejected") throw each.reason;
 }

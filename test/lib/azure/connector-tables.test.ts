@@ -1,6 +1,12 @@
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "../../../lib/azure/connector-rows.ts";
+import {
+  fromKeyRow,
+  fromRequestRow,
+  schemaVersion,
+  toKeyColumns,
+  toRequestColumns,
+} from "../../../lib/azure/connector-rows.ts";
 import { connectorStore, connectorTables } from "../../../lib/azure/connector-tables.ts";
 import { openTables, type Tables } from "../../../lib/azure/tables.ts";
 import type { DueEntry, Loaded, RequestStore } from "../../../lib/connector/ports.ts";
@@ -203,8 +209,8 @@ describe("a credential request in Table storage", () => {
     const id = newId();
     await tables
       .table("credentialrequests")
-      .insert({ partitionKey: id, rowKey: "request", ...toRequestColumns(least(id)), schema: 2 });
-    await expect(store.load(id)).rejects.toThrow("schema version 2");
+      .insert({ partitionKey: id, rowKey: "request", ...toRequestColumns(least(id)), schema: schemaVersion + 1 });
+    await expect(store.load(id)).rejects.toThrow(`schema version ${schemaVersion + 1}`);
   });
 
   const row = { partitionKey: "p", rowKey: "r", etag: "e" };

@@ -20,7 +20,8 @@ describe("what is kept and logged of a request (decisions C14, G8, G10)", () => 
         sealer: {
           ...context.sealer,
           seal: (plaintext, place) => {
-            privateKeys.push((JSON.parse(plaintext) as { d: string }).d);
+            const { d } = JSON.parse(plaintext) as { d?: string };
+            if (d !== undefined) privateKeys.push(d);
             return context.sealer.seal(plaintext, place);
           },
         },
