@@ -4,6 +4,7 @@ import type { CredentialRequest, Key } from "../../../../lib/connector/request.t
 import { hours, plus } from "../../../../lib/time.ts";
 import type { CallCounts } from "../../../support/call-counter.ts";
 import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
 
 const peers = await peersOfFile();
 
@@ -17,6 +18,22 @@ describe("sequential round trips to storage", () => {
     const { sequential, total } = await connector.counted(() => connector.order(orderBody(shape)));
     expect(sequential).toBe(5);
     expect(total).toBeLessThanOrEqual(7);
+  });
+
+  const many = Array.from({ length: 10 }, () => authenticator(3));
+  test.each([
+    ["one authenticator alone", onSiteBody()],
+    ["10 authenticators with 3 credentials each", onSiteBody(many)],
+    ["a shipment beside one", mixedBody()],
+    ["10 items beside 10, with 3 credentials each", mixedBody(Array<number>(10).fill(3), many)],
+  ])("of a create with authenticators are at most 6: %s", async (_, body) => {
+    const connector = await testConnector(peers);
+    await connector.order();
+    const { sequential, calls } = await connector.counted(() => connector.order(body));
+    expect(sequential).toBe(6);
+    // Those of the index of due work are made side by side, one an authenticator.
+    const rows = calls.filter(call => !call.includes("/due"));
+    expect(rows.length).toBeLessThanOrEqual(5);
   });
 
   test.each([[[1]], [Array<number>(10).fill(3)]])("of a read are 1, whatever the request holds: %j", async shape => {
@@ -42,6 +59,25 @@ describe("sequential round trips to storage", () => {
     const { sequential, total } = withoutLookingForWork(await connector.counted(() => connector.runShipments()));
     // Load, claim, three blobs, index rows of the keys side by side, rows, old index row.
     expect([sequential, total]).toEqual([8, 10]);
+  });
+
+  test("of a poll of an authenticator that waits are 5", async () => {
+    const connector = await testConnector(peers);
+    await connector.order(onSiteBody());
+    connector.advance(hours(1));
+    const { sequential, total } = withoutLookingForWork(await connector.counted(() => connector.runCredentials()));
+    // Load, claim, new index row, row, old index row.
+    expect([sequential, total]).toEqual([5, 5]);
+  });
+
+  test("of an authenticator that is enrolled are 3 more than of a key that is activated and mailed", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order(onSiteBody());
+    await peers.rfpr.enroll(idAt(requestId));
+    const counted = await connector.counted(() => connector.runCredentials());
+    expect(counted.result).toMatchObject({ activated: 1 });
+    // Claim, blob, responses.
+    expect(withoutLookingForWork(counted).sequential).toBe(9 + 3);
   });
 
   test("of a key that is activated and mailed are 9, and 3 for each further credential", async () => {
