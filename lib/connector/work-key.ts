@@ -31,9 +31,9 @@ export interface KeyCounts {
 }
 
 /**
- * Does what is due for one key: the poll of an authenticator that waits, then its pending credentials one after another in array order, where one that must wait does not hold
- * back the next, then its PIN mail (decisions C14, C15). Stops where the hold is lost, and between two credentials when the run's
- * time is over.
+ * Does what is due for one key: the poll of an authenticator that waits, then its pending credentials one after another in array
+ * order, where one that must wait does not hold back the next, then its PIN mail (decisions C14, C15). Stops where the hold is
+ * lost. When the run's time is over it begins none of these any more and gives the hold back.
  */
 export async function workKey(
   start: Loaded,
@@ -59,12 +59,13 @@ export async function workKey(
     for (const index of polled) visited.add(index);
     loaded = after;
   }
+  const stop = async () => {
+    if (loaded !== start) loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
+    return visit();
+  };
   const due = dueActivations(keyOf(loaded, keyId), run, deps);
   for (const index of due) {
-    if (visited.size > 0 && isOver(run, deps)) {
-      loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
-      return visit();
-    }
+    if (isOver(run, deps)) return stop();
     const isLast = index === due.at(-1);
     const finish = (key: Key) => (isLast && !mailIsDue(key, run, deps) ? rest(key) : key);
     const after = await activate({ loaded, keyId, run, finish }, index, deps);
@@ -72,8 +73,9 @@ export async function workKey(
     visited.add(index);
     loaded = after;
   }
-  if (mailIsDue(keyOf(loaded, keyId), run, deps))
-    loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brakes.mail, deps)) ?? loaded;
+  if (!mailIsDue(keyOf(loaded, keyId), run, deps)) return visit();
+  if (isOver(run, deps)) return stop();
+  loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brakes.mail, deps)) ?? loaded;
   return visit();
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { startRun } from "../../../../lib/connector/due-work.ts";
 import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
 import type { Loaded } from "../../../../lib/connector/ports.ts";
 import type { Due } from "../../../../lib/connector/request.ts";
+import { newBrakes, workKey } from "../../../../lib/connector/work-key.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import {
@@ -174,10 +176,35 @@ describe("a time budget (decision C15)", () => {
   });
 
   test("that ends with the last item leaves nothing", async () => {
-    const connector = await testConnector(peers, slow({ polls: seconds(101), activations: seconds(101) }));
+    const connector = await testConnector(peers, slow({ polls: seconds(101) }));
     await orders(connector, 1);
     expect(await connector.runShipments()).toMatchObject({ answered: 1, left: 0 });
     expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 0 });
+  });
+
+  test("that ends with the last credential of a key leaves its mail, and gives the hold back", async () => {
+    const connector = await testConnector(peers, slow({ activations: seconds(101) }));
+    const [one] = await orders(connector, 1);
+    const to = one?.body.recipient.email ?? "";
+    await connector.beside({ ports: () => ({}) }).runShipments();
+    expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 1 });
+    expect(mailsTo(to)).toBe(0);
+    expect((await connector.keyRow(one?.requestId ?? "")).lease).toBeUndefined();
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0, left: 0 });
+    expect(mailsTo(to)).toBe(1);
+  });
+
+  test("that is over before a key's first credential begins none, and touches no row", async () => {
+    const connector = await testConnector(peers);
+    const [one] = await orders(connector, 1);
+    await connector.runShipments();
+    const requestId = one?.requestId ?? "";
+    const loaded = await connector.load(requestId);
+    const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
+    const visit = await workKey(loaded, "s-01-001", { run, brakes: newBrakes() }, connector.context);
+    expect(visit.counts.processed).toBe(0);
+    expect(posts()).toBe(0);
+    expect(await connector.load(requestId)).toEqual(loaded);
   });
 
   test("is not used up by a job that the delivery service refuses: nothing more is read", async () => {
