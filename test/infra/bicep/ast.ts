@@ -99,18 +99,12 @@ export interface Output extends Declared {
   readonly value: Expression;
 }
 
-export interface Import extends Declared {
-  readonly kind: "import";
-  /** `name` is what all of it goes by. */
-  readonly path: string;
-}
-
 export interface Statement extends Declared {
   readonly kind: "targetScope" | "metadata";
   readonly value: Expression;
 }
 
-export type Declaration = Param | Variable | Resource | Module | Output | Import | Statement;
+export type Declaration = Param | Variable | Resource | Module | Output | Statement;
 
 /** A parsed template. @param path from the folder of the templates */
 export interface BicepFile {

@@ -49,10 +49,12 @@ export function deploy(path: string, given: Values, azure: Azure, way: readonly 
   const open: string[] = [];
   const fault = (line: number, message: string) => new BicepFault(`${path}:${line}: ${message}`);
 
+  const loaded = (name: unknown) => azure.text(posix.join(posix.dirname(path), String(name)));
   const scope: Scope = {
     path,
     functions: {
-      loadTextContent: name => azure.text(posix.join(posix.dirname(path), String(name))),
+      loadTextContent: name => loaded(name),
+      loadJsonContent: name => JSON.parse(loaded(name)),
     },
     lookup(name) {
       if (known.has(name)) return known.get(name);
@@ -73,8 +75,6 @@ export function deploy(path: string, given: Values, azure: Azure, way: readonly 
         return paramValue(declaration);
       case "var":
         return evaluate(declaration.value, scope);
-      case "import":
-        return exportsOf(posix.join(posix.dirname(path), declaration.path), azure);
       case "resource":
         return each(declaration.body, scope, (body, inside) => placed(declaration, body, inside, undefined));
       case "module":
@@ -204,21 +204,4 @@ function fileAt(path: string, { files }: Azure): BicepFile {
   const file = files.get(path);
   if (file === undefined) throw new BicepFault(`${path} is not there`);
   return file;
-}
-
-/** The variables that a file exports. */
-function exportsOf(path: string, azure: Azure): Values {
-  const exported = fileAt(path, azure).declarations.filter(
-    ({ kind, decorators }) => kind === "var" && decorators.some(({ name }) => name === "export"),
-  );
-  const closed: Scope = {
-    path,
-    functions: {},
-    lookup(name) {
-      throw new Error(`${name} is used by what is exported`);
-    },
-  };
-  return Object.fromEntries(
-    exported.map(each => [each.name, each.kind === "var" ? evaluate(each.value, closed) : undefined]),
-  );
 }

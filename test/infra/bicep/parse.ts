@@ -62,13 +62,6 @@ export function parseBicep(path: string, source: string): BicepFile {
         expect("=");
         return { kind: "metadata", ...declared(name), value: expression() };
       }
-      case "import": {
-        expect("*");
-        if (word() !== "as") throw reader.fault("only `import * as name` is known");
-        const name = word();
-        if (word() !== "from") throw reader.fault("`from` is wanted");
-        return { kind: "import", ...declared(name), path: plainText() };
-      }
       case "param": {
         const name = word();
         const typed = type();

@@ -29,8 +29,6 @@ export function rootsOf(declaration: Declaration): readonly Expression[] {
     case "resource":
     case "module":
       return [...(declaration.condition === undefined ? [] : [declaration.condition]), declaration.body];
-    case "import":
-      return [];
     default:
       return [declaration.value];
   }
@@ -38,7 +36,7 @@ export function rootsOf(declaration: Declaration): readonly Expression[] {
 
 /** An expression and all inside of it. */
 export function* inside(expression: Expression, place: Omit<Met, "expression">): Generator<Met> {
-  yield { expression, ...place };
+  yield { ...place, expression };
   const into = (inner: Expression, more: Partial<typeof place> = {}) => inside(inner, { ...place, ...more });
   switch (expression.kind) {
     case "text":

@@ -8,9 +8,6 @@ const used = (file: Parameters<Rule>[0]): ReadonlySet<string> =>
     ),
   );
 
-const isExported = ({ decorators }: { readonly decorators: readonly { readonly name: string }[] }): boolean =>
-  decorators.some(({ name }) => name === "export");
-
 /** Rules on what is declared, and by which name. */
 export const nameRules: Readonly<Record<string, Rule>> = {
   "no-unused-params": file => {
@@ -23,7 +20,7 @@ export const nameRules: Readonly<Record<string, Rule>> = {
   "no-unused-vars": file => {
     const names = used(file);
     return file.declarations
-      .filter(each => (each.kind === "var" || each.kind === "import") && !isExported(each) && !names.has(each.name))
+      .filter(each => each.kind === "var" && !names.has(each.name))
       .map(each => at(each, `${each.name} is never used`));
   },
 

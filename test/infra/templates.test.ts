@@ -1,0 +1,260 @@
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { deploy } from "./bicep/deploy.ts";
+import { parseBicep } from "./bicep/parse.ts";
+import { openGrammar } from "./grammar.ts";
+import { rules } from "./lint/rules.ts";
+import { deployed, planted, required, sample, templatePaths, templates } from "./templates.ts";
+
+describe("syntax", () => {
+  let faults: Awaited<ReturnType<typeof openGrammar>>;
+  beforeAll(async () => {
+    faults = await openGrammar();
+  });
+
+  it.each(templatePaths)("%s has no fault for a grammar that is not ours", path => {
+    expect(faults(readFileSync(path, "utf8"))).toEqual([]);
+  });
+
+  it.each([
+    ["a missing colon", "var a = { b 1 }"],
+    ["a missing bracket", "var a = [ 1"],
+    ["a missing value", "param a string =\nvar b = 1"],
+    ["a word that begins nothing", "resorce a 'x' = {}"],
+  ])("a grammar and our own parser both find %s", (_, source) => {
+    expect(faults(source)).not.toEqual([]);
+    expect(() => parseBicep("planted.bicep", `${source}\n`)).toThrow(/planted\.bicep:\d+:/);
+  });
+});
+
+/** By rule: what breaks it, and what the rule says. Everything else in the source is right. */
+const broken: Readonly<Record<string, readonly [source: string, told: string]>> = {
+  "no-unused-params": ["param a string", "1: the parameter a is never used"],
+  "no-unused-vars": ["var a = 1", "1: a is never used"],
+  "no-unused-existing-resources": [
+    "resource a 'X.Y/z@1' existing = {\n  name: 'a'\n}",
+    "1: the existing resource a is never used",
+  ],
+  described: ["@secure()\nparam a string\noutput b string = a", "2: a has no description"],
+  "no-conflicting-metadata": [
+    "@description('a')\n@metadata({ description: 'b' })\nvar a = 1",
+    "3: a is described twice",
+  ],
+  "use-parent-property": ["resource a 'X.Y/z/w@1' = {\n  name: 'b/c'\n}", "1: a names its parent in its name"],
+  "loop-names": ["resource a 'X.Y/z@1' = [for b in c: {\n  name: 'd'\n}]", "1: a does not name the item of its loop"],
+  "no-unnecessary-dependson": [
+    "resource a 'X.Y/z@1' = {\n  name: 'a'\n  tags: b.tags\n  dependsOn: [\n    b\n  ]\n}",
+    "5: a depends on it anyway",
+  ],
+  "max-declarations": [
+    `${Array.from({ length: 65 }, (_, n) => `output a${n} int = 1`).join("\n")}`,
+    "1: 65 of output, at most 64",
+  ],
+  "no-deployments-resources": [
+    "resource a 'Microsoft.Resources/deployments@1' = {\n  name: 'a'\n}",
+    "1: a is a deployment; use a module",
+  ],
+  "conditional-access": ["module a 'b.bicep' = if (c) {}\nvar d = a.outputs.e", "2: a may not be there"],
+  "lambda-index": [
+    "resource a 'X.Y/z@1' = [for b in c: {\n  name: b\n}]\nvar d = map(e, f => a[f].id)",
+    "4: a lambda chooses among a",
+  ],
+  "prefer-interpolation": ["var a = concat('b', c)", "1: concat() joins texts; write one text with holes"],
+  "simplify-interpolation": [`var a = '\${b}'`, "1: a text is nothing but one hole"],
+  "prefer-unquoted-property-names": ["var a = {\n  'b': 1\n  'c-d': 2\n}", "2: b needs no quotes"],
+  "no-hardcoded-env-urls": [
+    `var a = 'https://\${b}.blob.core.windows.net'`,
+    "1: core.windows.net is another in other clouds",
+  ],
+  "no-hardcoded-location": [
+    "resource a 'X.Y/z@1' = {\n  name: 'a'\n  location: 'westeurope'\n}",
+    "3: westeurope is written out",
+  ],
+  "no-loc-expr-outside-params": [
+    "param a string = resourceGroup().location\nvar b = resourceGroup().location",
+    "2: the location comes by a parameter",
+  ],
+  "secure-parameter-default": ["@secure()\nparam a string = 'b'", "2: the secure parameter a has a default"],
+  "secure-secrets-in-params": ["param theSecret string", "1: theSecret sounds secret and is not"],
+  "outputs-should-not-contain-secrets": [
+    "@secure()\nparam a string\noutput b string = a",
+    "3: the output b gives a secret away",
+  ],
+  "simplify-json-null": ["var a = json('null')", "1: write null"],
+  "use-safe-access": ["var a = contains(b, 'c') ? b.c : 1", "1: write .? and ??"],
+  "use-resource-symbol-reference": ["var a = listKeys(b, '1').keys", "1: listKeys(): use the resource's symbol"],
+  "nothing-new-each-run": ["@secure()\nparam a string = newGuid()", "2: newGuid(): another value in each run"],
+  "scope-choice": ["resource a 'X.Y/z@1' = {\n  name: 'a'\n  scope: b ? c : d\n}", "3: a chooses its scope"],
+  "known-at-the-start": [
+    "var a = b.outputs.c\nmodule b 'b.bicep' = {}\nresource d 'X.Y/z@1' = {\n  name: a\n}",
+    "4: name of d waits for b.outputs",
+  ],
+};
+
+describe("the compiler's rules, and ours", () => {
+  it("are each planted", () => {
+    expect(Object.keys(broken).sort()).toEqual(Object.keys(rules).sort());
+  });
+
+  it.each(Object.entries(rules))("%s is kept by every template", (name, rule) => {
+    for (const [path, file] of templates) expect(rule(file), `${name} in ${path}`).toEqual([]);
+  });
+
+  it.each(Object.entries(broken))("%s is found where it is planted", (name, [source, told]) => {
+    expect(rules[name]?.(parseBicep("planted.bicep", `${source}\n`))).toContain(told);
+  });
+
+  it.each([
+    [
+      "a module's output in a condition",
+      "module b 'b.bicep' = {}\nresource a 'X.Y/z@1' = if (b.outputs.c) {\n  name: 'a'\n}",
+      "2: the condition of a waits for b.outputs",
+    ],
+    [
+      "a resource's property in a loop",
+      "resource b 'X.Y/z@1' = {\n  name: 'b'\n}\nmodule a 'a.bicep' = [for c in b.properties.d: {\n  name: c\n}]",
+      "4: the loop of a waits for b.properties",
+    ],
+    [
+      "utcNow in a secret",
+      "resource a 'X.Y/z@1' = {\n  name: 'a'\n  value: utcNow()\n}",
+      "3: utcNow(): another value in each run",
+    ],
+  ])("find %s too", (_, source, told) => {
+    const found = Object.values(rules).flatMap(rule => rule(parseBicep("planted.bicep", `${source}\n`)));
+    expect(found).toContain(told);
+  });
+});
+
+describe("main.bicep", () => {
+  it("works out with what must be given alone, and as its parameter file gives it", () => {
+    expect(deployed(required).resources.length).toBeGreaterThan(80);
+    expect(deployed(sample).resources.length).toBe(deployed(required).resources.length);
+  });
+
+  it("makes no resource twice", () => {
+    const ids = deployed()
+      .resources.filter(({ existing }) => !existing)
+      .map(({ id }) => id.toLowerCase());
+    expect(ids.filter((id, position) => ids.indexOf(id) !== position)).toEqual([]);
+  });
+
+  it("uses every template but the one that a person runs", () => {
+    const used = new Set(deployed().resources.map(({ file }) => file));
+    expect([...templates.keys()].filter(path => !used.has(path)).sort()).toEqual(
+      ["main.bicep", "secret.bicep"].filter(path => !used.has(path)),
+    );
+  });
+
+  it("makes the same of the same parameters", () => {
+    expect(deployed()).toEqual(deployed());
+  });
+
+  it.each([
+    [
+      "a parameter that a module does not have",
+      "main.bicep",
+      "senderName: mailSenderName",
+      "sender: mailSenderName",
+      /mail\.bicep has no parameter sender/,
+    ],
+    [
+      "a parameter that is not given",
+      "main.bicep",
+      "    domainName: mailDomain\n    dataLocation",
+      "    dataLocation",
+      /parameter domainName is not given/,
+    ],
+    [
+      "a parameter of another type",
+      "main.bicep",
+      "keysExpireOn: int(keysExpireOn)",
+      "keysExpireOn: keysExpireOn",
+      /parameter keysExpireOn: "1900000000" is no int/,
+    ],
+    [
+      "a surface that is none",
+      "main.bicep",
+      "surface: 'client'",
+      "surface: 'clients'",
+      /parameter surface: "clients" is no "core" \| "client" \| "connector"/,
+    ],
+    [
+      "an output that a module does not have",
+      "main.bicep",
+      "client.outputs.url",
+      "client.outputs.address",
+      /there is no address/,
+    ],
+    [
+      "a module that is not there",
+      "main.bicep",
+      "'modules/alerts.bicep'",
+      "'modules/alert.bicep'",
+      /modules\/alert\.bicep is not there/,
+    ],
+    [
+      "a name that is declared nowhere",
+      "main.bicep",
+      "targetId: core.outputs.id",
+      "targetId: cores.outputs.id",
+      /cores is declared nowhere/,
+    ],
+    [
+      "a role that is none",
+      "main.bicep",
+      "role: 'Key Vault Secrets User'",
+      "role: 'Key Vault Secret User'",
+      /there is no Key Vault Secret User/,
+    ],
+    [
+      "a function that is none",
+      "main.bicep",
+      "uniqueString(",
+      "uniqueText(",
+      /uniqueText is no function that is known/,
+    ],
+    ["a name that is too long", "main.bicep", "'kv-auth-", "'kv-authentication-", /parameter name: maxLength is 24/],
+    [
+      "an output of another type",
+      "main.bicep",
+      "output MAIL_DOMAIN_VERIFIED bool",
+      "output MAIL_DOMAIN_VERIFIED int",
+      /output MAIL_DOMAIN_VERIFIED/,
+    ],
+    [
+      "a circle",
+      "main.bicep",
+      "var token = uniqueString(",
+      "var token = uniqueString(names.network, ",
+      /a circle: token -> names -> token|a circle: names -> token -> names/,
+    ],
+    [
+      "a child of another parent",
+      "modules/vault.bicep",
+      "parent: vault\n  name: 'data-encryption-key'",
+      "parent: audit\n  name: 'data-encryption-key'",
+      /dataKey is no child of/,
+    ],
+  ])("does not work out with %s", (_, path, from, to, told) => {
+    expect(() => deployed(sample, { files: planted(path, from, to) })).toThrow(told);
+  });
+
+  it.each([
+    ["mailDomain", { ...sample, mailDomain: "" }],
+    ["nodeVersion", { ...sample, nodeVersion: "20" }],
+    ["maximumInstanceCount", { ...sample, maximumInstanceCount: 10 }],
+    ["authPepper", { ...sample, authPepper: "short" }],
+    ["mailDomains", { ...sample, mailDomains: "x" }],
+  ])("refuses a wrong %s", (name, given) => {
+    expect(() => deployed(given)).toThrow(name);
+  });
+});
+
+it("secret.bicep puts one secret into a vault, with an end", () => {
+  const given = { vaultName: "kv-conn-sample", name: "delivery-api-token", value: "sample", expiresOn: 1_900_000_000 };
+  const { resources } = deploy("secret.bicep", given, { files: templates, text: () => "", tells: () => ({}) });
+  const [secret] = resources.filter(({ existing }) => !existing);
+  expect(secret?.name).toBe("kv-conn-sample/delivery-api-token");
+  expect(secret?.body.properties).toEqual({ value: "sample", attributes: { exp: 1_900_000_000 } });
+});
