@@ -1,0 +1,232 @@
+import { randomBytes } from "node:crypto";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
+import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
+import {
+  encodeCredentialRequest,
+  encodePinRequest,
+  makeResponseKey,
+} from "../../../../lib/connector/peers/exchange.ts";
+import { connectRfpr, type Rfpr, type RfprOptions } from "../../../../lib/connector/peers/rfpr.ts";
+import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
+import { days, plus } from "../../../../lib/time.ts";
+import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "./peer-tools.ts";
+
+let peers: Peers;
+let tools: TestTools;
+let rfpr: Rfpr;
+
+beforeAll(async () => {
+  peers = await startPeers();
+});
+afterAll(() => closePeers(peers));
+beforeEach(() => {
+  for (const peer of Object.values(peers)) {
+    peer.clearFaults();
+    peer.resetRequests();
+  }
+  tools = testTools();
+  rfpr = connect();
+});
+
+/** @param enrollmentUrl where tokens come from */
+function connect(changes: Partial<RfprOptions> = {}, enrollmentUrl = peers.enrollment.url): Rfpr {
+  const credential = async () => peers.vault.get("enrollment-credential") ?? "";
+  const tokens = connectEnrollment({ ...tools, baseUrl: enrollmentUrl, credential, timeLimitMs: 20_000 });
+  return connectRfpr({ ...tools, baseUrl: peers.rfpr.url, tokens, timeLimitMs: 20_000, ...changes });
+}
+
+let ids = 0;
+const newId = () => `request-${++ids}.a-01`;
+
+async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<AuthenticatorOrder> {
+  const { url: baseUrl, signJwksUrl, transportJwksUrl } = peers.delivery;
+  const urls = { baseUrl, signJwksUrl, transportJwksUrl };
+  const delivery = connectDelivery({ ...tools, ...urls, token: async () => "", timeLimitMs: 20_000 });
+  const keys = await delivery.transportKeys();
+  const [responseKey, pinKey] = await Promise.all([makeResponseKey(), makeResponseKey()]);
+  const options = {
+    rp: { id: "login.example", name: "Example" },
+    user: { id: "dXNlcg", name: "jan@example.com", displayName: "Jan" },
+    challenge: randomBytes(32).toString("base64url"),
+    pubKeyCredParams: [{ type: "public-key" as const, alg: -7 }],
+  };
+  const asked = { options, origin: "https://login.example", responseKey: responseKey.publicJwk };
+  return {
+    recipient: { externalId: "jan", email: "jan@example.com", firstName: "", lastName: "Lindberg" },
+    emailsTo: ["jan@example.com"],
+    name: "Desk key",
+    preferredAuthenticatorType: "hardware",
+    expiresAt: plus(tools.now(), days(14)),
+    pin: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
+    pinRequest: await encodePinRequest({ length: 6, responseKey: pinKey.publicJwk }, keys, tools.random),
+    credentialRequests: [await encodeCredentialRequest(asked, keys, tools.random)],
+    ...changes,
+  };
+}
+
+describe("the enrollment service (decision C12)", () => {
+  test("exchanges the credential by a form, at the address with or without a slash, and never in a URL", async () => {
+    const seen: { url: string; type: string | undefined; body: string }[] = [];
+    const url = await oddServer(async (request, response) => {
+      seen.push({ url: request.url ?? "", type: request.headers["content-type"], body: await text(request) });
+      response.end(JSON.stringify({ access_token: "t", expires_in: "900" }));
+    });
+    for (const baseUrl of [`${url}/base`, `${url}/base/`]) await connect({}, baseUrl).authenticate();
+    const form = {
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      subject_token: peers.vault.get("enrollment-credential"),
+      subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+    };
+    expect(seen.map(({ url, type, body }) => [url, type, Object.fromEntries(new URLSearchParams(body))])).toEqual(
+      Array(2).fill(["/base/v1/token", "application/x-www-form-urlencoded", form]),
+    );
+  });
+
+  test("that does not know the credential, or is away, keeps the call from being made", async () => {
+    const other = await oddServer((_, response) => {
+      response.writeHead(400).end(JSON.stringify({ error: "invalid_grant", error_description: "Who are you?" }));
+    });
+    const failure = await failureOf(connect({}, other).get(newId()));
+    expect(failure).toMatchObject({ peer: "enrollment service", kind: "unauthorized", code: "invalid_grant" });
+    expect(await kindOf(connect({}, await deadAddress()).get(newId()))).toBe("unreachable");
+    expect(peers.rfpr.requests()).toEqual([]);
+  });
+
+  test("is asked once more when a token is refused, and the call is made once more", async () => {
+    const id = newId();
+    await rfpr.put(id, await newOrder());
+    tools.advance(60_000);
+    peers.enrollment.revokeTokens();
+    expect(await rfpr.get(id)).toMatchObject({ state: "waiting" });
+    tools.advance(60_000);
+    peers.rfpr.fail({ kind: "refuse", status: 401, times: 3 });
+    peers.rfpr.resetRequests();
+    expect(await failureOf(rfpr.get(id))).toMatchObject({ peer: "enrollment side", kind: "unauthorized", status: 401 });
+    expect([peers.rfpr.requests().length, peers.enrollment.count("POST", /token/)]).toEqual([2, 3]);
+  });
+});
+
+describe("the pre-registration API (decision C12)", () => {
+  test("takes a request, the same once more, but no other under its id", async () => {
+    const id = newId();
+    const order = await newOrder();
+    await rfpr.put(id, order);
+    await rfpr.put(id, order);
+    expect(await rfpr.get(id)).toEqual({ state: "waiting", responses: { credentials: [] }, message: undefined });
+    expect(await failureOf(rfpr.put(id, { ...order, name: "Other" }))).toMatchObject({
+      kind: "refused",
+      status: 409,
+      code: "conflict",
+    });
+  });
+
+  test.each([
+    ["dropped", { kind: "drop", phase: "after" }],
+    ["answered 502", { kind: "refuse", status: 502, phase: "after" }],
+    ["throttled", { kind: "throttle", retryAfter: 1 }],
+    ["answered nonsense", { kind: "nonsense", phase: "after" }],
+  ] as const)("is told again what was %s, with the same outcome", async (_, fault) => {
+    const id = newId();
+    peers.rfpr.fail({ ...fault, method: "PUT" });
+    await rfpr.put(id, await newOrder());
+    peers.rfpr.fail({ ...fault, method: "POST" });
+    await rfpr.cancel(id);
+    expect((await rfpr.get(id)).state).toBe("cancelled");
+    peers.rfpr.fail({
+      ...fault,
+      method: "DELETE",
+      status: 500,
+      kind: fault.kind === "nonsense" ? "refuse" : fault.kind,
+    });
+    await rfpr.remove(id);
+    expect(peers.rfpr.requests().map(({ method }) => method)).toEqual([
+      "PUT",
+      "PUT",
+      "POST",
+      "POST",
+      "GET",
+      "DELETE",
+      "DELETE",
+    ]);
+  });
+
+  test("is not pressed when it asks for a long wait", async () => {
+    peers.rfpr.fail({ kind: "throttle", retryAfter: 300 });
+    expect(await failureOf(rfpr.get(newId()))).toMatchObject({ kind: "throttled", retryAfter: 300 });
+    expect(peers.rfpr.requests()).toHaveLength(1);
+  });
+
+  test("refuses what was deleted, also what was deleted before it came", async () => {
+    const id = newId();
+    await rfpr.remove(id);
+    await rfpr.remove(id);
+    const gone = { kind: "refused", status: 410, code: "gone" };
+    expect(await failureOf(rfpr.put(id, await newOrder()))).toMatchObject(gone);
+    expect(await failureOf(rfpr.get(id))).toMatchObject(gone);
+    expect(await failureOf(rfpr.cancel(id))).toMatchObject(gone);
+    expect(await kindOf(rfpr.get(newId()))).toBe("missing");
+  });
+
+  test("gives the responses in order, blank where a credential could not be made, and does not cancel what is done", async () => {
+    const id = newId();
+    const [first, second] = await Promise.all([newOrder(), newOrder()]);
+    const credentialRequests = [...first.credentialRequests, ...second.credentialRequests];
+    await rfpr.put(id, { ...first, credentialRequests });
+    const { serialNumber } = await peers.rfpr.enroll(id, { fails: [0] });
+    const { state, responses, message } = await rfpr.get(id);
+    const jwe = expect.stringMatching(/^eyJ/);
+    expect(state).toBe("completed");
+    expect(responses).toEqual({ serial: serialNumber, firmware: "5.7.4", pin: jwe, credentials: ["", jwe] });
+    expect(message).toMatch(/^Credential 1 cannot be made/);
+    expect(await failureOf(rfpr.cancel(id))).toMatchObject({ kind: "refused", status: 409 });
+  });
+
+  test("is not begun with too late", async () => {
+    const late = { notAfter: plus(tools.now(), -1) };
+    expect(await kindOf(rfpr.put(newId(), await newOrder(), late))).toBe("unreachable");
+    expect(peers.rfpr.requests()).toEqual([]);
+  });
+
+  test("ends with its time, and with the caller's", async () => {
+    peers.rfpr.fail({ kind: "hang", times: 2 });
+    await connect().authenticate();
+    expect(await kindOf(connect({ timeLimitMs: 300 }).get(newId()))).toBe("unanswered");
+    const leaving = new AbortController();
+    const call = kindOf(rfpr.get(newId(), leaving.signal));
+    await peers.rfpr.untilRequested("GET", /./, 2);
+    leaving.abort();
+    expect(await call).toBe("unanswered");
+  });
+
+  const answering = async (body: unknown) => {
+    const baseUrl = await oddServer((_, response) => void response.end(JSON.stringify(body)));
+    return connect({ baseUrl });
+  };
+
+  test.each([
+    [{ state: "unheard-of" }],
+    [{ credential_responses: [] }],
+    [{ state: "completed", credential_responses: "none" }],
+    [[]],
+    [null],
+  ])("that answers %j has not answered", async body => {
+    expect(await kindOf((await answering(body)).get("id"))).toBe("unanswered");
+  });
+
+  test("is taken as it speaks: numbers for text, null for absent, foreign words on one line", async () => {
+    const told = {
+      state: "completed",
+      serial_number: 4711,
+      firmware_version: null,
+      pin_response: "",
+      credential_responses: [null, 7, "a.b"],
+      error_message: `Broken\r\n${"x".repeat(600)}`,
+    };
+    const { responses, message = "" } = await (await answering(told)).get("id");
+    expect(responses).toEqual({ serial: "4711", credentials: ["", "", "a.b"] });
+    expect([message.slice(0, 8), message.length, /[\r\n]/.test(message)]).toEqual(["Broken x", 499, false]);
+  });
+});
