@@ -12,6 +12,7 @@ export interface Served {
   /** Of loading the app alone. */
   readonly loadMs: number;
   readonly functions: readonly string[];
+  readonly masterKey: string;
 }
 
 const [folder = "package"] = process.argv.slice(2);
@@ -33,5 +34,6 @@ process.on("message", async command => {
   const { user, system } = process.cpuUsage();
   process.send?.((user + system) / 1000);
 });
-process.send?.({ url: host.url, loadMs, functions: host.functions } satisfies Served);
-if (process.send === undefined) console.log(`Serving ${folder} at ${host.url}`);
+const { url, functions, masterKey } = host;
+process.send?.({ url, loadMs, functions, masterKey } satisfies Served);
+if (process.send === undefined) console.log(`Serving ${folder} at ${url}`);

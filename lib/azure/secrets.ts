@@ -1,7 +1,8 @@
 import type { TokenCredential } from "@azure/identity";
 import type { KeyVaultSecret, SecretClient, SecretClientOptions } from "@azure/keyvault-secrets";
 import { isLocal } from "./credential.ts";
-import { attempt, isServiceError, type Policies, retryOptions, soundAnswers, unreadable } from "./retry.ts";
+import { attempt, isServiceError, retryOptions, soundAnswers, unreadable } from "./retry.ts";
+import { withoutTls } from "./without-tls.ts";
 
 export interface Secret {
   readonly value: string;
@@ -67,24 +68,6 @@ async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, l
     additionalPolicies: [...policies, withoutTls],
   });
 }
-
-/** The SDK (4.12) gives its token to https alone; a simulated vault on this machine has no certificate. */
-const withoutTls: Policies[number] = {
-  position: "perRetry",
-  policy: {
-    name: "withoutTls",
-    async sendRequest(request, next) {
-      const { url } = request;
-      request.url = url.replace(/^https:/, "http:");
-      request.allowInsecureConnection = true;
-      try {
-        return await next(request);
-      } finally {
-        request.url = url;
-      }
-    },
-  },
-};
 
 function toSecret({ value, properties: { version, expiresOn } }: KeyVaultSecret): Secret {
   if (value === undefined || version === undefined) throw unreadable(service, 200);

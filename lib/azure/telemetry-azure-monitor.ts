@@ -4,14 +4,22 @@ import {
   AzureMonitorMetricExporter,
   AzureMonitorTraceExporter,
 } from "@azure/monitor-opentelemetry-exporter";
+import { isLocal } from "./credential.ts";
 import type { Exporters } from "./telemetry-sdk.ts";
+import { withoutTls } from "./without-tls.ts";
 
-/** Application Insights. @param credential none: by the key in the connection string */
+/** Application Insights. @param credential none: by the key in the connection string. Throws on an endpoint without TLS elsewhere. */
 export function azureMonitorExporters(
   connectionString: string,
   credential: AzureMonitorExporterOptions["credential"] | undefined,
 ): Exporters {
-  const options: AzureMonitorExporterOptions = { connectionString, ...(credential && { credential }) };
+  const [, endpoint] = /(?:^|;)IngestionEndpoint=([^;]+)/i.exec(connectionString) ?? [];
+  const local = endpoint !== undefined && isLocal(endpoint);
+  const options: AzureMonitorExporterOptions = {
+    connectionString,
+    ...(credential && { credential }),
+    ...(local && { additionalPolicies: [withoutTls] }),
+  };
   return {
     spans: new AzureMonitorTraceExporter(options),
     metrics: new AzureMonitorMetricExporter(options),

@@ -123,6 +123,8 @@ function tellLost(writeLine: WriteLine, now: () => number): (reason: string) => 
     if (now() - told < 60_000) return;
     told = now();
     const [plain = ""] = reason.split(/[{"]/);
-    writeLine("error", JSON.stringify({ event: "telemetry_lost", reason: plain.slice(0, 200).trim() }));
+    const [word] = /\bE[A-Z]{3,}\b|\b[45]\d\d\b/.exec(reason) ?? [];
+    const words = [plain.slice(0, 200).trim(), word].filter(part => part);
+    writeLine("error", JSON.stringify({ event: "telemetry_lost", reason: words.join(" ") }));
   };
 }

@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+
+const hostJson = z
+  .object({
+    telemetryMode: z.string(),
+    extensions: z.object({ http: z.object({ routePrefix: z.string() }) }),
+    logging: z.object({
+      logLevel: z.record(z.string(), z.string()),
+      applicationInsights: z.object({
+        enableQueryStringTracing: z.boolean(),
+        samplingSettings: z.object({ excludedTypes: z.string() }),
+      }),
+    }),
+  })
+  .parse(JSON.parse(readFileSync("host.json", "utf8")));
+
+describe("host.json", () => {
+  it("leaves the paths of the specifications as they are (decision G2)", () => {
+    expect(hostJson.extensions.http.routePrefix).toBe("");
+  });
+
+  it("makes the host a part of the app's traces (docs/telemetry.md)", () => {
+    expect(hostJson.telemetryMode).toBe("OpenTelemetry");
+  });
+
+  it.each(["Microsoft.AspNetCore", "Microsoft.Azure.WebJobs.Script.WebHost.Middleware"])(
+    "has the host log no requests by %s, which tells addresses, queries too (decision G10)",
+    category => {
+      expect(hostJson.logging.logLevel[category]).toBe("Warning");
+    },
+  );
+
+  it("records no query strings and drops no log event in the other mode of telemetry either (decision G10)", () => {
+    const { enableQueryStringTracing, samplingSettings } = hostJson.logging.applicationInsights;
+    expect(enableQueryStringTracing).toBe(false);
+    expect(samplingSettings.excludedTypes.split(";")).toContain("Trace");
+  });
+});
