@@ -7,7 +7,7 @@ import { createAsk, ImportStopped } from "./import-calls.ts";
 import { readPreSharedKey, readTexts, readToken } from "./import-inputs.ts";
 import { catchInterrupt } from "./import-interrupt.ts";
 import { type Line, linesOf } from "./import-lines.ts";
-import { createProgress, refusedLine, summaryOf } from "./import-progress.ts";
+import { createProgress, refusedLine, summaryOf, told } from "./import-progress.ts";
 import { checkReport, writeReport } from "./import-report.ts";
 import { runImport } from "./import-run.ts";
 import { createScreen } from "./import-screen.ts";
@@ -19,6 +19,9 @@ const screen = createScreen(process.stdout, process.stderr, now);
 
 // Whoever only waits for the first lines may close the pipe: that stops nobody.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
+// Paths are meant from where npm was called, which runs scripts elsewhere.
+if (process.env.npm_lifecycle_event === "import-otpkeys") process.chdir(process.env.INIT_CWD ?? ".");
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -72,11 +75,11 @@ async function run({ given, api, lines }: Prepared): Promise<number> {
   const total = lines.filter(({ outcome }) => outcome === "open").length;
   const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total });
   const { lines: standing, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
-  screen.result(summaryOf(standing));
+  screen.result(summaryOf(standing, api === undefined ? "to be sent" : "open"));
   if (given.report !== undefined) await writeReport(given.report, standing);
   const open = standing.filter(({ outcome }) => outcome === "open").length;
   if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
-  if (api !== undefined && open > 0) screen.note(`${open} are open: the same command again goes on from here.`);
+  if (api !== undefined && open > 0) screen.note(`${told(open)} are open: the same command again goes on from here.`);
   if (interrupted !== undefined) return interrupted;
   if (stopped !== undefined) return exitCodes.stopped;
   const notIn = standing.some(({ outcome }) => outcome === "refused" || outcome === "failed");

@@ -19,19 +19,18 @@ export function createProgress(screen: Screen, total: number, now: () => number)
 /** A line that is not in, and why. */
 export const refusedLine = (line: Line): string => `${placeOf(line)}: ${line.outcome}: ${line.reason}`;
 
-const words: Readonly<Record<Outcome, string>> = {
+const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
   imported: "imported",
   present: "there already",
   replaced: "replaced",
   refused: "refused",
   failed: "failed",
-  open: "open",
 };
 
-/** How many lines came to what. */
-export function summaryOf(lines: readonly Line[]): string {
+/** How many lines came to what. @param open what is said of those that were not sent, or not answered */
+export function summaryOf(lines: readonly Line[], open: string): string {
   const groups = Object.groupBy(lines, ({ outcome }) => outcome);
-  const counts = Object.entries(words).flatMap(([outcome, word]) => {
+  const counts = Object.entries({ ...words, open }).flatMap(([outcome, word]) => {
     const count = groups[outcome as Outcome]?.length ?? 0;
     return count === 0 ? [] : [`${told(count)} ${word}`];
   });
@@ -40,4 +39,5 @@ export function summaryOf(lines: readonly Line[]): string {
 
 const keys = (count: number): string => `${told(count)} ${count === 1 ? "key" : "keys"}`;
 
-const told = (count: number): string => count.toLocaleString("en");
+/** A number as people read it. */
+export const told = (count: number): string => count.toLocaleString("en");

@@ -28,7 +28,7 @@ export function createScreen(out: Output, error: Output, now: () => number): Scr
     if (standing !== "") error.write("\r\x1b[2K");
   };
   const draw = () => {
-    if (standing !== "") error.write(standing.slice(0, (error.columns ?? 80) - 1));
+    if (standing !== "") error.write(standing.slice(0, (error.columns || 80) - 1));
   };
   const above = (output: Output, text: string) => {
     clear();

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuthHost, startAuthHost } from "../support/auth-host.ts";
 import { type CoreProxy, startCoreProxy } from "./core-proxy.ts";
@@ -124,9 +125,14 @@ describe("importing what key makers ship (decision A18)", () => {
 
   it("sends nothing in a dry run, and needs no token for it", async () => {
     const key = hotpKey();
-    const { code, out } = await startImport(["--dry-run", log([key])]).ended;
-    expect([code, out]).toEqual([0, "1 key: 1 open\n"]);
+    const file = log([key]);
+    const { code, out } = await startImport(["--dry-run", file]).ended;
+    expect([code, out]).toEqual([0, "1 key: 1 to be sent\n"]);
     expect(await isThere(key)).toBe(false);
+    // Paths are meant from where npm was called.
+    const byNpm = { npm_lifecycle_event: "import-otpkeys", INIT_CWD: dirname(file) };
+    const { code: again } = await startImport(["--dry-run", basename(file)], { env: byNpm }).ended;
+    expect(again).toBe(0);
   });
 
   it("takes keys by standard input, so that they need not lie on a disk", async () => {
