@@ -34,7 +34,6 @@ const hostJson = JSON.parse(readFileSync(new URL("../host.json", import.meta.url
 const host = await startHost(core, { port: 0, hostJson });
 
 const inspector = new Session();
-inspector.connect();
 
 process.on("message", async (command: Command) => {
   if (command === "stop") {
@@ -48,12 +47,15 @@ process.send?.({ url: host.url });
 async function answer(command: Exclude<Command, "stop">): Promise<unknown> {
   if (command === "usage") return usage();
   if (command === "profile") {
+    // Not before: while it is connected, every line of the log costs it a stack trace.
+    inspector.connect();
     await inspector.post("Profiler.enable");
     await inspector.post("Profiler.start");
     return {};
   }
   if ("hashMs" in command) return hashed(command.hashMs, command.inFlight);
   const { profile } = await inspector.post("Profiler.stop");
+  inspector.disconnect();
   writeFileSync(command.profileTo, JSON.stringify(profile));
   return {};
 }

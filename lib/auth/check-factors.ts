@@ -2,7 +2,7 @@ import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
 import { passwordSatisfied, type SignInFacts } from "./policy.ts";
-import type { AssignedKey, OtpKey, Standing } from "./ports.ts";
+import type { AssignedKey, OtpKey, OtpKeys, Standing } from "./ports.ts";
 
 /** The keys that an attempt is about. */
 export interface Keys {
@@ -13,19 +13,26 @@ export interface Keys {
 }
 
 /**
- * Reads what the decision will need of keys, all at once.
+ * Reads what the decision will need of keys, all at once and each once.
  * @param known candidates that were read already
  */
 export async function readKeys(
   { otpkeys: assigned }: Standing,
   otp: string | undefined,
   known: OtpCandidates | undefined,
-  deps: AuthDeps,
+  { otpkeys, rules }: Pick<AuthDeps, "otpkeys" | "rules">,
 ): Promise<Keys> {
-  const asked = deps.rules.otpPolicy === "when-assigned" ? assigned : [];
+  const reads = new Map<string, ReturnType<OtpKeys["find"]>>();
+  for (const key of known ?? []) reads.set(key.value.prefix, Promise.resolve(key));
+  const find: OtpKeys["find"] = prefix => {
+    const read = reads.get(prefix) ?? otpkeys.find(prefix);
+    reads.set(prefix, read);
+    return read;
+  };
+  const asked = rules.otpPolicy === "when-assigned" ? assigned : [];
   const [candidates, own] = await Promise.all([
-    otp === undefined ? [] : (known ?? readCandidates(otp, deps)),
-    Promise.all(asked.map(({ prefix }) => deps.otpkeys.find(prefix))),
+    otp === undefined ? [] : (known ?? readCandidates(otp, { otpkeys: { find } })),
+    Promise.all(asked.map(({ prefix }) => find(prefix))),
   ]);
   const anyEnabled = own.some((key, index) => key?.value.id === asked[index]?.id && key?.value.enabled === true);
   return { candidates, anyEnabled };

@@ -98,8 +98,13 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
   };
 }
 
+let loaded: Promise<typeof import("@node-rs/argon2")> | undefined;
+
 /** Loaded at the first use: where the platform's binary is missing, only what needs it fails. */
-const argon2 = () => import("@node-rs/argon2");
+function argon2(): Promise<typeof import("@node-rs/argon2")> {
+  loaded ??= import("@node-rs/argon2");
+  return loaded;
+}
 
 /** As text, because the package's check takes nothing but UTF-8. */
 const peppered = (password: string, pepper: Uint8Array): string =>

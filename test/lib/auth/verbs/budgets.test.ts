@@ -54,6 +54,16 @@ describe("storage round trips of an endpoint, without contention (decision A20)"
     expect(await roundTrips(call({ password, otp: key.otp(next++) }))).toBe(5);
   });
 
+  test("a login reads a key once, whether the OTP names it, the user has it, or both", async () => {
+    const reads = async (fields: Record<string, string>) => {
+      const { calls } = await auth.counted(() => auth.post("/client/login", { password: owner.password, ...fields }));
+      return calls.filter(call => call.startsWith("GET") && call.includes("/otpkeys"));
+    };
+    expect(await reads({ username: owner.name })).toHaveLength(1);
+    expect(await reads({ username: owner.name, otp: key.otp(next++) })).toHaveLength(1);
+    expect(await reads({ otp: key.otp(next++) })).toHaveLength(1);
+  });
+
   test("a login that ends another session: no more", async () => {
     const session = await loggedIn(auth, plain);
     const fields = { username: plain.name, password: plain.password };
