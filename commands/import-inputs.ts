@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 const mostBytes = 32 * 1024 * 1024;
 
 /** Reads a file, a pipe, or standard input for `-`. Throws what is wrong with it, and quotes nothing. */
-export async function readInput(name: string, most = mostBytes): Promise<Buffer> {
+async function readInput(name: string, most = mostBytes): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   const source: Readable = name === "-" ? process.stdin : createReadStream(name);
@@ -44,7 +44,7 @@ function decoded(bytes: Buffer): string {
 }
 
 /** As people and reports are told it. */
-export const shownName = (name: string): string => (name === "-" ? "standard input" : name);
+const shownName = (name: string): string => (name === "-" ? "standard input" : name);
 
 /** The bearer token. Throws. */
 export async function readToken(file: string | undefined, environment: string | undefined): Promise<string> {
