@@ -50,13 +50,15 @@ const causesTold = 5;
  * or whole requests, and the message of a parser quotes what it could not parse.
  */
 export function described(error: Error, depth = 0): Fields {
-  const { code, statusCode } = error as Error & { code?: unknown; statusCode?: unknown };
+  const { code, statusCode, peerRequestId } = error as Error &
+    Partial<Record<"code" | "statusCode" | "peerRequestId", unknown>>;
   const quotes = error instanceof SyntaxError;
   return {
     name: error.name,
     message: quotes ? "(text that can not be parsed)" : error.message,
     ...(isWord(code) ? { code } : {}),
     ...(isWord(statusCode) ? { statusCode } : {}),
+    ...(isWord(peerRequestId) ? { peerRequestId } : {}),
     stack: quotes ? error.stack?.slice(error.stack.indexOf("\n    at ")).trimStart() : error.stack,
     ...(error.cause instanceof Error && depth < causesTold ? { cause: described(error.cause, depth + 1) } : {}),
   };

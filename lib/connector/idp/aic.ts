@@ -39,6 +39,7 @@ const handle = z.object({ step });
 /** Bytes of a step as JSON: sealed it is a third longer, and a key's row holds 20 of them (decisions C5, C18). */
 const longestStep = 16_000;
 const ended = z.union([step, end]);
+type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf };
@@ -52,24 +53,31 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
   // Without noSession the end of the journey would hand the connector a session of the user.
   const query = new URLSearchParams({ authIndexType: "service", authIndexValue: told.journey, noSession: "true" });
   const url = `${amUnder(told["api-base-url"])}/json/${realm}/authenticate?${query}`;
-  const journey = { ...access, fetch: withHeaders(told["authentication-header"], access.fetch) };
   const userField: Field = { type: told["callback-1"], tokenId: told["token-id-1"] };
   const outcomeField: Field = { type: told["callback-3"], tokenId: told["token-id-2"], id: "webAuthnOutcome" };
 
   const failed = (operation: string, kind: "refused" | "unanswered", detail: string, code?: string) =>
     new PeerFailure(access.peer, operation, kind, { code, detail });
   /** One operation with its token and within its time. */
-  const operate = <T>(outer: AbortSignal, work: (call: { token: string; signal: AbortSignal }) => Promise<T>) =>
-    withinTime(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
+  const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
+    withinTime(deps.timeLimitMs, outer, signal =>
+      tokens.use(signal, token => work({ headers: headersFor(token), signal })),
+    );
+  /** The token goes where the journey looks for it. AM refuses calls without a version of its API. */
+  const headersFor = (token: string) => ({
+    [told["authentication-header"]]: `Bearer ${token}`,
+    "accept-api-version": "resource=2.1, protocol=1.0",
+    "content-type": "application/json",
+  });
   const post = (operation: string, body?: Step) => ({ operation, method: "POST", url, body, answer: ended }) as const;
 
   /** Goes on with a journey; its step is spent with that, whatever comes back (decision C8). */
   const goOn = (request: PeerRequest<Step | undefined>) =>
-    callPeer(journey, request).catch(journeyFailed(request.operation));
+    callPeer(access, request).catch(journeyFailed(request.operation));
 
-  const askOptions = async (call: { token: string; signal: AbortSignal }, userId: string) => {
+  const askOptions = async (call: Call, userId: string) => {
     const operation = "creation options";
-    const first = await repeat(journey, { ...call, ...post(operation) }).catch(asConfiguration(operation));
+    const first = await repeat(access, { ...call, ...post(operation) }).catch(asConfiguration(operation));
     const named = first && answered(first, userField, userId.toWellFormed());
     if (named === undefined) throw failed(operation, "refused", `The journey has no ${userField.type} for the user.`);
     const asked = await goOn({ ...call, ...post(operation, named) });
@@ -128,19 +136,6 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
 
 /** An address that is a host alone means AM's usual place there. */
 const amUnder = (address: string) => (new URL(address).pathname === "/" ? `${address}/am` : address);
-
-/** The token goes where the journey looks for it. AM refuses calls without a version of its API. */
-const withHeaders =
-  (tokenHeader: string, fetch: PeerAccess["fetch"]): PeerAccess["fetch"] =>
-  (input, init) => {
-    const headers = new Headers(init?.headers);
-    const token = headers.get("authorization");
-    headers.delete("authorization");
-    if (token !== null) headers.set(tokenHeader, token);
-    headers.set("accept-api-version", "resource=2.1, protocol=1.0");
-    headers.set("content-type", "application/json");
-    return fetch(input, { ...init, headers });
-  };
 
 function firstEnd(told: Date | undefined, begun: Instant, timeoutMs: number | undefined): Date | undefined {
   const set = timeoutMs === undefined ? undefined : new Date(plus(begun, timeoutMs));

@@ -129,9 +129,9 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
         const operation = "registration";
         const of = handleOf(operation, stored);
         const body = activationBody(of.origin, attestation);
-        const activating = { ...access, fetch: ofType(activationType, access.fetch) };
-        const activation = { ...call, operation, method: "POST", url: urlOf(of), body, notAfter } as const;
-        await callPeer(activating, { ...activation, answer: activeDevice }).catch(capForGood(operation));
+        const headers = { "content-type": activationType };
+        const activation = { ...call, operation, method: "POST", url: urlOf(of), headers, body, notAfter } as const;
+        await callPeer(access, { ...activation, answer: activeDevice }).catch(capForGood(operation));
         const url = `${urlOf(of)}/nickname`;
         const naming = { ...call, operation: "name", method: "PUT", url, body: { nickname: name }, notAfter } as const;
         // The key is registered: without its name it works as well.
@@ -159,14 +159,6 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const folded = (name: string) => name.normalize("NFC").toLowerCase();
-
-const ofType =
-  (type: string, fetch: PeerAccess["fetch"]): PeerAccess["fetch"] =>
-  (input, init) => {
-    const headers = new Headers(init?.headers);
-    headers.set("content-type", type);
-    return fetch(input, { ...init, headers });
-  };
 
 /** The cap on devices is answered as throttling is, yet it does not pass. */
 const capForGood =

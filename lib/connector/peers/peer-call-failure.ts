@@ -56,6 +56,22 @@ export function retryAfterSeconds(header: string | null, now: Now): number | und
   return Math.min(Math.max(wait, 0), longestRetryAfter);
 }
 
+/** Microsoft Graph and Entra, PingOne, Advanced Identity Cloud, and what others use. */
+const requestIdHeaders = [
+  "request-id",
+  "x-ms-request-id",
+  "correlation-id",
+  "x-forgerock-transactionid",
+  "x-request-id",
+  "x-correlation-id",
+];
+
+/** The id under which a peer's support finds the call; undefined where it tells none. */
+export function requestIdIn(headers: Headers): string | undefined {
+  const ids = requestIdHeaders.map(name => headers.get(name));
+  return ids.find((id): id is string => id !== null && /^[\w.:/-]{1,128}$/.test(id));
+}
+
 const longestText = 500;
 
 /** A peer's own words on one line, cut, fit for an error body and a log. */

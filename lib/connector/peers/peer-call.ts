@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { OpenSpan } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
-import { kindOfStatus, neverConnected, plainText, retryAfterSeconds } from "./peer-call-failure.ts";
+import { kindOfStatus, neverConnected, plainText, requestIdIn, retryAfterSeconds } from "./peer-call-failure.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
 import { tellCall } from "./peer-telemetry.ts";
 
@@ -44,6 +44,8 @@ export interface PeerRequest<T> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly url: string;
   readonly token?: string | undefined;
+  /** Beside the usual ones, or in their place. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sent as JSON; a form as a form. */
   readonly body?: URLSearchParams | object | undefined;
   /** What a 2xx must hold; it sees `undefined` where the body is empty or no JSON. */
@@ -99,6 +101,7 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan
         throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
       });
     const { status } = response;
+    const peerRequestId = requestIdIn(response.headers);
     span.label({ "http.response.status_code": status });
     const body = await bodyOf(response, access.longestAnswer ?? 4 * 1024 * 1024);
 
@@ -106,23 +109,32 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan
       const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
       const { code, detail } = access.refusalOf?.(body) ?? {};
       const words = { code: plainText(code), detail: plainText(detail) };
-      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...words });
+      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...words, peerRequestId });
     }
     const answer = request.answer.safeParse(body);
     if (answer.success) return answer.data;
     const wrong = answer.error.issues.map(({ path }) => path.join(".") || "body");
-    throw failed("unanswered", { status, detail: plainText(`The answer is not readable: ${wrong.join(", ")}`) });
+    const detail = plainText(`The answer is not readable: ${wrong.join(", ")}`);
+    throw failed("unanswered", { status, detail, peerRequestId });
   });
 }
 
 /** Checked here because `fetch` quotes a bad header, token and all, in its error. */
-function outgoing({ url, method, token, body }: PeerRequest<unknown>): { url: URL; init: RequestInit } | undefined {
+function outgoing({
+  url,
+  method,
+  token,
+  headers: more = {},
+  body,
+}: PeerRequest<unknown>): { url: URL; init: RequestInit } | undefined {
   const form = body instanceof URLSearchParams;
   try {
     const headers = new Headers({ accept: "application/json" });
     if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+    if (body !== undefined)
+      headers.set("content-type", form ? "application/x-www-form-urlencoded" : "application/json");
+    for (const [name, value] of Object.entries(more)) headers.set(name, value);
     if (body === undefined) return { url: new URL(url), init: { method, headers } };
-    headers.set("content-type", form ? "application/x-www-form-urlencoded" : "application/json");
     return { url: new URL(url), init: { method, headers, body: form ? body.toString() : JSON.stringify(body) } };
   } catch {
     return undefined;

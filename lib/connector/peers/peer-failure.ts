@@ -16,6 +16,8 @@ export interface PeerFailureDetails {
   /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters, no control characters. */
   readonly code?: string | undefined;
   readonly detail?: string | undefined;
+  /** Under which the peer's support finds the call. */
+  readonly peerRequestId?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -28,6 +30,7 @@ export class PeerFailure extends Error {
   readonly retryAfter: number | undefined;
   readonly code: string | undefined;
   readonly detail: string | undefined;
+  readonly peerRequestId: string | undefined;
 
   constructor(peer: string, operation: string, kind: PeerFailureKind, details: PeerFailureDetails = {}) {
     const status = details.status === undefined ? "" : ` (${details.status})`;
@@ -38,6 +41,7 @@ export class PeerFailure extends Error {
     this.retryAfter = details.retryAfter;
     this.code = details.code;
     this.detail = details.detail;
+    this.peerRequestId = details.peerRequestId;
   }
 
   /** Whether the same call may succeed later (decision C8). */

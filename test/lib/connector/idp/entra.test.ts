@@ -1,5 +1,3 @@
-import { generateKeyPairSync } from "node:crypto";
-import { exportJWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
@@ -8,6 +6,7 @@ import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-re
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/authenticator.ts";
 import { type AuthenticatorKeys, createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
 import { type Entra, startEntra } from "../../../../local/peers/entra.ts";
+import { type CertifiedKey, certifiedKey } from "../../../support/certified-key.ts";
 import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../peers/peer-tools.ts";
 
 const tenantId = "tenant.example";
@@ -17,21 +16,19 @@ const { signal } = new AbortController();
 
 let maker: AuthenticatorKeys;
 let authenticator: Authenticator;
-let clientPem: string;
+let client: CertifiedKey;
 let entra: Entra;
 let tools: TestTools;
 let idp: Idp;
 
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
-
 beforeAll(async () => {
   maker = await createAuthenticatorKeys();
   authenticator = createAuthenticator(maker);
-  clientPem = `${rsa.privateKey.export({ type: "pkcs8", format: "pem" })}${maker.rootCertificate}`;
+  client = await certifiedKey("connector");
 });
 
 beforeEach(async () => {
-  const clientKey = await exportJWK(rsa.publicKey);
+  const clientKey = client.publicKey;
   const attestationRoot = maker.rootCertificate;
   entra = await startEntra({ tenantId, clientId, clientSecret: "secret", clientKey, attestationRoot });
   tools = testTools();
@@ -243,7 +240,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
 
 describe("the client's own credentials (decision C13)", () => {
   test("are a secret, or private key and certificate in the secret's place", async () => {
-    expect(await ask(connect({}, { secret: async () => clientPem }))).toBeDefined();
+    expect(await ask(connect({}, { secret: async () => client.privateKey + client.certificate }))).toBeDefined();
     expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
       kind: "unauthorized",
       code: "invalid_client",

@@ -68,6 +68,24 @@ describe("a call", () => {
     ]);
   });
 
+  test("carries headers of its own beside the usual ones, or in their place", async () => {
+    const seen: unknown[] = [];
+    const url = await oddServer((incoming, response) => {
+      seen.push([incoming.headers["x-token"], incoming.headers["content-type"], incoming.headers.accept]);
+      response.end('{"id":"one"}');
+    });
+    await call({ url, headers: { "x-token": "t", "content-type": "application/vnd.thing+json" }, body: {} });
+    await call({ url, headers: { "x-token": "t", "content-type": "application/json" } });
+    expect(seen).toEqual([
+      ["t", "application/vnd.thing+json", "application/json"],
+      ["t", "application/json", "application/json"],
+    ]);
+    const failure = await failureOf(call({ url, headers: { "x-token": "s3cret\nx" } }));
+    expect(failure.kind).toBe("unreachable");
+    expect(JSON.stringify(described(failure))).not.toContain("s3cret");
+    expect(seen).toHaveLength(2);
+  });
+
   test("takes an empty 2xx where none is expected to hold anything", async () => {
     next = { status: 204 };
     expect(await callPeer(access(), { ...request({ method: "DELETE" }), answer: z.unknown() })).toBeUndefined();
@@ -75,6 +93,27 @@ describe("a call", () => {
 });
 
 describe("an answer that is no success", () => {
+  test.each(["request-id", "x-ms-request-id", "Correlation-Id", "X-ForgeRock-TransactionId", "x-request-id"])(
+    "keeps for the peer's support the id that it has in %s, in the log too",
+    async name => {
+      next = { status: 400, headers: { [name]: "0bbd6c7e-8f3a/0" } };
+      const failure = await failureOf(call());
+      expect(failure.peerRequestId).toBe("0bbd6c7e-8f3a/0");
+      expect(described(failure)).toMatchObject({ peerRequestId: "0bbd6c7e-8f3a/0" });
+      next = { status: 200, headers: { [name]: "unreadable" }, body: {} };
+      expect((await failureOf(call())).peerRequestId).toBe("unreadable");
+    },
+  );
+
+  test("tells no id where there is none that could be one", async () => {
+    for (const id of ["", "a b", '"quoted"', "x".repeat(129)]) {
+      next = { status: 400, headers: { "request-id": id } };
+      const failure = await failureOf(call());
+      expect(failure.peerRequestId).toBeUndefined();
+      expect(described(failure)).not.toHaveProperty("peerRequestId");
+    }
+  });
+
   test.each([
     [400, "refused"],
     [401, "unauthorized"],
