@@ -2,6 +2,7 @@ import type { Changes, Loaded, RequestStore, Stored } from "../connector/ports.t
 import type { CredentialRequest, Due, Key } from "../connector/request.ts";
 import type { Now } from "../time.ts";
 import { claimsTable } from "./connector-idempotency.ts";
+import { listsTable, requestLists } from "./connector-lists.ts";
 import {
   fromDueRow,
   fromKeyRow,
@@ -23,6 +24,7 @@ export const connectorTables = (shipments: string): readonly string[] => [
   "credentialrequests",
   "due",
   claimsTable,
+  listsTable,
   shipments,
 ];
 
@@ -48,6 +50,8 @@ export function connectorStore(
   };
 
   return {
+    ...requestLists(tables, now),
+
     async insert(request, keys) {
       const actions = [
         { insert: { rowKey: requestRow, ...toRequestColumns(request) } },

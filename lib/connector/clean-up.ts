@@ -3,6 +3,7 @@ import { forEachDue, isOver, startRun } from "./due-work.ts";
 import { removeAuthenticators } from "./enrollment-side.ts";
 import { concludeClaim } from "./idempotency.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
+import { peopleLists, placeOf } from "./request-lists.ts";
 import { keyOf, write } from "./write.ts";
 
 export interface CleanUpReport {
@@ -65,6 +66,10 @@ async function erase(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
   await removeAuthenticators(id, keys, deps);
   await responses.removeAll(id);
   if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
+  await requests.leave(placeOf(loaded.request.value), [
+    { state: loaded.request.value.state },
+    ...peopleLists(loaded.request.value, keys),
+  ]);
   await requests.remove(loaded);
   await Promise.all(keys.map(key => key.due && requests.unschedule(key.due, id, key.id)));
   if (due !== undefined) await requests.unschedule(due, id);

@@ -10,6 +10,7 @@ import { pinMailProblems } from "./pin-mail-domains.ts";
 import type { ConnectorDeps } from "./ports.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { isOnSite } from "./request.ts";
+import { peopleLists, placeOf } from "./request-lists.ts";
 import { type Created, startOnSite } from "./start.ts";
 
 /**
@@ -71,7 +72,10 @@ export async function createUnder(
     receivedMaxAge: timing.receivedMaxAge,
     defaultIdp: idps.defaultId,
   });
-  if (rows.request.due !== undefined) await requests.schedule(rows.request.due, id);
+  await Promise.all([
+    rows.request.due && requests.schedule(rows.request.due, id),
+    requests.enter(placeOf(rows.request), [{ state: rows.request.state }, ...peopleLists(rows.request, rows.keys)]),
+  ]);
   const stored = await requests.insert(rows.request, rows.keys);
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticate(stored, deps);

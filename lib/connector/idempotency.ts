@@ -14,7 +14,7 @@ import {
 } from "./idempotency-claim.ts";
 import { type NewRequest, newRequestId } from "./new-request.ts";
 import { unsettledFault } from "./order-shipment.ts";
-import type { ConnectorDeps, Stored } from "./ports.ts";
+import type { ConnectorDeps, Loaded, Stored } from "./ports.ts";
 import type { CredentialRequest } from "./request.ts";
 import type { Created } from "./start.ts";
 import { write } from "./write.ts";
@@ -84,16 +84,16 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
   if (byItself.is !== "look") return byItself as Final;
   const loaded = await requests.load(found.value.requestId);
   const byRequest = judgeRequest(loaded?.request.value);
-  if (byRequest.is === "abandoned" && loaded !== undefined) {
-    // A creator that still is at work loses its mark by this, and with it the order.
-    const fenced = await write(loaded, { request: loaded.request.value }, deps);
-    return { is: fenced === undefined ? "running" : "free" };
-  }
+  if (byRequest.is === "abandoned") return { is: (await fence(loaded, deps)) ? "free" : "running" };
   // What was adopted may yet prove to be another's.
   const isFinal = loaded?.request.value.delivery?.adopted !== true;
   if (byRequest.is === "answered" && isFinal) await keep(found, byRequest.answer, deps);
   return byRequest as Final;
 }
+
+/** Rewrites a request that nobody marked: a creator whose write still is on its way loses its mark by this, and with it the order. */
+const fence = async (loaded: Loaded | undefined, deps: ConnectorDeps): Promise<boolean> =>
+  loaded === undefined || (await write(loaded, { request: loaded.request.value }, deps)) !== undefined;
 
 /** What a call is told that meets another's claim. */
 function faultOf(verdict: Final, { requestId }: Claim): Fault {
@@ -133,8 +133,8 @@ async function keepRefusal(held: Stored<Claim>, error: unknown, deps: ConnectorD
   try {
     const loaded = await deps.requests.load(held.value.requestId);
     const { is } = judgeRequest(loaded?.request.value);
-    if (is === "free" || is === "abandoned") await deps.claims.release(held);
-    else await keep(held, "unsettled", deps);
+    if (is === "free" || (is === "abandoned" && (await fence(loaded, deps)))) await deps.claims.release(held);
+    else if (is !== "abandoned") await keep(held, "unsettled", deps);
   } catch (failure) {
     // The claim stays as one that runs, and is judged by the request's row when it is old enough.
     deps.log.warn("claim_left", { credentialRequestId: held.value.requestId, error: failure });

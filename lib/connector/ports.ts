@@ -7,6 +7,7 @@ import type { KeyResponses } from "./key-responses.ts";
 import type { Delivery } from "./peers/delivery.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 import type { CredentialRequest, Due, Key, Queue } from "./request.ts";
+import type { ListPlace, RequestList } from "./request-lists.ts";
 import type { Timing } from "./timing.ts";
 
 /** A value as read, with the version that a write must name. */
@@ -33,7 +34,23 @@ export interface DueEntry extends Due {
   readonly writtenAt: Instant;
 }
 
-export interface RequestStore {
+export interface ListEntry extends ListPlace {
+  readonly writtenAt: Instant;
+}
+
+/** Lists of requests (decision C19). Rows are upserted before, and removed after, what the request's row says (decision C15). */
+export interface RequestLists {
+  enter(place: ListPlace, lists: readonly RequestList[]): Promise<void>;
+  /** Absent is fine. */
+  leave(place: ListPlace, lists: readonly RequestList[]): Promise<void>;
+  /** In the order of creation, those after the position `after`. */
+  entries(
+    list: RequestList,
+    range: { readonly after?: string | undefined; readonly top: number },
+  ): Promise<readonly ListEntry[]>;
+}
+
+export interface RequestStore extends RequestLists {
   /** One transaction. Fails when the id exists. */
   insert(request: CredentialRequest, keys: readonly Key[]): Promise<Loaded>;
   load(id: string): Promise<Loaded | undefined>;

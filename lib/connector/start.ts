@@ -2,7 +2,8 @@ import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import { tooLate, writeAsCreator } from "./creator-write.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import { type Due, isOnSite, type Key, keyQueue } from "./request.ts";
+import { type CredentialRequest, type Due, isOnSite, type Key, keyQueue } from "./request.ts";
+import { placeOf } from "./request-lists.ts";
 import { startRequest } from "./states.ts";
 
 export interface Created {
@@ -27,6 +28,7 @@ export async function start(
   const [ours] = await Promise.all([
     requests.claimShipment(shipmentId, requestId),
     requests.schedule(due, requestId),
+    requests.enter(placeOf(marked.request.value), [{ state: "started" }]),
     ...polls.map(key => key.due && requests.schedule(key.due, requestId, key.id)),
   ]);
   if (!ours) throw new Error("the delivery service gave the id of another request's shipment");
@@ -40,7 +42,7 @@ export async function start(
     const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
     const keys = toBePolled(loaded, deps, polls);
     if ((await requests.save(loaded, { request: started, keys })) !== undefined) {
-      if (before !== undefined) leave(before, requestId, deps);
+      leave(request, before, deps);
       const { shipmentId: stranger = shipmentId } = delivery;
       if (stranger !== shipmentId) await requests.releaseShipment(stranger, requestId);
       return { requestId, shipmentId };
@@ -90,9 +92,12 @@ export function toBePolled(
     });
 }
 
-/** Removes the index row of a request that has left it. The caller does not wait for that: the jobs sweep what stays (decision C15). */
-function leave(due: Due, requestId: string, { requests, log }: ConnectorDeps): void {
-  requests
-    .unschedule(due, requestId)
-    .catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: requestId, error }));
+/** Removes the index rows of what a request was. The caller does not wait for that: what stays is swept (decisions C15, C19). */
+function leave(request: CredentialRequest, before: Due | undefined, { requests, log }: ConnectorDeps): void {
+  const { id, state } = request;
+  const leaving = Promise.all([
+    before && requests.unschedule(before, id),
+    state === "received" && requests.leave(placeOf(request), [{ state }]),
+  ]);
+  leaving.catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error }));
 }

@@ -1,5 +1,6 @@
 import type { Changes, ConnectorDeps, Loaded } from "./ports.ts";
 import type { Due, Key } from "./request.ts";
+import { placeOf } from "./request-lists.ts";
 import { rolledUp } from "./roll-up.ts";
 
 const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
@@ -7,8 +8,8 @@ const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
 const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.at;
 
 /**
- * Writes rows together with the index of due work: new index rows before, old ones after the rows that they point to, so
- * that a crash leaves a row too many and never one too few (decision C15).
+ * Writes rows together with the index of due work and the lists of requests: new index rows before, old ones after the rows that
+ * they point to, so that a crash leaves a row too many and never one too few (decisions C15, C19).
  * Returns the request as it now stands, undefined when a row changed meanwhile.
  */
 export async function write(
@@ -16,14 +17,20 @@ export async function write(
   changes: Changes,
   { requests }: Pick<ConnectorDeps, "requests">,
 ): Promise<Loaded | undefined> {
-  const { id } = loaded.request.value;
+  const { id, state } = loaded.request.value;
   const moves = movesOf(loaded, changes);
-  await Promise.all(moves.map(({ to, keyId }) => to && requests.schedule(to, id, keyId)));
+  const place = placeOf(loaded.request.value);
+  const next = changes.request?.state ?? state;
+  await Promise.all([
+    next === state ? undefined : requests.enter(place, [{ state: next }]),
+    ...moves.map(({ to, keyId }) => to && requests.schedule(to, id, keyId)),
+  ]);
   const saved = await requests.save(loaded, changes);
   if (saved === undefined) return undefined;
-  await Promise.all(
-    moves.map(({ from, to, keyId }) => from && !(to && sameRow(from, to)) && requests.unschedule(from, id, keyId)),
-  );
+  await Promise.all([
+    next === state ? undefined : requests.leave(place, [{ state }]),
+    ...moves.map(({ from, to, keyId }) => from && !(to && sameRow(from, to)) && requests.unschedule(from, id, keyId)),
+  ]);
   return saved;
 }
 

@@ -1,4 +1,5 @@
 import type { ClaimStore, RequestStore } from "../../connector/ports.ts";
+import { peopleLists, placeOf } from "../../connector/request-lists.ts";
 import { restored } from "../../connector/restored.ts";
 import { isTerminal } from "../../connector/states.ts";
 import { claimOf, claimsTable } from "../connector-idempotency.ts";
@@ -10,7 +11,7 @@ import { forEachOf, partitions, upsertAll } from "./rows.ts";
 
 const requestsTable = "credentialrequests";
 
-/** What a backup of the connector copies: due work and shipment ids are told from the requests. */
+/** What a backup of the connector copies: due work, lists and shipment ids are told from the requests. */
 export const connectorBackedUp: readonly string[] = [requestsTable, claimsTable];
 
 export interface ConnectorRestored {
@@ -41,6 +42,7 @@ export async function restoreConnector(
       request.due && requests.schedule(request.due, id),
       ...keys.map(key => key.due && requests.schedule(key.due, id, key.id)),
       delivery?.shipmentId && requests.claimShipment(delivery.shipmentId, id),
+      requests.enter(placeOf(request), [{ state: request.state }, ...peopleLists(request, keys)]),
     ]);
     await upsertAll(table, [
       { partitionKey: id, rowKey: requestRow, ...toRequestColumns(request) },

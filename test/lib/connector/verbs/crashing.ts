@@ -10,22 +10,25 @@ export interface Dying {
 
 type Method = (...args: unknown[]) => unknown;
 
-/** @param step the call that counts, the first is 0 @param phase whether it is still made */
-export function crashing(step: number, phase: "before" | "after"): Dying {
+/** @param at the call that counts: how many came before it, or the first of that name @param phase whether it is still made */
+export function crashing(at: number | string, phase: "before" | "after"): Dying {
   const death = Promise.withResolvers<string>();
   const resurrection = Promise.withResolvers<void>();
   let calls = 0;
+  let isDead = false;
   const watched = <T extends object>(port: T, name: string, only: (method: string) => boolean): T =>
     new Proxy(port, {
       get: (target, method, receiver) => {
         const real = Reflect.get(target, method, receiver) as unknown;
         if (typeof real !== "function" || !only(String(method))) return real;
         return async (...args: unknown[]) => {
-          const mine = calls++;
-          if (mine > step) await resurrection.promise;
-          if (mine !== step) return (real as Method)(...args);
+          const called = `${name}.${String(method)}`;
+          const position = calls++;
+          if (isDead) await resurrection.promise;
+          if (isDead || (at !== position && at !== called)) return (real as Method)(...args);
+          isDead = true;
           const done = phase === "after" ? await (real as Method)(...args) : undefined;
-          death.resolve(`${step}: ${name}.${String(method)}`);
+          death.resolve(`${position}: ${called}`);
           await resurrection.promise;
           return phase === "after" ? done : (real as Method)(...args);
         };

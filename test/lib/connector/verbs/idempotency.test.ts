@@ -262,31 +262,37 @@ describe("a create with an Idempotency-Key that dies on the way (decision C6)", 
     expect(Object.fromEntries(ends)).toEqual({
       "before 0: claims.insert": "created",
       "before 1: requests.schedule": "created",
-      "before 2: requests.insert": "created",
-      "before 3: requests.save": "created",
-      "before 4: delivery.createShipment": "500",
-      "before 5: requests.claimShipment": "500",
-      "before 6: requests.schedule": "500",
-      "before 7: requests.save": "500",
-      "before 8: requests.unschedule": "created",
-      "before 9: claims.replace": "created",
+      "before 2: requests.enter": "created",
+      "before 3: requests.insert": "created",
+      "before 4: requests.save": "created",
+      "before 5: delivery.createShipment": "500",
+      "before 6: requests.claimShipment": "500",
+      "before 7: requests.schedule": "500",
+      "before 8: requests.enter": "500",
+      "before 9: requests.save": "500",
+      "before 10: requests.unschedule": "created",
+      "before 11: requests.leave": "created",
+      "before 12: claims.replace": "created",
       "after 0: claims.insert": "created",
       "after 1: requests.schedule": "created",
-      "after 2: requests.insert": "created",
-      "after 3: requests.save": "500",
-      "after 4: delivery.createShipment": "500",
-      "after 5: requests.claimShipment": "500",
-      "after 6: requests.schedule": "500",
-      "after 7: requests.save": "created",
-      "after 8: requests.unschedule": "created",
-      "after 9: claims.replace": "created",
+      "after 2: requests.enter": "created",
+      "after 3: requests.insert": "created",
+      "after 4: requests.save": "500",
+      "after 5: delivery.createShipment": "500",
+      "after 6: requests.claimShipment": "500",
+      "after 7: requests.schedule": "500",
+      "after 8: requests.enter": "500",
+      "after 9: requests.save": "created",
+      "after 10: requests.unschedule": "created",
+      "after 11: requests.leave": "created",
+      "after 12: claims.replace": "created",
     });
   }, 60_000);
 
   test.each([
-    ["after its claim", 0, "after"],
-    ["before its request was stored", 2, "before"],
-    ["before its order was marked", 3, "before"],
+    ["after its claim", "claims.insert", "after"],
+    ["before its request was stored", "requests.insert", "before"],
+    ["before its order was marked", "requests.save", "before"],
   ] as const)(
     "orders nothing when it comes back after its claim was taken over: held up %s",
     async (_, step, phase) => {
@@ -306,7 +312,7 @@ describe("a create with an Idempotency-Key that dies on the way (decision C6)", 
 
   test("orders nothing then by the version of its row alone, where its clock stands still", async () => {
     const connector = await testConnector(peers);
-    const late = crashing(3, "before");
+    const late = crashing("requests.save", "before");
     const began = connector.now();
     const held = connector.beside({
       ports: context => {
