@@ -70,11 +70,12 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
     });
   const inTime = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
     outside(async () => {
-      const { promise: over, resolve } = Promise.withResolvers<void>();
-      const limit = setTimeout(resolve, longestFlushMs);
+      const { promise: over, reject } = Promise.withResolvers<never>();
+      const limit = setTimeout(() => reject(new Error("not sent in time")), longestFlushMs);
       const done = load().then(loaded => loaded && work(loaded));
-      const failed = (error: unknown) => lost(error instanceof Error ? error.message : "not sent");
-      await Promise.race([done.catch(failed), over]);
+      await Promise.race([done, over]).catch((error: unknown) => {
+        lost(error instanceof Error ? error.message : "not sent");
+      });
       clearTimeout(limit);
     });
   return {

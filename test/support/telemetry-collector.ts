@@ -48,7 +48,7 @@ export type SeenLog = z.output<typeof logRecord>;
 
 /** Takes what is sent to an OTLP endpoint, and to Application Insights, and keeps it all. */
 export interface Collector {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`; below `/refusing` everything is answered 400. */
   readonly url: string;
   /** For `APPLICATIONINSIGHTS_CONNECTION_STRING`. */
   readonly connectionString: string;
@@ -69,7 +69,8 @@ export async function startCollector(): Promise<Collector> {
     received.push({ path: request.url ?? "", text: `${JSON.stringify(request.headers)}\n${text}` });
     const items = request.url?.startsWith("/v2") ? text.split('"baseType"').length - 1 : 0;
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify(items === 0 ? {} : { itemsReceived: items, itemsAccepted: items, errors: [] }));
+    if (request.url?.startsWith("/refusing/")) response.writeHead(400).end('{"message":"words of the collector"}');
+    else response.end(JSON.stringify(items === 0 ? {} : { itemsReceived: items, itemsAccepted: items, errors: [] }));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
