@@ -1,0 +1,156 @@
+import { expect, it } from "vitest";
+import type { Body } from "../../lib/connector/wire-v2-bodies.ts";
+import { newUser, peersOfFile } from "../../support/connector.ts";
+import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../support/on-site.ts";
+
+const peers = await peersOfFile();
+const { call } = connectorHostOfFile(peers);
+
+const process = () => call("POST /v2/operations/process-credential-requests");
+const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
+
+it("version 2: authenticators are requested, read, enrolled, activated and their PINs resent", async () => {
+  const body = onSiteBody([authenticator(2, { name: "Desk 4" }), authenticator(1, { pin_request: undefined })]);
+  const created = await call("POST /v2/credential-requests", { body });
+  expect(created).toMatchObject({ status: 201 });
+  const requestId: string = created.body.data.credential_request_id;
+  expect(created.body).toEqual({ data: { credential_request_id: requestId } });
+
+  const credential = (position: number, index: number) => ({
+    idp_id: "entra",
+    relying_party_id: "login.microsoft.com",
+    user_id: body.authenticators[position]?.credentials[index]?.user_id,
+    state: "processing",
+  });
+  const read = () => call(`GET /v2/credential-requests/${requestId}`);
+  expect((await read()).body).toEqual({
+    data: {
+      credential_request_id: requestId,
+      state: "started",
+      authenticators: [
+        { id: "a-01", name: "Desk 4", state: "processing", credentials: [credential(0, 0), credential(0, 1)] },
+        { id: "a-02", name: "Pre-Reg Key", state: "processing", credentials: [credential(1, 0)] },
+      ],
+    },
+  });
+  const early = await call(`POST /v2/credential-requests/${requestId}/resend-pin`);
+  expect(early).toMatchObject({ status: 409, body: { error_data: { error_type: "conflict" } } });
+
+  await peers.rfpr.enroll(idAt(requestId, 0));
+  expect((await process()).body).toEqual({ data: { processed: 3, activated: 2, failed: 0, pending: 1 } });
+  await peers.rfpr.enroll(idAt(requestId, 1));
+  expect((await process()).body).toEqual({ data: { processed: 1, activated: 1, failed: 0, pending: 0 } });
+  expect((await read()).body.data).toMatchObject({
+    state: "complete",
+    authenticators: [{ state: "complete" }, { state: "complete" }],
+  });
+  const resent = await call(`POST /v2/credential-requests/${requestId}/resend-pin`);
+  expect(resent).toMatchObject({ status: 200, body: { data: { sent: 1 } } });
+  expect(mailsTo(body.recipient.email)).toHaveLength(2);
+});
+
+it("version 1: a credential request is taken, read and its PIN resent, with the user ids as a comma-separated list", async () => {
+  const [first, second, to] = [newUser(), newUser(), newUser()];
+  const body = {
+    recipient: { firstname: "Ada", lastname: "Lovelace", email: to },
+    credentials: [{ user_id: first }, { user_id: second }],
+    pin_request: { min_length: 8 },
+    authenticator_name: "Desk 5",
+    enrollment_contacts: { emails_to: [to] },
+  };
+  const created = await call("POST /v1/credential-requests", { body });
+  const requestId: string = created.body.data.credential_request_id;
+  expect([created.status, created.body]).toEqual([201, { data: { credential_request_id: requestId } }]);
+  const read = async () => (await call(`GET /v1/credential-requests/${requestId}`)).body;
+  const credentials = (credential_state: string) =>
+    [first, second].map(user_id => ({
+      user_id,
+      relying_party_id: "login.microsoft.com",
+      idp_id: "entra",
+      credential_state,
+    }));
+  expect(await read()).toEqual({
+    credential_request_id: requestId,
+    credential_request_state: "started",
+    credentials: credentials("processing"),
+  });
+  await peers.rfpr.enroll(idAt(requestId));
+  expect(await call("POST /v1/operations/process-credential-requests")).toMatchObject({ status: 204 });
+  expect(await read()).toMatchObject({ credential_request_state: "complete", credentials: credentials("active") });
+  expect(await call(`POST /v1/credential-requests/${requestId}/resend-pin`)).toMatchObject({ status: 204 });
+  const mails = mailsTo(to);
+  expect(mails.map(({ text }) => text?.includes(`${first}, ${second}`))).toEqual([true, true]);
+  // Either version reads what the other made (decision C4).
+  expect((await call(`GET /v2/credential-requests/${requestId}`)).body.data).toMatchObject({
+    state: "complete",
+    authenticators: [{ id: "a-01", name: "Desk 5" }],
+  });
+});
+
+it("a mixed request has both ids, and each job does its part of it", async () => {
+  const body = mixedBody([1], [authenticator()]);
+  const created = await call("POST /v2/credential-requests", { body });
+  const { credential_request_id: requestId, shipment_id: shipmentId } = created.body.data;
+  expect([created.status, typeof shipmentId]).toEqual([201, "string"]);
+  await peers.rfpr.enroll(idAt(requestId));
+  const states = async () => {
+    const { data } = (await call(`GET /v2/credential-requests/${requestId}`)).body;
+    return [data.state, data.shipment.shipment_items[0].state, data.authenticators[0].state];
+  };
+  await process();
+  expect(await states()).toEqual(["started", "processing", "complete"]);
+  expect(await call("GET /v2/operations/process-shipments")).toMatchObject({ status: 204 });
+  await process();
+  expect(await states()).toEqual(["complete", "complete", "complete"]);
+  const users = (await call(`GET /v1/credential-requests/${requestId}`)).body.credentials.map(
+    ({ user_id }: Body) => user_id,
+  );
+  const asked = [...body.shipment.shipment_items, ...body.authenticators].flatMap(each => each.credentials);
+  expect(users.toSorted()).toEqual(asked.map(({ user_id }) => user_id).toSorted());
+});
+
+it("what the enrollment side refuses is a 400 that says which authenticator, and nothing of it stays there", async () => {
+  peers.rfpr.fail({
+    kind: "refuse",
+    method: "PUT",
+    path: "a-02",
+    status: 400,
+    body: { code: "validation_error", message: "customization_id: is unknown" },
+  });
+  const to = newUser();
+  const body = onSiteBody([authenticator(), authenticator()], to);
+  expect(await call("POST /v2/credential-requests", { body })).toMatchObject({
+    status: 400,
+    body: {
+      error_code: "api_error",
+      error_message: "The enrollment side refused authenticator 2: customization_id: is unknown",
+      error_data: { error_type: "validation" },
+    },
+  });
+  expect(peers.rfpr.authenticatorRequests().filter(({ recipient }) => recipient.email === to)).toEqual([]);
+});
+
+it.each(["/v2/credential-requests", "/v1/credential-requests"])(
+  "POST %s answers 500 when the connector cannot authenticate toward the enrollment service (specification section 5)",
+  async path => {
+    // Whatever token the host has is good no more, and there is no other.
+    peers.enrollment.revokeTokens();
+    peers.enrollment.fail({ kind: "refuse", status: 400, body: { error: "invalid_grant" }, times: 10 });
+    peers.rfpr.fail({ kind: "refuse", status: 401, times: 10 });
+    const body = path.startsWith("/v2")
+      ? onSiteBody()
+      : {
+          recipient: { firstname: "Ada", lastname: "Lovelace", email: newUser() },
+          credentials: [{ user_id: newUser() }],
+          pin_request: {},
+          enrollment_contacts: { emails_to: [newUser()] },
+        };
+    const before = peers.rfpr.authenticatorRequests().length;
+    expect(await call(`POST ${path}`, { body })).toMatchObject({
+      status: 500,
+      body: { error_code: "api_error", error_data: { error_type: "internal" } },
+    });
+    expect(peers.rfpr.authenticatorRequests()).toHaveLength(before);
+  },
+);
