@@ -277,7 +277,7 @@ module connectorStore 'modules/store.bicep' = {
     tags: allTags
     sku: storageSku
     tables: concat(code.tables.connector, [ofConnector.CLOUD_TABLES_SHIPMENTS_TABLE_NAME])
-    containers: concat(code.containers.connector, ['package-connector'])
+    containers: concat(code.containers.connector, ['configuration', 'package-connector'])
     softDeleteDays: softDeleteDays
     subnetId: network.outputs.subnetIds.connectorEndpoints
     zoneIds: network.outputs.zoneIds

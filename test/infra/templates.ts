@@ -58,7 +58,9 @@ const azureTells =
         principalId: `principal of ${name}`,
         clientId: `client id of ${name}`,
       },
-      "Microsoft.Insights/components": { ConnectionString: "InstrumentationKey=sample" },
+      "Microsoft.Insights/components": {
+        ConnectionString: "InstrumentationKey=44444444-4444-4444-8444-444444444444;IngestionEndpoint=https://sample",
+      },
       "Microsoft.Web/sites": { defaultHostName: `${name}.azurewebsites.net` },
       "Microsoft.Communication/communicationServices": { hostName: `${name}.europe.communication.azure.com` },
       "Microsoft.Communication/emailServices/domains": {

@@ -1,0 +1,348 @@
+import { describe, expect, it } from "vitest";
+import type { Deployment } from "./bicep/deploy.ts";
+import { held, isolationFaults } from "./isolation.ts";
+import { appSettings, deployed, ofType, planted, sample } from "./templates.ts";
+
+const withTokens = { ...sample, everyAppSettings: { CALLER_STATIC_TOKENS: "true" } };
+const withRange = { ...sample, coreDeployRange: "203.0.113.7/32" };
+
+describe("every door that is to be closed", () => {
+  it.each([
+    ["by default", sample],
+    ["with static tokens", withTokens],
+    ["with a range that deploys Core", withRange],
+  ])("is closed %s", (_, given) => {
+    expect(isolationFaults(deployed(given))).toEqual([]);
+  });
+
+  it.each([
+    [
+      "shared keys",
+      "modules/store.bicep",
+      "allowSharedKeyAccess: false",
+      "allowSharedKeyAccess: true",
+      "allowSharedKeyAccess is true",
+    ],
+    [
+      "a store on the internet",
+      "modules/store.bicep",
+      "publicNetworkAccess: 'Disabled'",
+      "publicNetworkAccess: 'Enabled'",
+      'publicNetworkAccess is "Enabled"',
+    ],
+    [
+      "no soft delete",
+      "modules/store.bicep",
+      "      enabled: true",
+      "      enabled: false",
+      "deleteRetentionPolicy.enabled is false",
+    ],
+    [
+      "a container for everybody",
+      "modules/store.bicep",
+      "publicAccess: 'None'",
+      "publicAccess: 'Blob'",
+      'publicAccess is "Blob"',
+    ],
+    [
+      "a vault that can be purged",
+      "modules/vault.bicep",
+      "enablePurgeProtection: true",
+      "enablePurgeProtection: false",
+      "enablePurgeProtection is false",
+    ],
+    [
+      "a vault with access policies",
+      "modules/vault.bicep",
+      "enableRbacAuthorization: true",
+      "enableRbacAuthorization: false",
+      "enableRbacAuthorization is false",
+    ],
+    [
+      "a vault for Azure's own services",
+      "modules/vault.bicep",
+      "bypass: 'None'",
+      "bypass: 'AzureServices'",
+      'networkAcls.bypass is "AzureServices"',
+    ],
+    [
+      "a secret that each run writes",
+      "modules/vault.bicep",
+      "@onlyIfNotExists()\nresource dataKey",
+      "resource dataKey",
+      "a second run would write it again",
+    ],
+    ["a deployment password", "modules/app.bicep", "    allow: false", "    allow: true", "allow is true"],
+    [
+      "a deployment password that nobody turned off",
+      "modules/app.bicep",
+      "name: 'scm'",
+      "name: 'ftp'",
+      "passwords for ftp,ftp alone are off",
+    ],
+    [
+      "Core on the internet",
+      "modules/app.bicep",
+      "ipSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'",
+      "ipSecurityRestrictionsDefaultAction: 'Allow'",
+      "Core is open",
+    ],
+    [
+      "Core's deployment site on the internet",
+      "modules/app.bicep",
+      "scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'",
+      "scmIpSecurityRestrictionsDefaultAction: 'Allow'",
+      "Core is open",
+    ],
+    ["plain HTTP", "modules/app.bicep", "httpsOnly: true", "httpsOnly: false", "httpsOnly is false"],
+    [
+      "a store without private endpoint for tables",
+      "modules/store.bicep",
+      "['blob', 'table']",
+      "['blob']",
+      "table has no private endpoint",
+    ],
+    [
+      "an endpoint among the other wing's",
+      "main.bicep",
+      "subnetId: network.outputs.subnetIds.connectorEndpoints",
+      "subnetId: network.outputs.subnetIds.authEndpoints",
+      "no private endpoint in connector-endpoints",
+    ],
+    ["Core without private endpoint", "main.bicep", "group: 'sites'", "group: 'site'", "sites has no private endpoint"],
+    [
+      "access logs",
+      "modules/vault.bicep",
+      "category: 'AuditEvent'",
+      "categoryGroup: 'allLogs'",
+      "a group of categories is collected",
+    ],
+    [
+      "telemetry by key",
+      "modules/monitoring.bicep",
+      "DisableLocalAuth: true",
+      "DisableLocalAuth: false",
+      "DisableLocalAuth is false",
+    ],
+    [
+      "mail by key",
+      "modules/mail.bicep",
+      "disableLocalAuth: true",
+      "disableLocalAuth: false",
+      "disableLocalAuth is false",
+    ],
+    [
+      "mails that are tracked",
+      "modules/mail-domain.bicep",
+      "userEngagementTracking: 'Disabled'",
+      "userEngagementTracking: 'Enabled'",
+      "userEngagementTracking is",
+    ],
+  ])("finds %s", (_, path, from, to, told) => {
+    const faults = isolationFaults(deployed(sample, { files: planted(path, from, to) }));
+    expect(faults.join("\n")).toContain(told);
+  });
+});
+
+const without = (id: string, token: string) => id.split("/").at(-1)?.replace(`-${token}`, "").replace(token, "");
+
+/** Who may do what, where, in short words. */
+function grantsOf(deployment: Deployment): readonly string[] {
+  const token = deployment.outputs.AUTH_VAULT_NAME?.toString().replace("kv-auth-", "") ?? "";
+  const roleNames: Readonly<Record<string, string>> = {
+    "b7e6dc6d-f1e8-4753-8033-0f276bb0955b": "Storage Blob Data Owner",
+    "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3": "Storage Table Data Contributor",
+    "4633458b-17de-408a-b874-0445c86b69e6": "Key Vault Secrets User",
+    "b86a8fe4-44ce-4948-aee5-eccb2c155cd7": "Key Vault Secrets Officer",
+    "3913510d-42f4-4e42-8a64-420c390055eb": "Monitoring Metrics Publisher",
+    "09976791-48a7-449e-bb21-39d1a415f350": "Communication and Email Service Owner",
+  };
+  return ofType(deployment, "Microsoft.Authorization/roleAssignments")
+    .map(({ id, body }) => {
+      const who = String(held(body.properties, "principalId")).replace("principal of id-", "").replace(`-${token}`, "");
+      const role = String(held(body.properties, "roleDefinitionId")).split("/").at(-1) ?? "";
+      const scope = id.slice(0, id.indexOf("/providers/Microsoft.Authorization"));
+      return `${who}: ${roleNames[role] ?? role} on ${without(scope, token)}`;
+    })
+    .sort();
+}
+
+describe("least privilege (decision G1)", () => {
+  const usual = [
+    "client: Key Vault Secrets User on kv-auth",
+    "client: Monitoring Metrics Publisher on appi",
+    "client: Storage Blob Data Owner on stauth",
+    "client: Storage Table Data Contributor on stauth",
+    "connector: Communication and Email Service Owner on acs",
+    "connector: Key Vault Secrets User on kv-conn",
+    "connector: Monitoring Metrics Publisher on appi",
+    "connector: Storage Blob Data Owner on stconn",
+    "connector: Storage Table Data Contributor on stconn",
+    "core: Key Vault Secrets User on kv-auth",
+    "core: Monitoring Metrics Publisher on appi",
+    "core: Storage Blob Data Owner on stauth",
+    "core: Storage Table Data Contributor on stauth",
+  ];
+
+  it("gives each app what it needs in its own wing, and nothing in the other", () => {
+    expect(grantsOf(deployed())).toEqual(usual);
+  });
+
+  it("lets an app write the one secret of its static tokens, where there are such tokens (decision G3)", () => {
+    const more = [
+      "connector: Key Vault Secrets Officer on connector-api-tokens",
+      "core: Key Vault Secrets Officer on core-api-tokens",
+    ];
+    expect(grantsOf(deployed(withTokens))).toEqual([...usual, ...more].sort());
+  });
+
+  it("has an identity, a plan, a subnet, a package and a host id for each app", () => {
+    const deployment = deployed();
+    const sites = ofType(deployment, "Microsoft.Web/sites");
+    const own = (path: string) => new Set(sites.map(({ body }) => JSON.stringify(held(body, path))));
+    for (const path of [
+      "identity.userAssignedIdentities",
+      "properties.serverFarmId",
+      "properties.virtualNetworkSubnetId",
+    ]) {
+      expect(own(path).size, path).toBe(3);
+    }
+    expect(own("properties.functionAppConfig.deployment.storage.value").size).toBe(3);
+    const ids = ["core", "client", "connector"].map(
+      surface => appSettings(deployment, surface).AzureFunctionsWebHost__hostid,
+    );
+    expect(new Set(ids).size).toBe(3);
+    for (const id of ids) expect(id).toMatch(/^[a-z0-9-]{1,32}$/);
+  });
+
+  it("keeps the other wing from a wing's endpoints in the network too", () => {
+    const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
+    const subnets = held(network?.body.properties, "subnets") as readonly Record<string, unknown>[];
+    const prefixOf = (name: string) =>
+      held(
+        subnets.find(subnet => subnet.name === name),
+        "properties.addressPrefix",
+      );
+    const allowed = (group: string) =>
+      ofType(deployed(), "Microsoft.Network/networkSecurityGroups")
+        .filter(({ name }) => name.endsWith(group))
+        .flatMap(
+          ({ body }) => held(body.properties, "securityRules") as readonly { properties: Record<string, unknown> }[],
+        )
+        .map(({ properties: { access, sourceAddressPrefix, sourceAddressPrefixes, destinationPortRange } }) => ({
+          access,
+          from: sourceAddressPrefixes ?? sourceAddressPrefix,
+          port: destinationPortRange,
+        }));
+    const nobodyElse = { access: "Deny", from: "*", port: "*" };
+    expect(allowed("auth-endpoints")).toEqual([
+      { access: "Allow", from: [prefixOf("core"), prefixOf("client")], port: "443" },
+      nobodyElse,
+    ]);
+    expect(allowed("connector-endpoints")).toEqual([
+      { access: "Allow", from: prefixOf("connector"), port: "443" },
+      nobodyElse,
+    ]);
+    for (const wing of ["auth", "connector"]) {
+      const subnet = subnets.find(({ name }) => name === `${wing}-endpoints`);
+      expect(held(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${wing}-endpoints$`));
+      expect(held(subnet, "properties.privateEndpointNetworkPolicies")).toBe("NetworkSecurityGroupEnabled");
+    }
+  });
+
+  it("puts no two subnets in one place", () => {
+    const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
+    const subnets = held(network?.body.properties, "subnets") as readonly unknown[];
+    const ranges = subnets.map(subnet => {
+      const [address = "", bits = ""] = String(held(subnet, "properties.addressPrefix")).split("/");
+      const first = address.split(".").reduce((all, byte) => all * 256 + Number(byte), 0);
+      return { first, last: first + 2 ** (32 - Number(bits)) - 1 };
+    });
+    for (const [position, one] of ranges.entries()) {
+      for (const other of ranges.slice(position + 1))
+        expect(one.last < other.first || other.last < one.first).toBe(true);
+    }
+    expect(ranges.length).toBe(6);
+  });
+});
+
+describe("Core", () => {
+  const coreOf = (given: Readonly<Record<string, unknown>>) =>
+    ofType(deployed(given), "Microsoft.Web/sites").find(({ way }) => way[0] === "core")?.body.properties;
+
+  it("answers inside the network alone", () => {
+    expect(held(coreOf(sample), "publicNetworkAccess")).toBe("Disabled");
+    expect(held(coreOf(sample), "siteConfig.scmIpSecurityRestrictions")).toEqual([]);
+  });
+
+  it("takes a package from one address range, on its deployment site alone, where one is named", () => {
+    const core = coreOf(withRange);
+    expect(held(core, "publicNetworkAccess")).toBe("Enabled");
+    expect(held(core, "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
+    expect(held(core, "siteConfig.scmIpSecurityRestrictions")).toEqual([
+      expect.objectContaining({ action: "Allow", ipAddress: "203.0.113.7/32" }),
+    ]);
+  });
+
+  it("leaves Client and the connector as they are", () => {
+    const others = (given: Readonly<Record<string, unknown>>) =>
+      ofType(deployed(given), "Microsoft.Web/sites").filter(({ way }) => way[0] !== "core");
+    expect(others(withRange)).toEqual(others(sample));
+    for (const { body } of others(sample)) expect(held(body.properties, "publicNetworkAccess")).toBe("Enabled");
+  });
+});
+
+describe("a second run", () => {
+  it("brings new random keys, and changes nothing with them but what is made only where it is not there", () => {
+    const next = {
+      authDataKey: "D".repeat(43),
+      authPepper: "E".repeat(43),
+      connectorDataKey: "F".repeat(43),
+      keysExpireOn: "2000000000",
+    };
+    const first = deployed(sample).resources;
+    const second = deployed({ ...sample, ...next }).resources;
+    const changed = second.filter((each, position) => JSON.stringify(each) !== JSON.stringify(first[position]));
+    expect(changed.map(({ name }) => name.split("/").at(-1)).sort()).toEqual([
+      "data-encryption-key",
+      "data-encryption-key",
+      "password-pepper",
+    ]);
+    for (const { onlyIfNotExists } of changed) expect(onlyIfNotExists).toBe(true);
+  });
+
+  it("gives each wing a key of its own, with an end, and the pepper to the authentication server alone", () => {
+    const secrets = ofType(deployed(), "Microsoft.KeyVault/vaults/secrets").map(({ way, body }) => [
+      way[0],
+      body.name,
+      held(body.properties, "value"),
+      held(body.properties, "attributes.exp"),
+    ]);
+    expect(secrets).toEqual([
+      ["authVault", "data-encryption-key", sample.authDataKey, 1_900_000_000],
+      ["authVault", "password-pepper", sample.authPepper, 1_900_000_000],
+      ["connectorVault", "data-encryption-key", sample.connectorDataKey, 1_900_000_000],
+    ]);
+  });
+});
+
+describe("mail", () => {
+  it("is linked to its domain, and has a sender, as soon as every DNS record was found", () => {
+    const linked = (verified: boolean) =>
+      held(
+        ofType(deployed(sample, { verified }), "Microsoft.Communication/communicationServices")[0]?.body.properties,
+        "linkedDomains",
+      );
+    const senders = (verified: boolean) =>
+      ofType(deployed(sample, { verified }), "Microsoft.Communication/emailServices/domains/senderUsernames").length;
+    expect(linked(false)).toEqual([]);
+    expect(senders(false)).toBe(0);
+    expect(linked(true)).toEqual([expect.stringMatching(/domains\/keys\.example\.com$/)]);
+    expect(senders(true)).toBe(1);
+  });
+
+  it("tells the DNS records to publish", () => {
+    expect(deployed(sample, { verified: false }).outputs.MAIL_DNS_RECORDS).toHaveLength(4);
+    expect(deployed(sample, { verified: false }).outputs.MAIL_DOMAIN_VERIFIED).toBe(false);
+  });
+});

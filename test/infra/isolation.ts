@@ -1,0 +1,123 @@
+import type { Deployed, Deployment } from "./bicep/deploy.ts";
+import { isObject } from "./bicep/functions.ts";
+import { ofType } from "./templates.ts";
+
+/** What of a resource's body stands at a path of names and positions. */
+export function held(value: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>((at, step) => {
+    if (Array.isArray(at)) return at[Number(step)];
+    return isObject(at) ? at[step] : undefined;
+  }, value);
+}
+
+/** What must stand in every resource of a type. */
+const wanted: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  "Microsoft.Storage/storageAccounts": {
+    allowSharedKeyAccess: false,
+    allowBlobPublicAccess: false,
+    publicNetworkAccess: "Disabled",
+    minimumTlsVersion: "TLS1_2",
+    supportsHttpsTrafficOnly: true,
+    "networkAcls.bypass": "None",
+    "networkAcls.defaultAction": "Deny",
+  },
+  "Microsoft.Storage/storageAccounts/blobServices": {
+    "deleteRetentionPolicy.enabled": true,
+    "containerDeleteRetentionPolicy.enabled": true,
+  },
+  "Microsoft.Storage/storageAccounts/blobServices/containers": { publicAccess: "None" },
+  "Microsoft.KeyVault/vaults": {
+    enableRbacAuthorization: true,
+    enableSoftDelete: true,
+    enablePurgeProtection: true,
+    softDeleteRetentionInDays: 90,
+    publicNetworkAccess: "Disabled",
+    "networkAcls.bypass": "None",
+    "networkAcls.defaultAction": "Deny",
+  },
+  "Microsoft.Web/sites": {
+    httpsOnly: true,
+    "siteConfig.minTlsVersion": "1.2",
+    "siteConfig.scmMinTlsVersion": "1.2",
+    "siteConfig.scmIpSecurityRestrictionsUseMain": false,
+    "outboundVnetRouting.allTraffic": true,
+  },
+  "Microsoft.Web/sites/basicPublishingCredentialsPolicies": { allow: false },
+  "Microsoft.Insights/components": { DisableLocalAuth: true },
+  "Microsoft.OperationalInsights/workspaces": { "features.disableLocalAuth": true },
+  "Microsoft.Communication/communicationServices": { disableLocalAuth: true },
+  "Microsoft.Communication/emailServices/domains": { userEngagementTracking: "Disabled" },
+  "Microsoft.Authorization/roleAssignments": { principalType: "ServicePrincipal" },
+};
+
+/** What in a deployment opens a door that is to stay closed. */
+export function isolationFaults(deployment: Deployment): readonly string[] {
+  const fixed = Object.entries(wanted).flatMap(([type, properties]) => {
+    const found = ofType(deployment, type);
+    if (found.length === 0) return [`there is no ${type}`];
+    return found.flatMap(({ name, body }) =>
+      Object.entries(properties).flatMap(([path, value]) => {
+        const there = held(body.properties, path);
+        return there === value ? [] : [`${name}: ${path} is ${JSON.stringify(there)}, not ${JSON.stringify(value)}`];
+      }),
+    );
+  });
+  return [
+    ...fixed,
+    ...ofType(deployment, "Microsoft.Web/sites").flatMap(site => siteFaults(site, deployment)),
+    ...endpointFaults(deployment),
+    ...ofType(deployment, "Microsoft.Insights/diagnosticSettings").flatMap(diagnosticFaults),
+    ...ofType(deployment, "Microsoft.KeyVault/vaults/secrets").flatMap(({ name, onlyIfNotExists }) =>
+      onlyIfNotExists ? [] : [`${name}: a second run would write it again`],
+    ),
+  ];
+}
+
+function siteFaults({ name, body, way }: Deployed, deployment: Deployment): readonly string[] {
+  const policies = ofType(deployment, "Microsoft.Web/sites/basicPublishingCredentialsPolicies")
+    .filter(policy => policy.name.startsWith(`${name}/`))
+    .map(policy => policy.body.name)
+    .sort();
+  const passwords =
+    policies.join() === "ftp,scm" ? [] : [`${name}: passwords for ${policies.join() || "nothing"} alone are off`];
+  if (way[0] !== "core") return passwords;
+  const main = held(body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction");
+  const rules = held(body.properties, "siteConfig.ipSecurityRestrictions");
+  const deploySite = held(body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction");
+  const open = main !== "Deny" || deploySite !== "Deny" || rules !== undefined;
+  return open ? [...passwords, `${name}: Core is open to the internet`] : passwords;
+}
+
+/** Every store and vault is reached by private endpoints, Core too; each lies among its own wing's. */
+function endpointFaults(deployment: Deployment): readonly string[] {
+  const endpoints = ofType(deployment, "Microsoft.Network/privateEndpoints").map(({ body }) => ({
+    target: held(body.properties, "privateLinkServiceConnections.0.properties.privateLinkServiceId"),
+    group: held(body.properties, "privateLinkServiceConnections.0.properties.groupIds.0"),
+    subnet: String(held(body.properties, "subnet.id")).split("/").at(-1),
+  }));
+  const needs = [
+    ...ofType(deployment, "Microsoft.Storage/storageAccounts").flatMap(each => [
+      [each, "blob"] as const,
+      [each, "table"] as const,
+    ]),
+    ...ofType(deployment, "Microsoft.KeyVault/vaults").map(each => [each, "vault"] as const),
+    ...ofType(deployment, "Microsoft.Web/sites")
+      .filter(({ way }) => way[0] === "core")
+      .map(each => [each, "sites"] as const),
+  ];
+  return needs.flatMap(([{ id, name, way }, group]) => {
+    const wing =
+      way[0] === "core" ? "core-endpoint" : way[0]?.startsWith("auth") ? "auth-endpoints" : "connector-endpoints";
+    const found = endpoints.filter(each => each.target === id && each.group === group);
+    return found.length === 1 && found[0]?.subnet === wing
+      ? []
+      : [`${name}: ${group} has no private endpoint in ${wing}`];
+  });
+}
+
+/** Access logs of the platform hold queries and cookies; a group of all categories takes them along. */
+function diagnosticFaults({ id, body }: Deployed): readonly string[] {
+  const logs = held(body.properties, "logs");
+  const taken = Array.isArray(logs) ? logs.map(log => held(log, "category") ?? "a group of categories") : [];
+  return taken.filter(category => category !== "AuditEvent").map(category => `${id}: ${category} is collected`);
+}

@@ -1,0 +1,210 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { settingsOf } from "../../functions/settings.ts";
+import { authSettings } from "../../lib/auth/settings.ts";
+import { authTables } from "../../lib/azure/auth-shelves.ts";
+import { responsesContainer } from "../../lib/azure/connector-blobs.ts";
+import { connectorTables } from "../../lib/azure/connector-tables.ts";
+import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
+import { connectorSettings } from "../../lib/connector/settings.ts";
+import { deploymentSettings } from "../../lib/deployment-settings.ts";
+import { settingTexts } from "../../lib/settings.ts";
+import { evaluate } from "./bicep/evaluate.ts";
+import { appSettings, deployed, ofType, required, sample, templates } from "./templates.ts";
+
+const wings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
+
+/** Settings that only a local run has: storage and mail by key. */
+const localOnly = ["CLOUD_STORAGE_CONNECTION_STRING", "EMAIL_CONNECTION_STRING"];
+
+/** What the Functions host reads. */
+const hostSettings = [
+  "AzureWebJobsStorage__blobServiceUri",
+  "AzureWebJobsStorage__tableServiceUri",
+  "AzureWebJobsStorage__credential",
+  "AzureWebJobsStorage__clientId",
+  "AzureFunctionsWebHost__hostid",
+  "AzureFunctionsJobHost__telemetryMode",
+];
+
+const surfaces = ["core", "client", "connector"] as const;
+
+describe("app settings", () => {
+  it.each(surfaces)("of %s are the settings of the code, all of them, and the host's", surface => {
+    const names = [...settingTexts(deploymentSettings), ...settingTexts(wings[surface])].map(({ name }) => name);
+    const wanted = [...names.filter(name => !localOnly.includes(name)), ...hostSettings];
+    expect(Object.keys(appSettings(deployed(), surface)).sort()).toEqual(wanted.sort());
+  });
+
+  it.each(surfaces)("of %s are texts, and the code starts with them", surface => {
+    const settings = appSettings(deployed(), surface);
+    for (const [name, value] of Object.entries(settings)) expect(typeof value, name).toBe("string");
+    expect(settingsOf(settings).deployment.SERVICE_APIS).toEqual([surface]);
+  });
+
+  it.each(surfaces)("of %s are the code's own values where nobody gave another", surface => {
+    const settings = appSettings(deployed(required), surface);
+    const worked = ["SERVICE_APIS", "CLOUD_TENANT_ID", "IDPA_ONLINE_ENDPOINT"];
+    for (const { name, defaultText } of [...settingTexts(deploymentSettings), ...settingTexts(wings[surface])]) {
+      if (defaultText !== undefined && !worked.includes(name)) expect(settings[name], name).toBe(defaultText);
+    }
+  });
+
+  it("take what is given, and what is empty leaves the code's own value", () => {
+    const given = {
+      ...sample,
+      everyAppSettings: { LOGGING_LEVEL_COM_SERVICE: "DEBUG", TRUSTED_PROXIES: "" },
+      authSettings: { AUTH_OTP_POLICY: "always" },
+    };
+    for (const surface of ["core", "client"]) {
+      expect(appSettings(deployed(given), surface)).toMatchObject({
+        LOGGING_LEVEL_COM_SERVICE: "DEBUG",
+        TRUSTED_PROXIES: "1",
+        AUTH_OTP_POLICY: "always",
+      });
+    }
+    expect(appSettings(deployed(given), "connector")).toMatchObject(sample.connectorSettings);
+  });
+
+  it("never name another surface, identity or store, whatever is given (decision G1)", () => {
+    const taken = {
+      SERVICE_APIS: "core,client,connector",
+      AZURE_CLIENT_ID: "another",
+      CLOUD_TABLES_ENDPOINT: "https://another.table.core.windows.net/",
+      CLOUD_KEY_VAULT_ENDPOINT: "https://another.vault.azure.net/",
+    };
+    const given = {
+      ...sample,
+      everyAppSettings: taken,
+      authSettings: taken,
+      connectorSettings: { ...sample.connectorSettings, ...taken },
+    };
+    for (const surface of surfaces)
+      expect(appSettings(deployed(given), surface)).toEqual(appSettings(deployed(), surface));
+  });
+
+  it("send each wing to its own store and vault", () => {
+    const told = surfaces.map(surface => {
+      const { CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT } = appSettings(
+        deployed(),
+        surface,
+      );
+      return [CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT].join();
+    });
+    expect(told[0]).toBe(told[1]);
+    expect(told[0]).toContain("stauth");
+    expect(told[2]).toContain("stconn");
+    expect(told[2]).toContain("kv-conn");
+  });
+});
+
+describe("tables and containers (decision G12)", () => {
+  const made = (type: string, account: string, given: Readonly<Record<string, unknown>> = sample) =>
+    ofType(deployed(given), type)
+      .filter(({ name }) => name.startsWith(account))
+      .map(({ body }) => String(body.name))
+      .sort();
+  const tables = "Microsoft.Storage/storageAccounts/tableServices/tables";
+  const containers = "Microsoft.Storage/storageAccounts/blobServices/containers";
+
+  it("are those that the code names", () => {
+    expect(made(tables, "stauth")).toEqual([...authTables].sort());
+    expect(made(tables, "stconn")).toEqual([...connectorTables("fprshipments")].sort());
+    expect(made(containers, "stauth")).toEqual([backupsContainer, "package-client", "package-core"].sort());
+    expect(made(containers, "stconn")).toEqual(
+      [backupsContainer, "configuration", "package-connector", responsesContainer].sort(),
+    );
+  });
+
+  it("follow the setting that names the table of shipments", () => {
+    const given = { ...sample, connectorSettings: { CLOUD_TABLES_SHIPMENTS_TABLE_NAME: "myshipments" } };
+    expect(made(tables, "stconn", given)).toEqual([...connectorTables("myshipments")].sort());
+  });
+
+  it("hold each app's package where the app looks for it", () => {
+    const names = ofType(deployed(), containers).map(({ id }) => id.split("/").at(-1));
+    for (const { body } of ofType(deployed(), "Microsoft.Web/sites")) {
+      const { functionAppConfig } = body.properties as {
+        functionAppConfig: { deployment: { storage: { value: string } } };
+      };
+      expect(names).toContain(functionAppConfig.deployment.storage.value.split("/").at(-1));
+    }
+  });
+});
+
+describe("main.parameters.json", () => {
+  const file: { parameters: Record<string, { value: unknown }> } = JSON.parse(
+    readFileSync("infra/main.parameters.json", "utf8"),
+  );
+  const params = (templates.get("main.bicep")?.declarations ?? []).filter(({ kind }) => kind === "param");
+  const paramOf = (name: string) => params.find(each => each.name === name);
+  const constant = { path: "main.bicep", functions: {}, lookup: () => undefined };
+
+  /** What azd makes of a parameter: variables filled in, an empty text left out where it is the default or no text is wanted. */
+  const asAzdGives = (environment: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> => {
+    const filled = JSON.parse(
+      JSON.stringify(file.parameters).replace(
+        /\$\{(\w+)(?:=([^}]*))?\}/g,
+        (_, name, otherwise = "") => environment[name] ?? otherwise,
+      ),
+    );
+    const entries = Object.entries(filled as typeof file.parameters).flatMap(([name, { value }]) => {
+      const type = paramOf(name)?.kind === "param" ? paramOf(name) : undefined;
+      const primitive = type?.kind === "param" && type.type.kind === "primitive" ? type.type.name : "";
+      if (value === "")
+        return type?.kind === "param" && type.default?.kind === "text" && type.default.parts.join("") !== ""
+          ? [[name, value]]
+          : [];
+      return [[name, primitive === "int" ? Number(value) : value]];
+    });
+    return Object.fromEntries(entries);
+  };
+
+  it("fills every parameter but those that are edited by hand", () => {
+    const byHand = ["additionalSubnets", "tags"];
+    expect(Object.keys(file.parameters).sort()).toEqual(
+      params
+        .map(({ name }) => name)
+        .filter(name => !byHand.includes(name))
+        .sort(),
+    );
+  });
+
+  it("has the template's own default where the template has a text that is not empty", () => {
+    for (const [name, { value }] of Object.entries(file.parameters)) {
+      const param = paramOf(name);
+      if (param?.kind !== "param" || param.default?.kind !== "text") continue;
+      const [, otherwise = ""] = /^\$\{\w+=(.*)\}$/.exec(String(value)) ?? [];
+      expect(otherwise, name).toBe(evaluate(param.default, constant));
+    }
+  });
+
+  it("works out with what azd, the preprovision hook and an administrator fill in", () => {
+    const environment = {
+      AZURE_ENV_NAME: required.environmentName,
+      AZURE_LOCATION: "swedencentral",
+      MAIL_DOMAIN: required.mailDomain,
+      NEW_AUTH_DATA_KEY: required.authDataKey,
+      NEW_AUTH_PEPPER: required.authPepper,
+      NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
+      NEW_KEYS_EXPIRE_ON: required.keysExpireOn,
+    };
+    expect(deployed(asAzdGives(environment)).resources).toEqual(deployed(required).resources);
+    const more = {
+      ...environment,
+      MAXIMUM_INSTANCE_COUNT: "60",
+      CRON_DATA_CLEANUP_COMPLETED_DAYS: "30",
+      CORE_DEPLOY_RANGE: "203.0.113.7/32",
+    };
+    expect(appSettings(deployed(asAzdGives(more)), "connector").CRON_DATA_CLEANUP_COMPLETED_DAYS).toBe("30");
+  });
+
+  it("takes no variable that an output of the template would overwrite", () => {
+    const outputs = (templates.get("main.bicep")?.declarations ?? [])
+      .filter(({ kind }) => kind === "output")
+      .map(({ name }) => name);
+    const variables = [...JSON.stringify(file).matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
+    expect(outputs.filter(name => variables.includes(name))).toEqual([]);
+    expect(variables.length).toBeGreaterThan(100);
+  });
+});
