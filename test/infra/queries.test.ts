@@ -1,0 +1,169 @@
+import { globSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { authJobs } from "../../functions/auth/jobs.ts";
+import { connectorJobs } from "../../functions/connector/jobs.ts";
+import { settingsOf } from "../../functions/settings.ts";
+import { metrics } from "../../lib/metrics.ts";
+import { held } from "./isolation.ts";
+import { askedBy, queries } from "./queries.ts";
+import { appSettings, deployed, ofType, sample } from "./templates.ts";
+
+/** Names of log events, as the code has them: texts in the first argument of a log's method. */
+const events = new Set(
+  globSync("{lib,functions}/**/*.ts").flatMap(path =>
+    [...readFileSync(path, "utf8").matchAll(/\blog\.(?:debug|info|warn|error)\(([^,)]*)/g)].flatMap(([, first = ""]) =>
+      [...first.matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name),
+    ),
+  ),
+);
+const described = readFileSync("docs/telemetry.md", "utf8");
+
+describe("the queries of alerts and workbook", () => {
+  it("are found", () => {
+    expect(queries().size).toBeGreaterThan(25);
+    expect(events.size).toBeGreaterThan(40);
+  });
+
+  it("ask for events that the code logs", () => {
+    for (const [place, query] of queries()) {
+      for (const event of askedBy(query).events) expect([...events], place).toContain(event);
+    }
+  });
+
+  it("ask for metrics that the code measures", () => {
+    for (const [place, query] of queries()) {
+      for (const metric of askedBy(query).metrics) expect(Object.keys(metrics), place).toContain(metric);
+    }
+  });
+
+  it("ask for fields and values that docs/telemetry.md names", () => {
+    for (const [place, query] of queries()) {
+      const { fields, values } = askedBy(query);
+      for (const name of [...fields, ...values]) {
+        if (name !== "IdP ") expect(described, place).toMatch(new RegExp(`\\b${name}\\b`));
+      }
+    }
+  });
+
+  it("each ask for something by a name of ours, or at the platform's own door", () => {
+    for (const [place, query] of queries()) {
+      const { events: asked, metrics: measured } = askedBy(query);
+      const platform = /^(requests|AzureDiagnostics)\b/.test(query);
+      expect(asked.length + measured.length > 0 || platform, place).toBe(true);
+    }
+  });
+
+  it("of all alerts together ask for what issue and decisions want told", () => {
+    const all = [...queries()].filter(([place]) => !place.startsWith("workbook")).map(([, query]) => askedBy(query));
+    expect(all.flatMap(each => each.events)).toEqual(
+      expect.arrayContaining([
+        "job",
+        "job_failed",
+        "failed",
+        "bad_settings",
+        "delivery_token_refused",
+        "pin_mail_given_up",
+      ]),
+    );
+    expect(all.flatMap(each => each.metrics)).toEqual(
+      expect.arrayContaining(["pin_mail.unsent.age", "peer.call.duration", "secret.days_left"]),
+    );
+  });
+
+  it("of the workbook draw states, jobs, sign-ins and the latency of identity providers", () => {
+    const all = [...queries()].filter(([place]) => place.startsWith("workbook")).map(([, query]) => query);
+    const drawn = all.map(askedBy);
+    expect(drawn.flatMap(each => each.events)).toEqual(expect.arrayContaining(["request_state", "authentication"]));
+    expect(drawn.flatMap(each => each.metrics)).toEqual(expect.arrayContaining(["job.duration", "peer.call.duration"]));
+    expect(all.some(query => query.includes('startswith "IdP "'))).toBe(true);
+  });
+
+  it.each([
+    ["an event", 'traces | where message == "jobs"', "events", ["jobs"]],
+    ["events", 'traces | where message in ("a", "b")', "events", ["a", "b"]],
+    ["an event inside of a line", 'traces | where message has "\\"event\\":\\"bad\\""', "events", ["bad"]],
+    ["a metric", 'customMetrics | where name == "x.y"', "metrics", ["x.y"]],
+    ["a field and its value", 'traces | where tostring(customDimensions.job) == "z"', "values", ["z"]],
+  ] as const)("are read: %s", (_, query, kind, found) => {
+    expect(askedBy(query)[kind]).toEqual(found);
+  });
+});
+
+describe("alerts", () => {
+  const rules = ofType(
+    deployed({ ...sample, alertMailTo: "a@example.com, b@example.com" }),
+    "Microsoft.Insights/scheduledQueryRules",
+  );
+  const minutes = (duration: unknown): number => {
+    const [, days, hours, rest] = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?)?$/.exec(String(duration)) ?? [];
+    return Number(days ?? 0) * 1440 + Number(hours ?? 0) * 60 + Number(rest ?? 0);
+  };
+
+  it("watch the timer of every job", () => {
+    const [first, second] = (["client", "connector"] as const).map(surface =>
+      settingsOf(appSettings(deployed(), surface)),
+    );
+    if (first?.auth === undefined || second?.connector === undefined) throw new Error("settings are missing");
+    const jobs = [...Object.keys(authJobs(first.auth)), ...Object.keys(connectorJobs(second.connector.settings))];
+    const watched = rules.flatMap(({ name, body }) => {
+      if (!name.includes("job-not-run")) return [];
+      return askedBy(String(held(body.properties, "criteria.allOf.0.query"))).values.filter(value => value !== "timer");
+    });
+    expect(watched.sort()).toEqual(jobs.sort());
+  });
+
+  it("look as often and as far back as Azure allows", () => {
+    const windows = [
+      "PT5M",
+      "PT10M",
+      "PT15M",
+      "PT30M",
+      "PT45M",
+      "PT1H",
+      "PT2H",
+      "PT3H",
+      "PT4H",
+      "PT5H",
+      "PT6H",
+      "P1D",
+      "P2D",
+    ];
+    for (const { name, body } of rules) {
+      const { evaluationFrequency, windowSize } = body.properties as Readonly<Record<string, string>>;
+      expect(windows, name).toContain(windowSize);
+      expect(windows.slice(0, -1), name).toContain(evaluationFrequency);
+      expect(minutes(windowSize), name).toBeGreaterThanOrEqual(minutes(evaluationFrequency));
+    }
+  });
+
+  it("measure a column that their query makes, and split by one", () => {
+    for (const { name, body } of rules) {
+      const criterion = held(body.properties, "criteria.allOf.0");
+      const [, made = "", by = ""] = /summarize (.*?)(?: by (.*))?$/.exec(String(held(criterion, "query"))) ?? [];
+      expect(made, name).toMatch(new RegExp(`^${held(criterion, "metricMeasureColumn")} = `));
+      const dimension = held(criterion, "dimensions.0.name");
+      if (dimension === undefined) expect(by, name).toBe("");
+      else expect(by, name).toMatch(new RegExp(`^${dimension} = `));
+    }
+  });
+
+  it("are mailed to everybody who is named", () => {
+    const [group] = ofType(
+      deployed({ ...sample, alertMailTo: "a@example.com, b@example.com" }),
+      "Microsoft.Insights/actionGroups",
+    );
+    const addresses = held(group?.body.properties, "emailReceivers") as readonly { emailAddress: string }[];
+    expect(addresses.map(({ emailAddress }) => emailAddress)).toEqual(["a@example.com", "b@example.com"]);
+    for (const { body } of rules) expect(held(body.properties, "actions.actionGroups.0")).toBe(group?.id);
+  });
+});
+
+describe("the workbook", () => {
+  it("is put beside the component that it asks", () => {
+    const [workbook] = ofType(deployed(), "Microsoft.Insights/workbooks");
+    const data = String(held(workbook?.body.properties, "serializedData"));
+    expect(data).not.toContain("__COMPONENT__");
+    expect(JSON.parse(data).fallbackResourceIds).toEqual([held(workbook?.body.properties, "sourceId")]);
+    expect(data.length).toBeLessThan(131_072);
+  });
+});
