@@ -173,6 +173,7 @@ describe("importing again (decision A18)", () => {
   it("goes on after Ctrl-C, which lets what is under way end and tells where it stands", async () => {
     const keys = makeKeys(40);
     const report = freshPath();
+    proxy.resetRequests();
     proxy.fail({ kind: "hang", method: "POST", times: 40 });
     const { child, ended } = startThrough("--parallel", "4", "--report", report, log(keys));
     await proxy.untilHanging(4);
@@ -186,6 +187,7 @@ describe("importing again (decision A18)", () => {
     proxy.release();
     const { code, out, error } = await ended;
     proxy.clearFaults();
+    expect(proxy.count("POST", /otpkeys/)).toBe(4);
     expect(code).toBe(130);
     expect(out).toBe("40 keys: 4 imported, 36 open\n");
     expect(error).toContain("36 are open: the same command again goes on from here.");
@@ -284,6 +286,7 @@ describe("a Core that does not answer as it should", () => {
       `${file}:3: refused: Core says: something that quotes its secret`,
     ]);
     const told = out + error + readFileSync(report, "utf8");
+    expect(told).not.toContain("\u001b");
     expect(spellings(keys).filter(secret => told.includes(secret))).toEqual([]);
   });
 });
