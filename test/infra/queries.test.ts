@@ -5,6 +5,7 @@ import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { settingsOf } from "../../functions/settings.ts";
 import { metrics } from "../../lib/metrics.ts";
 import { held } from "./isolation.ts";
+import { openKusto } from "./kusto.ts";
 import { askedBy, queries } from "./queries.ts";
 import { appSettings, deployed, ofType, sample } from "./templates.ts";
 
@@ -22,6 +23,14 @@ describe("the queries of alerts and workbook", () => {
   it("are found", () => {
     expect(queries().size).toBeGreaterThan(25);
     expect(events.size).toBeGreaterThan(40);
+  });
+
+  it("are queries for Kusto itself", () => {
+    const faults = openKusto();
+    expect(faults('traces | where mesage == "x" | sumarize count()').length).toBeGreaterThan(1);
+    expect(faults("customMetrics | summarize last = max(timestamp)")).not.toEqual([]);
+    for (const [place, query] of queries())
+      expect(faults(query.replaceAll("{TimeRange:grain}", "1h")), place).toEqual([]);
   });
 
   it("ask for events that the code logs", () => {
