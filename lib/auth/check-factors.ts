@@ -2,40 +2,33 @@ import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
 import { passwordSatisfied, type SignInFacts } from "./policy.ts";
-import type { AssignedKey, OtpKey, OtpKeys, Standing } from "./ports.ts";
+import type { AssignedKey, OtpKey, Standing } from "./ports.ts";
 
 /** The keys that an attempt is about. */
 export interface Keys {
   /** That the OTP may be of. */
   readonly candidates: OtpCandidates;
-  /** Whether the user has an enabled one; a stopped one counts (decisions A5, A12). */
+  /** Whether the user has an enabled one; a stopped one counts (decisions A5, A12). Of no interest where an OTP was given. */
   readonly anyEnabled: boolean;
 }
 
 /**
- * Reads what the decision will need of keys, all at once and each once.
+ * Reads what the decision will need of keys, all at once.
  * @param known candidates that were read already
  */
 export async function readKeys(
-  { otpkeys: assigned }: Standing,
+  { otpkeys: assigned, throttle }: Standing,
   otp: string | undefined,
   known: OtpCandidates | undefined,
-  { otpkeys, rules }: Pick<AuthDeps, "otpkeys" | "rules">,
+  deps: AuthDeps,
 ): Promise<Keys> {
-  const reads = new Map<string, ReturnType<OtpKeys["find"]>>();
-  for (const key of known ?? []) reads.set(key.value.prefix, Promise.resolve(key));
-  const find: OtpKeys["find"] = prefix => {
-    const read = reads.get(prefix) ?? otpkeys.find(prefix);
-    reads.set(prefix, read);
-    return read;
-  };
-  const asked = rules.otpPolicy === "when-assigned" ? assigned : [];
-  const [candidates, own] = await Promise.all([
-    otp === undefined ? [] : (known ?? readCandidates(otp, { otpkeys: { find } })),
-    Promise.all(asked.map(({ prefix }) => find(prefix))),
-  ]);
-  const anyEnabled = own.some((key, index) => key?.value.id === asked[index]?.id && key?.value.enabled === true);
-  return { candidates, anyEnabled };
+  if (otp !== undefined) return { candidates: known ?? (await readCandidates(otp, deps)), anyEnabled: false };
+  if (deps.rules.otpPolicy !== "when-assigned") return { candidates: [], anyEnabled: false };
+  // Where there is no key, one that can not be is looked for: time must not tell who has one.
+  const prefixes = assigned.length === 0 ? [throttle.handle] : assigned.map(({ prefix }) => prefix);
+  const own = await Promise.all(prefixes.map(prefix => deps.otpkeys.find(prefix)));
+  const isOwn = (key: OtpKey) => assigned.some(({ id }) => id === key.id);
+  return { candidates: [], anyEnabled: own.some(key => key?.value.enabled === true && isOwn(key.value)) };
 }
 
 export interface Checked {

@@ -6,7 +6,7 @@ import { secretFromText } from "./otp/key-secret.ts";
 import { otpKind } from "./otp/kinds.ts";
 import { cuts, split } from "./otp/split.ts";
 import { type KeyVerdict, verdictOn } from "./otp/verdict.ts";
-import type { AssignedKey, OtpKey, OtpKeys, Stored } from "./ports.ts";
+import type { AssignedKey, OtpKey, Stored } from "./ports.ts";
 import { foldPrefix } from "./prefix.ts";
 
 /** What an OTP came to, for the caller and for the audit. */
@@ -22,10 +22,7 @@ export interface OtpResult {
 export type OtpCandidates = readonly Stored<OtpKey>[];
 
 /** Reads the keys that an OTP may be of: two at most, side by side (decision A7). */
-export async function readCandidates(
-  otp: string,
-  { otpkeys }: { readonly otpkeys: Pick<OtpKeys, "find"> },
-): Promise<OtpCandidates> {
+export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "otpkeys">): Promise<OtpCandidates> {
   const found = await Promise.all(cuts(otp).map(({ prefix }) => otpkeys.find(prefix)));
   return found.filter(key => key !== undefined);
 }
