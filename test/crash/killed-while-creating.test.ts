@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
@@ -14,12 +14,14 @@ const neverConfirmed =
 let system: TestSystem;
 let proxy: PausingProxy;
 let host: HostProcess;
+/** The host that settles: looks once, then gives up, so that the three days of decision C6 need no waiting. */
+let settler: HostProcess;
 
 beforeAll(async () => {
-  // Looked up once, then given up: the three days of decision C6 without their waiting.
-  system = await startTestSystem({ SETTLE_DAYS: "0" });
+  system = await startTestSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
-  host = await startHost();
+  const settlers = { ...settling, SETTLE_DAYS: "0" };
+  [host, settler] = await Promise.all([startHost(), system.startHost({ settings: settlers })]);
 });
 
 afterAll(async () => {
@@ -62,8 +64,8 @@ interface Taken {
 
 /** Runs the jobs until nothing is left to do, then tells what has become of the order. */
 async function settled({ order, requestId }: Taken) {
-  await untilQuiet(host, system, requestId);
-  return outcome(order, requestId, { hosts: [host], system });
+  await untilQuiet(settler, system, requestId);
+  return outcome(order, requestId, { hosts: [settler, host], system });
 }
 
 describe("a host that is killed while it creates a request (decision C6)", () => {
@@ -78,7 +80,7 @@ describe("a host that is killed while it creates a request (decision C6)", () =>
     };
     expect(await left()).toBe(1);
     await until(
-      () => processAll(host).then(async () => (await left()) === 0),
+      () => processAll(settler).then(async () => (await left()) === 0),
       () => "the index row stays",
     );
   });

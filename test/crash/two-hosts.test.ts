@@ -15,8 +15,6 @@ beforeAll(async () => {
     IDP_TIMEOUT_SECONDS: "30",
     MAIL_TIMEOUT_SECONDS: "30",
     DELIVERY_TIMEOUT_SECONDS: "60",
-    RECEIVED_MAX_AGE_SECONDS: "300",
-    SETTLE_AFTER_SECONDS: "900",
   });
   hosts = await Promise.all([system.startHost(), system.startHost()]);
 });

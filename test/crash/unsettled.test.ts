@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { FaultRule } from "../../local/peers/peer.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { startTestSystem, type TestSystem } from "../support/system.ts";
+import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processAll, requestOf, send, underReference } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
@@ -29,8 +29,8 @@ beforeAll(async () => {
   proxy = await startPausingProxy(system.storage.tableUrl);
   [creator, settler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
-    system.startHost({ settings: { SETTLE_DAYS: "0" } }),
-    system.startHost({ settings: { RECEIVED_MAX_AGE_SECONDS: "300", SETTLE_AFTER_SECONDS: "900" } }),
+    system.startHost({ settings: { ...settling, SETTLE_DAYS: "0" } }),
+    system.startHost(),
   ]);
 });
 
@@ -171,9 +171,10 @@ describe("an unanswered delivery call (decision C6)", () => {
   test("leaves the request received with a message until it is settled", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
+    const seeker = await system.startHost({ settings: settling });
     const read = async () => {
-      await processAll(creator);
-      const { body } = await creator.call("GET", `/v2/credential-requests/${requestId}`);
+      await processAll(seeker);
+      const { body } = await seeker.call("GET", `/v2/credential-requests/${requestId}`);
       return (body as { data: { state: string; error_message: string } }).data;
     };
     const message = "The delivery service has not confirmed the shipment; it is being looked up.";

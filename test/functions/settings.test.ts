@@ -146,5 +146,25 @@ describe("the settings of a deployment", () => {
 
   it("let a lease outlast every call that is made under it (decision C15)", () => {
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60" })).toEqual(["DELIVERY_TIMEOUT_SECONDS"]);
+    expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60.001" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "x" })).toEqual(["LEASE_SECONDS"]);
+  });
+
+  it("let no job settle or undo what its creator may still be at (decision C6)", () => {
+    const settle = { DELIVERY_MARK_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
+    expect(problemsOf({ ...goodSettings, ...settle, SETTLE_AFTER_SECONDS: "70" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...settle, SETTLE_AFTER_SECONDS: "69.999" })).toEqual([
+      "SETTLE_AFTER_SECONDS",
+    ]);
+    const undo = { CREATE_TIMEOUT_SECONDS: "150" };
+    expect(problemsOf({ ...goodSettings, ...undo, RECEIVED_MAX_AGE_SECONDS: "150.001" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...undo, RECEIVED_MAX_AGE_SECONDS: "150" })).toEqual([
+      "RECEIVED_MAX_AGE_SECONDS",
+    ]);
+    const unread = { SETTLE_AFTER_SECONDS: "x", CREATE_TIMEOUT_SECONDS: "x" };
+    expect(problemsOf({ ...goodSettings, ...unread }).toSorted()).toEqual([
+      "CREATE_TIMEOUT_SECONDS",
+      "SETTLE_AFTER_SECONDS",
+    ]);
   });
 });

@@ -34,14 +34,21 @@ export const quick = {
   ENROLLMENT_TIMEOUT_SECONDS: "3",
   MAIL_TIMEOUT_SECONDS: "3",
   DELIVERY_TIMEOUT_SECONDS: "3.5",
-  RECEIVED_MAX_AGE_SECONDS: "2",
-  SETTLE_AFTER_SECONDS: "1",
   RETRY_MIN_SECONDS: "0.2",
   RETRY_MAX_SECONDS: "1",
   READ_BACK_AFTER_SECONDS: "0.3",
   MAIL_RUNNING_SECONDS: "0.2",
   DUE_STALE_SECONDS: "0.5",
   DUE_ORPHAN_SECONDS: "2",
+} as const;
+
+/** For a host that creates nothing and settles soon what others have left behind. */
+export const settling = {
+  CREATE_TIMEOUT_SECONDS: "1",
+  RECEIVED_MAX_AGE_SECONDS: "2",
+  DELIVERY_MARK_MAX_AGE_SECONDS: "0",
+  DELIVERY_TIMEOUT_SECONDS: "2.5",
+  SETTLE_AFTER_SECONDS: "2.5",
 } as const;
 
 /** @param settings of every host, on top of `quick` */
