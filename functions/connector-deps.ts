@@ -28,6 +28,7 @@ export function openConnector(
   environment: Environment,
 ): ConnectorContext {
   const { log, now, random, sleep, fetch } = deployment;
+  const { PUBLIC_BASE_URL, CONNECTOR_PATH } = deployment.settings;
   const tools = { fetch, now, random, sleep };
   const timing = timingOf(settings);
   const idps = openIdps(deployment, settings, idpPlan, { ...tools, timeLimitMs: timing.idpCall });
@@ -72,6 +73,7 @@ export function openConnector(
     sleep,
     settingWords: { ...wordsInForce(deploymentSettings, environment), ...wordsInForce(connectorSettings, environment) },
     cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
+    connectorUrl: call => [PUBLIC_BASE_URL ?? call.origin, CONNECTOR_PATH].filter(part => part !== "").join("/"),
   };
 }
 

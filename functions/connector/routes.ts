@@ -13,6 +13,7 @@ import { resendPinOfRequest, resendPinOfShipment } from "./v1/resend-pin.ts";
 import { createCredentialRequest } from "./v2/create-credential-request.ts";
 import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
+import { listCredentialRequests } from "./v2/list-credential-requests.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
 import { resendPinMails } from "./v2/resend-pin.ts";
 
@@ -25,6 +26,7 @@ export const connector: Surface<ConnectorContext & TokenContext> = {
   endpoints: {
     v2CreateCredentialRequest: createCredentialRequest,
     v2GetCredentialRequest: getCredentialRequest,
+    v2ListCredentialRequests: listCredentialRequests,
     v2GetStatus: getStatus,
     processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,

@@ -1,6 +1,7 @@
 import { Fault, type Problem } from "../fault.ts";
 import { idpProblems } from "./ask-idps.ts";
 import type { CreateWire, Place } from "./create-wire.ts";
+import type { Created } from "./created.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
 import { authenticate, enroll } from "./enroll.ts";
 import type { Claim } from "./idempotency-claim.ts";
@@ -11,7 +12,7 @@ import type { ConnectorDeps } from "./ports.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { isOnSite } from "./request.ts";
 import { peopleLists, placeOf } from "./request-lists.ts";
-import { type Created, startOnSite } from "./start.ts";
+import { startOnSite } from "./start.ts";
 
 /**
  * Takes a credential request under a new id: checks it, then creates it.

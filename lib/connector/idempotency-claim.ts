@@ -1,8 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Fault } from "../fault.ts";
 import { between, type Instant } from "../time.ts";
+import type { Created } from "./created.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
-import type { Created } from "./start.ts";
 
 /** What a create with an Idempotency-Key came to, as far as it is kept (decision C6). */
 export type KeptAnswer =

@@ -2,6 +2,7 @@ import { Fault, type FaultKind } from "../fault.ts";
 import { plus } from "../time.ts";
 import { checkRequest, createRequest, createUnder } from "./create-request.ts";
 import type { CreateWire } from "./create-wire.ts";
+import type { Created } from "./created.ts";
 import {
   type Claim,
   type ClaimVerdict,
@@ -16,7 +17,6 @@ import { type NewRequest, newRequestId } from "./new-request.ts";
 import { unsettledFault } from "./order-shipment.ts";
 import type { ConnectorDeps, Loaded, Stored } from "./ports.ts";
 import type { CredentialRequest } from "./request.ts";
-import type { Created } from "./start.ts";
 import { write } from "./write.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
+import type { Created } from "./created.ts";
 import { tooLate, writeAsCreator } from "./creator-write.ts";
 import { giveUp } from "./give-up.ts";
 import { orderOf } from "./order.ts";
@@ -9,7 +10,7 @@ import type { ConnectorDeps, Loaded } from "./ports.ts";
 import type { KeyOrder } from "./prepare-keys.ts";
 import type { Prepared } from "./prepare-request.ts";
 import { unconfirmed } from "./settle.ts";
-import { type Created, start } from "./start.ts";
+import { start } from "./start.ts";
 import { write } from "./write.ts";
 
 /** A request that is marked, with what goes to the delivery service. */

@@ -1,15 +1,11 @@
 import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
+import type { Created } from "./created.ts";
 import { tooLate, writeAsCreator } from "./creator-write.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type CredentialRequest, type Due, isOnSite, type Key, keyQueue } from "./request.ts";
 import { placeOf } from "./request-lists.ts";
 import { startRequest } from "./states.ts";
-
-export interface Created {
-  readonly requestId: string;
-  readonly shipmentId?: string;
-}
 
 /**
  * Writes down the accepted shipment. A creator that was held up writes its id also over what the job has found meanwhile: it

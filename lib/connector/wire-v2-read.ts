@@ -47,6 +47,11 @@ export const credentialRequestV2 = z.object({
     .describe("Present where keys are shipped."),
 });
 
+/** An entry of the list of credential requests (decision C19). */
+export const listedV2 = credentialRequestV2.extend({
+  created_at: z.iso.datetime().describe("When the request was made."),
+});
+
 /** Version 2 answer to a create (specification section 4). */
 export const createdV2 = z.object({
   data: z.object({
@@ -86,6 +91,11 @@ export function readV2(request: CredentialRequest, keys: readonly Key[]): z.outp
       }),
   });
 }
+
+export const readListedV2 = (request: CredentialRequest, keys: readonly Key[]): z.output<typeof listedV2> => ({
+  ...readV2(request, keys),
+  created_at: request.createdAt,
+});
 
 const readKey = (key: Key): z.output<typeof keyV2> => ({
   id: key.id,

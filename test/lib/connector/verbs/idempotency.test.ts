@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { Created } from "../../../../lib/connector/created.ts";
 import { createOnce } from "../../../../lib/connector/idempotency.ts";
 import { scopeOf } from "../../../../lib/connector/idempotency-claim.ts";
 import type { Delivery } from "../../../../lib/connector/peers/delivery.ts";
-import type { Created } from "../../../../lib/connector/start.ts";
 import { createBodyV2, createV2 } from "../../../../lib/connector/wire-v2-create.ts";
 import { days, minutes } from "../../../../lib/time.ts";
 import {

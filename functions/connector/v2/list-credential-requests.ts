@@ -1,0 +1,78 @@
+import * as z from "zod";
+import { whateverFieldsHold } from "../../../lib/connector/field-rules.ts";
+import { listRequests } from "../../../lib/connector/list-requests.ts";
+import { requestStates } from "../../../lib/connector/states.ts";
+import { listedV2, readListedV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+
+const mostOfPage = 1000;
+const usualPage = 100;
+const topError = `must be a whole number from 1 to ${mostOfPage}`;
+
+const fields = {
+  state: z.enum(requestStates).optional().describe("Only requests in this state."),
+  user_id: z
+    .string()
+    .min(1, { error: "must not be blank" })
+    .max(255)
+    .optional()
+    .describe("Only requests with a credential for this user, letter for letter as the create had it."),
+  created_after: z
+    .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+      error: "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date",
+    })
+    .transform(text => new Date(text).toISOString())
+    .optional()
+    .describe("Only requests made later than this time, ISO 8601; a date means its beginning in UTC."),
+  $top: z
+    .string()
+    .regex(/^[0-9]{1,4}$/, { error: topError, abort: true })
+    .transform(Number)
+    .refine(top => top >= 1 && top <= mostOfPage, { error: topError })
+    .default(usualPage)
+    .describe(`Most entries of a page, 1 to ${mostOfPage}; ${usualPage} by default.`),
+  $skiptoken: z
+    .string()
+    .regex(/^[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}\.[0-9]{3}Z_[0-9a-f-]{36}$/, {
+      error: "must be one that a list gave",
+    })
+    .optional()
+    .describe("Where the page begins: from the link to it."),
+};
+
+/** A filter that is none would go unnoticed: the list would look filtered and be whole. */
+const query = z.looseObject(fields).superRefine((given, context) => {
+  for (const name of Object.keys(given).filter(name => !Object.hasOwn(fields, name)))
+    context.addIssue({ code: "custom", path: [name], message: "is no filter of this list" });
+}, whateverFieldsHold);
+
+/** Decision C19, paged by decision A11: an operator finds requests that are stuck, and ids that were lost. */
+export const listCredentialRequests = endpoint({
+  routes: ["GET /v2/credential-requests"],
+  access: "caller",
+  summary: "List credential requests, all or those that match every filter",
+  query,
+  answers: {
+    200: {
+      description:
+        'In the order of their creation. Where more follow there is a `Link` header with `rel="next"`, also beside a page that is short or empty.',
+      schema: z.array(listedV2),
+    },
+  },
+  handle: async ({ query }, context: ConnectorContext, { call }) => {
+    const { state, user_id: userId, created_after: createdAfter, $top: top, $skiptoken: after } = query;
+    const { requests, next } = await listRequests({ state, userId, createdAfter }, { top, after }, context);
+    const body = requests.map(({ request, keys }) =>
+      readListedV2(
+        request.value,
+        keys.map(({ value }) => value),
+      ),
+    );
+    if (next === undefined) return { status: 200, body };
+    const following = new URLSearchParams(call.url.search);
+    following.set("$skiptoken", next);
+    const address = `${context.connectorUrl(call.url)}/v2/credential-requests?${following}`;
+    return { status: 200, headers: { link: `<${address}>; rel="next"` }, body };
+  },
+});

@@ -1,0 +1,95 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { altered, type Body } from "../../lib/connector/wire-v2-bodies.ts";
+import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
+import { connectorHostOfFile } from "../../support/connector-host.ts";
+
+const peers = await peersOfFile();
+const host = connectorHostOfFile(peers, { PUBLIC_BASE_URL: "https://keys.example/front", CONNECTOR_PATH: "connector" });
+const create = "POST /connector/v2/credential-requests";
+const list = "GET /connector/v2/credential-requests";
+
+const user = newUser();
+const ids: string[] = [];
+beforeAll(async () => {
+  for (let n = 0; n < 5; n++) {
+    const body = orderBody();
+    const ofUser = altered(body, { "shipment.shipment_items[0].credentials[0].user_id": user });
+    const { body: told } = await host.call(create, { body: n % 2 === 0 ? ofUser : body });
+    ids.push(told.data.credential_request_id);
+  }
+});
+
+const idsOf = ({ body }: { body: Body }) => body.map(({ credential_request_id }: Body) => credential_request_id);
+
+describe("GET /v2/credential-requests (decision C19)", () => {
+  it("answers a bare array of the read models with the time of their creation, without a link where none follow", async () => {
+    const { status, headers, body } = await host.call(list);
+    expect(status).toBe(200);
+    expect(headers.get("link")).toBeNull();
+    expect(idsOf({ body })).toEqual(ids);
+    const { body: read } = await host.call(`GET /connector/v2/credential-requests/${ids[0]}`);
+    expect(body[0]).toEqual({ ...read.data, created_at: expect.stringMatching(/^\d{4}-.*Z$/) });
+  });
+
+  it("pages by $top and the link to the next page, which keeps the filters (decision A11)", async () => {
+    const seen: string[] = [];
+    let route = `${list}?$top=2&user_id=${encodeURIComponent(user)}&state=started`;
+    for (let page = 0; page < 2; page++) {
+      const { body, headers } = await host.call(route);
+      seen.push(...idsOf({ body }));
+      const link = /^<https:\/\/keys\.example\/front(\/connector\/v2\/credential-requests\?.*)>; rel="next"$/.exec(
+        headers.get("link") ?? "",
+      );
+      expect(link === null).toBe(page === 1);
+      route = `GET ${link?.[1]}`;
+    }
+    expect(seen).toEqual([ids[0], ids[2], ids[4]]);
+  });
+
+  it("filters by state, user_id and created_after together", async () => {
+    const { body: all } = await host.call(list);
+    const after = encodeURIComponent(all[1].created_at);
+    expect(idsOf(await host.call(`${list}?created_after=${after}`))).toEqual(ids.slice(2));
+    const offset = encodeURIComponent(all[1].created_at.replace("Z", "+00:00"));
+    expect(idsOf(await host.call(`${list}?created_after=${offset}`))).toEqual(ids.slice(2));
+    expect(idsOf(await host.call(`${list}?created_after=2020-01-31`))).toEqual(ids);
+    expect(idsOf(await host.call(`${list}?state=failed`))).toEqual([]);
+    expect(idsOf(await host.call(`${list}?user_id=${encodeURIComponent(user)}&created_after=${after}`))).toEqual([
+      ids[2],
+      ids[4],
+    ]);
+  });
+
+  it.each([
+    ["state", "state=stuck"],
+    ["state", "state="],
+    ["user_id", "user_id="],
+    ["user_id", `user_id=${"x".repeat(256)}`],
+    ["created_after", "created_after=yesterday"],
+    ["created_after", "created_after=2026-01-31T10:00:00"],
+    ["created_after", "created_after=2026-02-31"],
+    ["$top", "$top=0"],
+    ["$top", "$top=1001"],
+    ["$top", "$top=two"],
+    ["$top", "$top=1.5"],
+    ["$top", "$top="],
+    ["$skiptoken", "$skiptoken=5"],
+    ["$skiptoken", "$skiptoken="],
+    ["stat", "stat=failed"],
+    ["$skip", "$skip=5"],
+    ["State", "State=failed"],
+    ["state", "state=failed&state=started"],
+  ])("answers 400 naming %s to ?%s", async (path, query) => {
+    expect(await host.call(`${list}?${query}`)).toMatchObject({
+      status: 400,
+      body: { error_code: "api_error", error_data: { error_type: "validation", fields: [{ path }] } },
+    });
+  });
+
+  it("takes the bounds of $top, and a position that names nothing", async () => {
+    expect(idsOf(await host.call(`${list}?$top=1`))).toEqual(ids.slice(0, 1));
+    expect(idsOf(await host.call(`${list}?$top=1000`))).toEqual(ids);
+    const past = "2020-01-31T10:00:00.000Z_00000000-0000-4000-8000-000000000000";
+    expect(idsOf(await host.call(`${list}?$skiptoken=${encodeURIComponent(past)}`))).toEqual(ids);
+  });
+});
