@@ -168,22 +168,22 @@ export const connectorSettings = z
       const message = `is required where ${other} is set: on-site enrollment takes both (decision C12)`;
       context.addIssue({ code: "custom", path: [missing], message });
     }
-    const refuseUnless = (holds: boolean, name: keyof typeof settings, message: string) => {
-      if (!holds) context.addIssue({ code: "custom", path: [name], message });
+    // A comparison with one that could not be read is false: that one is told on its own.
+    const refuseWhere = (wrong: boolean, name: keyof typeof settings, message: string) => {
+      if (wrong) context.addIssue({ code: "custom", path: [name], message });
     };
-    // A comparison with one that could not be read is false either way: that one is told on its own.
     for (const name of timeLimits) {
       const message = "must be shorter than LEASE_SECONDS: a lease outlasts every call (decision C15)";
-      refuseUnless(!(settings[name] >= settings.LEASE_SECONDS), name, message);
+      refuseWhere(settings[name] >= settings.LEASE_SECONDS, name, message);
     }
     const lastAnswer = settings.DELIVERY_MARK_MAX_AGE_SECONDS + settings.DELIVERY_TIMEOUT_SECONDS;
-    refuseUnless(
-      !(settings.SETTLE_AFTER_SECONDS < lastAnswer),
+    refuseWhere(
+      settings.SETTLE_AFTER_SECONDS < lastAnswer,
       "SETTLE_AFTER_SECONDS",
       "must be at least DELIVERY_MARK_MAX_AGE_SECONDS and DELIVERY_TIMEOUT_SECONDS together: a call under way is not settled (decision C6)",
     );
-    refuseUnless(
-      !(settings.RECEIVED_MAX_AGE_SECONDS <= settings.CREATE_TIMEOUT_SECONDS),
+    refuseWhere(
+      settings.RECEIVED_MAX_AGE_SECONDS <= settings.CREATE_TIMEOUT_SECONDS,
       "RECEIVED_MAX_AGE_SECONDS",
       "must be longer than CREATE_TIMEOUT_SECONDS: a create under way is not undone (decision C6)",
     );
