@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { authTasks } from "../../../functions/maintenance.ts";
+import { authTasks } from "../../../functions/maintenance-auth.ts";
 import { backupsContainer } from "../../../lib/azure/maintenance/backup-files.ts";
 import { days } from "../../../lib/time.ts";
 import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../support/auth.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { connectorTasks } from "../../../../functions/maintenance.ts";
+import { connectorTasks } from "../../../../functions/maintenance-connector.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import type { Fetch } from "../../../../lib/connector/peers/peer-call.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";

@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { responsesContainer } from "../lib/azure/connector-blobs.ts";
+import { connectorTables } from "../lib/azure/connector-tables.ts";
+import { openBackup } from "../lib/azure/maintenance/backup-files.ts";
+import { makeEmpty, restoreBlobs } from "../lib/azure/maintenance/restore.ts";
+import { connectorBackedUp, restoreConnector } from "../lib/azure/maintenance/restore-connector.ts";
+import { checkPeers } from "../lib/connector/check-peers.ts";
+import { type Task, task } from "../lib/http/task.ts";
+import type { ConnectorContext } from "./connector/context.ts";
+import { backUpTask, type InDeployment, resealTask, restoreInput } from "./maintenance.ts";
+
+const containers = [responsesContainer];
+
+/** Maintenance of credential requests, which an administrator starts (decisions G8, G13). */
+export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InDeployment>>> = {
+  checkPeers: task({
+    input: z.strictObject({
+      users: z.array(z.strictObject({ idp_id: z.string().optional(), user_id: z.string().min(1) })).default([]),
+    }),
+    run: async ({ users }, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
+      await context.ready();
+      const findings = await checkPeers(
+        users.map(({ idp_id: idpId = context.idps.defaultId, user_id: userId }) => ({ idpId, userId })),
+        context,
+      );
+      return { findings, ok: findings.every(({ ok }) => ok) };
+    },
+  }),
+  reseal: resealTask(["credentialrequests"]),
+  backUp: backUpTask({ wing: "connector", tables: connectorBackedUp, containers }),
+  restore: task({
+    input: restoreInput,
+    run: async ({ backup: id, replace }, { deployment, ...context }: ConnectorContext & InDeployment) => {
+      const { tables, blobs } = deployment;
+      const backup = await openBackup(blobs, "connector", id);
+      const all = connectorTables(context.settingWords.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
+      await makeEmpty({ tables: all, containers }, replace, deployment);
+      const copied = await restoreBlobs(backup, containers, deployment);
+      const restored = await restoreConnector(backup, tables, context);
+      return { ...restored, blobs: copied };
+    },
+  }),
+};

@@ -1,0 +1,34 @@
+import type { DeploymentSettings, SurfaceName } from "../lib/deployment-settings.ts";
+import type { AnswerOptions } from "../lib/http/answer.ts";
+import type { Call } from "../lib/http/call.ts";
+import type { Caller } from "../lib/http/endpoint.ts";
+import type { Identify } from "../lib/http/surface.ts";
+import type { Environment } from "../lib/settings.ts";
+import type { Deployment } from "./deployment.ts";
+
+/** A wing as the composition root starts it. It is loaded only where one of its surfaces is served. */
+export interface Wing {
+  /** Parses the wing's settings. Throws BadSettings. Returns what connects it; nothing is called by that. */
+  read(environment: Environment): (deployment: Deployment) => OpenWing;
+  /** Registers the routes of the named surfaces so that each refuses (decision G14). */
+  refuse(surfaces: readonly SurfaceName[], paths: SurfacePaths, options: AnswerOptions): void;
+}
+
+export interface OpenWing {
+  /** Registers the surfaces that the settings name, with their timers and tasks. */
+  register(): void;
+  /** Resolves when calls can be answered; absent where they can at once. */
+  readonly ready?: () => Promise<void>;
+}
+
+/** Leading path segments by surface (decision G2). */
+export type SurfacePaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
+
+/** Lets everybody call. */
+export const anybody: Identify = async () => ({ id: "anybody" });
+
+/** Asks who calls wherever the endpoint does (decision G3). */
+export const bearer =
+  (check: (headers: Headers) => Promise<Caller>): Identify =>
+  (access, call: Call) =>
+    access === "open" ? anybody(access, call) : check(call.headers);
