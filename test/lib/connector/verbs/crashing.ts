@@ -1,6 +1,6 @@
 import type { ConnectorContext } from "../../../../functions/connector/context.ts";
 
-/** A process that stops at one of its calls to storage or to the delivery service and never goes on, unless it is told to. */
+/** A process that stops at one of its outside calls and never goes on, unless it is told to. */
 export interface Dying {
   /** Resolves with the call at which it stopped; never where it came through. */
   readonly died: Promise<string>;
@@ -10,8 +10,12 @@ export interface Dying {
 
 type Method = (...args: unknown[]) => unknown;
 
-/** @param at the call that counts: how many came before it, or the first of that name @param phase whether it is still made */
-export function crashing(at: number | string, phase: "before" | "after"): Dying {
+/**
+ * @param at the call that counts: how many came before it, or the first of that name
+ * @param phase whether it is still made
+ * @param which calls count: those to tables and the order, or all to storage and peers
+ */
+export function crashing(at: number | string, phase: "before" | "after", which: "writes" | "all" = "writes"): Dying {
   const death = Promise.withResolvers<string>();
   const resurrection = Promise.withResolvers<void>();
   let calls = 0;
@@ -36,10 +40,22 @@ export function crashing(at: number | string, phase: "before" | "after"): Dying 
     });
   return {
     died: death.promise,
-    ports: ({ requests, claims, delivery }) => ({
+    ports: ({ requests, claims, delivery, rfpr, responses, mailer, idps }) => ({
       requests: watched(requests, "requests", method => method !== "due"),
       claims: watched(claims, "claims", () => true),
-      delivery: watched(delivery, "delivery", method => method === "createShipment"),
+      delivery: watched(delivery, "delivery", method => method === "createShipment" || which === "all"),
+      ...(which === "all" && {
+        ...(rfpr && { rfpr: watched(rfpr, "rfpr", () => true) }),
+        responses: watched(responses, "responses", () => true),
+        mailer: watched(mailer, "mailer", () => true),
+        idps: {
+          ...idps,
+          get: (id: string) => {
+            const idp = idps.get(id);
+            return idp && watched(idp, "idp", () => true);
+          },
+        },
+      }),
     }),
     goOn: () => resurrection.resolve(),
   };
