@@ -374,7 +374,7 @@ describe("creation options of kind C", () => {
     ["the data is of another kind", credentialStep({ _type: "Other" }), "refused"],
     ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }, "refused"],
     ["the journey ended", { successUrl: "/" }, "refused"],
-    ["the step is too long to be kept", credentialStep({ junk: "x".repeat(24_000) }), "refused"],
+    ["the step is too long to be kept", credentialStep({ junk: "ä".repeat(8_000) }), "refused"],
   ])("are not taken where %s", async (_, second, kind) => {
     expect(await kindOf(ask((await answering(nameStep, second)).odd))).toBe(kind);
   });
@@ -556,6 +556,16 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
 });
 
 describe("the client's own credentials at Advanced Identity Cloud (decision C13)", () => {
+  test("give a token that is kept until a minute before its hour ends", async () => {
+    await ask();
+    tools.advance(3_539_000);
+    await ask();
+    expect(grants()).toBe(1);
+    tools.advance(1000);
+    await ask();
+    expect(grants()).toBe(2);
+  });
+
   test("are a secret, or a private key in the secret's place, for the scope that is set", async () => {
     const forms: URLSearchParams[] = [];
     const url = await oddServer(async (request, response) => {

@@ -122,6 +122,33 @@ describe("an IdP of kind B (decision C13)", () => {
     ]);
   });
 
+  test("is called in version 1.0 from the challenge to the reading back, whose challenges last 5 minutes", async () => {
+    const stable = connect({ "api-version": "v1.0" });
+    const asked = Date.now();
+    const challenge = await ask(stable);
+    expect(Math.abs((challenge.expiresAt?.getTime() ?? 0) - asked - 300_000)).toBeLessThan(60_000);
+    const attestation = answerTo(challenge);
+    await stable.activate(challenge.handle, attestation, "k", { signal });
+    expect(await stable.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(graphCalls().filter(({ path }) => !path.startsWith("/v1.0/"))).toEqual([]);
+    expect(entra.registrations()).toHaveLength(1);
+  });
+
+  test("that answers 405, as to the parameter in a query or to the connector's own user, refuses for good", async () => {
+    const seen: string[] = [];
+    const graph = await oddServer((request, response) => {
+      seen.push(request.url ?? "");
+      response.writeHead(405);
+      response.end('{"error":{"code":"methodNotAllowed","message":"Specified HTTP method is not allowed."}}');
+    });
+    const odd = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    const refused = { kind: "refused", status: 405, code: "methodNotAllowed", passing: false };
+    expect(await failureOf(ask(odd))).toMatchObject(refused);
+    expect(seen).toEqual([
+      "/beta/users/jan%40example.com/authentication/fido2Methods/creationOptions(challengeTimeoutInMinutes=20160)",
+    ]);
+  });
+
   test.each([
     ["6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11", "/6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11"],
     ["guest_x.example#EXT#@example.com", "/guest_x.example%23EXT%23%40example.com"],
@@ -261,6 +288,16 @@ describe("the client's own credentials (decision C13)", () => {
     expect(grants()).toBe(0);
     const away = connect({}, { managedIdentityToken: () => Promise.reject(new Error("away")) });
     expect(await kindOf(ask(away))).toBe("unreachable");
+  });
+
+  test("a token is kept until a minute before its hour ends", async () => {
+    await ask();
+    tools.advance(3_539_000);
+    await ask();
+    expect(grants()).toBe(1);
+    tools.advance(1000);
+    await ask();
+    expect(grants()).toBe(2);
   });
 
   test("a token that Graph refuses is renewed once", async () => {

@@ -491,6 +491,16 @@ describe("the client's own credentials at PingOne (decision C13)", () => {
     expect(await kindOf(ask(connect({}, { secret: async () => broken })))).toBe("unauthorized");
   });
 
+  test("give a token that is kept until a minute before its hour ends", async () => {
+    await ask();
+    tools.advance(3_539_000);
+    await ask();
+    expect(grants()).toBe(1);
+    tools.advance(1000);
+    await ask();
+    expect(grants()).toBe(2);
+  });
+
   test("that are revoked meanwhile are asked for anew, once", async () => {
     await ask();
     pingone.revokeTokens();
