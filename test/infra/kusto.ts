@@ -30,8 +30,8 @@ const tables = {
 /** Checks queries as Azure does: syntax, names, types. Gives a sentence for each fault. */
 export function openKusto(): (query: string) => readonly string[] {
   const load = createRequire(import.meta.url);
-  load("@kusto/language-service-next/bridge.js");
-  load("@kusto/language-service-next");
+  load("@kusto/language-service-next/bridge.min.js");
+  load("@kusto/language-service-next/Kusto.Language.Bridge.min.js");
   const { KustoCode, GlobalState, Symbols } = (globalThis as unknown as { Kusto: { Language: Service } }).Kusto
     .Language;
   const known = Object.entries(tables).map(([name, schema]) => Symbols.TableSymbol.From(schema).WithName(name));

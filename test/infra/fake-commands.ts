@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+
+/** Commands on a PATH of their own, each a Node script. */
+export interface FakeCommands {
+  readonly directory: string;
+  /** Runs a script of the project with these commands in front. Rejects where it fails, with its output. */
+  run(script: string, args?: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;
+  remove(): void;
+}
+
+/** @param sources JavaScript by command; `directory` is where it may leave notes */
+export function fakeCommands(sources: Readonly<Record<string, string>>): FakeCommands {
+  const directory = mkdtempSync(join(tmpdir(), "commands-"));
+  for (const [name, source] of Object.entries(sources)) {
+    const script = `#!${process.execPath}\nconst directory = ${JSON.stringify(directory)};\n${source}\n`;
+    writeFileSync(join(directory, name), script, { mode: 0o755 });
+  }
+  return {
+    directory,
+    async run(script, args = [], environment = {}) {
+      const env = { ...process.env, ...environment, PATH: `${directory}${delimiter}${process.env.PATH}` };
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, ...args], { env });
+      return stdout + stderr;
+    },
+    remove: () => rmSync(directory, { recursive: true }),
+  };
+}
