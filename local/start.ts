@@ -82,7 +82,7 @@ async function serve(
     hostJson: JSON.parse(readFileSync(new URL("../host.json", import.meta.url), "utf8")),
     log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
   });
-  system.console?.hostIs(host.url);
+  system.console?.hostIs(host.url, host.masterKey);
   const facts: Facts = {
     host: host.url,
     tokens: system.tokens,

@@ -9,10 +9,16 @@ import { softwareKeyRoutes } from "./software-key-routes.ts";
 import type { SoftwareKeys } from "./software-keys.ts";
 import type { ListedRequest } from "./stored-requests.ts";
 
+export interface ApiHost {
+  readonly address: string;
+  /** Opens maintenance and starts timers; unknown of a host that somebody else has started. */
+  readonly masterKey: string | undefined;
+}
+
 interface ApiOptions {
   readonly peers: Readonly<Record<string, string>>;
   readonly tokens: Tokens;
-  readonly host: () => string | undefined;
+  readonly host: () => ApiHost | undefined;
   readonly requests: () => Promise<readonly ListedRequest[]>;
   readonly keys: SoftwareKeys;
 }
@@ -22,9 +28,10 @@ export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) 
   return async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
     const { method, url, body } = call;
     const callHost = (path: string, { headers, ...outgoing }: OutgoingCall): Promise<Outcome> => {
-      const address = host();
-      if (address === undefined) throw new Error("there is none yet");
-      return outcomeOf(address + path, { ...outgoing, headers: { ...headers, ...authorization(path, tokens) } }, gone);
+      const known = host();
+      if (known === undefined) throw new Error("there is none yet");
+      const authorized = { ...headers, ...authorization(path, tokens, known) };
+      return outcomeOf(known.address + path, { ...outgoing, headers: authorized }, gone);
     };
 
     // As it was called: what is encoded in a segment must reach the other side so.
@@ -33,7 +40,7 @@ export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) 
     switch (area === "api" ? name : "") {
       case "facts": {
         const surfaces = await servedSurfaces(path => callHost(path, { method: "GET" }));
-        return { status: 200, body: { host: host(), peers, surfaces } };
+        return { status: 200, body: { host: host()?.address, peers, surfaces } };
       }
       case "requests":
         return { status: 200, body: await requests() };
@@ -42,7 +49,7 @@ export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) 
       case "choices":
         return { status: 200, body: choices };
       case "host":
-        if (!/^\/(health$|v1\/|v2\/|core\/|client\/)/.test(rest)) return undefined;
+        if (!callable.test(rest)) return undefined;
         return enveloped("The host", () => callHost(rest + url.search, { method, headers: passedOn(call), body }));
       case "peers": {
         const [, peer = "", control = ""] = /^\/([^/]+)\/(.+)$/.exec(rest) ?? [];
@@ -62,6 +69,11 @@ export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) 
   };
 }
 
+/** The surfaces, maintenance, and the timers. */
+const callable = new RegExp(
+  `^/(health$|v1/|v2/|core/|client/|maintenance/|admin/functions/(${choices.timers.join("|")})$)`,
+);
+
 const json = { "content-type": "application/json" };
 
 /** Of the page's headers, those that are meant for the host. */
@@ -74,7 +86,8 @@ const passedOn = ({ headers }: PeerCall): Record<string, string> =>
   );
 
 /** Public paths get none. */
-function authorization(path: string, { core, connector }: Tokens): Record<string, string> {
+function authorization(path: string, { core, connector }: Tokens, { masterKey }: ApiHost): Record<string, string> {
+  if (/^\/(maintenance|admin)\//.test(path)) return masterKey === undefined ? {} : { "x-functions-key": masterKey };
   if (path.startsWith("/core/")) return { authorization: `Bearer ${core}` };
   return /^\/v[12]\//.test(path) ? { authorization: `Bearer ${connector}` } : {};
 }

@@ -1,3 +1,4 @@
+import { requestStates } from "../../lib/connector/states.ts";
 import { AIC_FORMS } from "../peers/aic-callbacks.ts";
 import { SABOTAGES } from "../peers/delivery-view.ts";
 import { SHIPMENT_STATES } from "../peers/delivery-wire.ts";
@@ -22,5 +23,8 @@ export const choices = {
   deliveryMethods: DELIVERY_METHODS,
   mailOutcomes: mailOutcome.shape.status.unwrap().options,
   faultKinds: faultRule.shape.kind.options,
+  requestStates,
+  /** By function name. */
+  timers: ["processShipments", "processCredentialRequests", "dataCleanup", "sessionCleanup"],
   softwareKeyKinds: newSoftwareKey.shape.kind.options,
 };

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { listen, type PeerAnswer, readCall, sendAnswer, shut } from "../peers/exchange.ts";
 import type { Tokens } from "../tokens.ts";
-import { consoleApi } from "./api.ts";
+import { type ApiHost, consoleApi } from "./api.ts";
 import { refusal } from "./guard.ts";
 import { openPage } from "./page-files.ts";
 import { createSoftwareKeys } from "./software-keys.ts";
@@ -12,8 +12,8 @@ import { storedRequests } from "./stored-requests.ts";
 export interface Console {
   /** `http://127.0.0.1:<port>`, no slash at the end. */
   readonly url: string;
-  /** Says where the host answers, as soon as there is one. */
-  hostIs(url: string): void;
+  /** Says where the host answers, as soon as there is one, and what opens its maintenance. */
+  hostIs(url: string, masterKey?: string): void;
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface ConsoleOptions {
 
 /** Serves the console on 127.0.0.1. */
 export async function startConsole(options: ConsoleOptions): Promise<Console> {
-  let host: string | undefined;
+  let host: ApiHost | undefined;
   let url = "http://127.0.0.1";
   const page = openPage();
   const requests = storedRequests(options.connectionString);
@@ -55,8 +55,8 @@ export async function startConsole(options: ConsoleOptions): Promise<Console> {
   url = `http://127.0.0.1:${await listen(server, "console", options.port ?? 0)}`;
   return {
     url,
-    hostIs: address => {
-      host = address;
+    hostIs: (address, masterKey) => {
+      host = { address, masterKey };
     },
     close: () => shut(server),
   };

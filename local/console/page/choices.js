@@ -3,7 +3,8 @@ import { ask } from "./calls.js";
 /**
  * @typedef {{ shipmentStates: Record<string, string>, sabotages: string[], standings: string[], pingStandings: string[],
  *   pingBytes: string[], aicForms: string[], authenticatorKinds: string[],
- *   entryMethods: string[], deliveryMethods: string[], mailOutcomes: string[], faultKinds: string[], softwareKeyKinds: string[] }} Choices
+ *   entryMethods: string[], deliveryMethods: string[], mailOutcomes: string[], faultKinds: string[], requestStates: string[],
+ *   timers: string[], softwareKeyKinds: string[] }} Choices
  */
 
 /** @type {Promise<Choices> | undefined} */

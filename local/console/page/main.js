@@ -1,5 +1,6 @@
 import { el } from "./dom.js";
 import { mailbox } from "./mailbox.js";
+import { maintenance } from "./maintenance.js";
 import { onSite } from "./on-site.js";
 import { order } from "./order.js";
 import { otpkey } from "./otpkey.js";
@@ -33,6 +34,7 @@ const views = {
   otpkeys,
   otpkey,
   "sign-in": signIn,
+  maintenance,
 };
 
 /** @type {readonly (readonly [label: string, link: string, ...also: string[]])[]} */
@@ -46,6 +48,7 @@ const menu = [
   ["Users", "users", "user"],
   ["Keys", "otpkeys", "otpkey"],
   ["Sign-in", "sign-in"],
+  ["Maintenance", "maintenance"],
 ];
 
 let leaving = new AbortController();

@@ -1,7 +1,8 @@
-import { ask, callHost, readHost, worked } from "./calls.js";
+import { ask, callHost, worked } from "./calls.js";
 import { choices } from "./choices.js";
 import { el, fill } from "./dom.js";
 import { form } from "./form.js";
+import { idpIds } from "./idps.js";
 import { addButtons, keyFields } from "./order-keys.js";
 import { addressFields, recipientFields } from "./order-recipient.js";
 import { served } from "./surfaces.js";
@@ -9,8 +10,7 @@ import { served } from "./surfaces.js";
 /** @type {import("./main.js").View} */
 export async function order({ main }) {
   if (!(await served(main, "connector"))) return "Order";
-  const [sample, known, status] = await Promise.all([ask("GET", "sample"), choices(), readHost("/v2/status")]);
-  const idps = Object.keys(status.body?.IDP_CONFIGURATIONS ?? {});
+  const [sample, known, idps] = await Promise.all([ask("GET", "sample"), choices(), idpIds()]);
   let body = sample;
   const fields = el("div", {});
   const text = /** @type {HTMLTextAreaElement} */ (

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { call, type RawAnswer } from "../host/raw-request.ts";
-import { type StubSystem, startStubSystem, tokens } from "./stub-system.ts";
+import { masterKey, type StubSystem, startStubSystem, tokens } from "./stub-system.ts";
 
 let system: StubSystem;
 let port: number;
@@ -85,11 +85,14 @@ describe("what the console serves", () => {
     expect(policy).not.toContain("unsafe");
   });
 
-  test("each surface gets its own token, and the Client API none", async () => {
+  test("each surface gets its own token, the Client API none, and maintenance the master key", async () => {
     await get("/api/host/core/users", own);
     await get("/api/host/v1/status", own);
     await get("/api/host/client/status", { ...own, "x-service-session": "session", cookie: "a=b" });
-    const [core, connector, client] = system.calls.slice(before).map(({ headers }) => headers);
+    await get("/api/host/maintenance/auth/back-up", own, "POST");
+    const [core, connector, client, upkeep] = system.calls.slice(before).map(({ headers }) => headers);
+    expect(upkeep?.["x-functions-key"]).toBe(masterKey);
+    expect([core, connector, client].map(headers => headers?.["x-functions-key"])).toEqual(Array(3).fill(undefined));
     expect(core?.authorization).toBe(`Bearer ${tokens.core}`);
     expect(connector?.authorization).toBe(`Bearer ${tokens.connector}`);
     expect(client?.authorization).toBeUndefined();
@@ -105,15 +108,17 @@ describe("what the console serves", () => {
     );
     for (const { text, headers } of answers) {
       expect(text).not.toContain("_token");
+      expect(text).not.toContain(masterKey);
       expect(text).not.toContain("Service-Session");
       expect(headers["set-cookie"]).toBeUndefined();
       expect(headers["content-type"]?.[0]).toMatch(/^application\/json/);
     }
   });
 
-  test("calls go to the surfaces of the host and to the controls of the peers, nowhere else", async () => {
+  test("calls go to the surfaces, maintenance and timers of the host and to the controls of the peers, nowhere else", async () => {
     for (const path of [
       "/api/host/admin/host/status",
+      "/api/host/admin/functions/v2CancelCredentialRequest",
       "/api/host/",
       "/api/peers/vault/requests",
       "/api/peers/mail",

@@ -43,11 +43,15 @@ const authenticatorRequest = {
 };
 
 /** A host whose every text is foreign. */
-function hostileHost({ path }: PeerCall): PeerAnswer {
+function hostileHost({ path, query }: PeerCall): PeerAnswer {
   const bodies: readonly (readonly [RegExp, unknown])[] = [
     [
       /^\/v2\/credential-requests\/./,
       { data: { credential_request_id: probe, state: probe, error_message: probe, authenticators: [key] } },
+    ],
+    [
+      /^\/v2\/credential-requests$/,
+      [{ credential_request_id: probe, state: probe, created_at: probe, authenticators: [key] }],
     ],
     [/^\/core\/users$/, [{ id: 1, name: probe }]],
     [/^\/core\/users\/1$/, { id: 1, name: probe, otpkeys: [probe], attributes }],
@@ -56,7 +60,10 @@ function hostileHost({ path }: PeerCall): PeerAnswer {
     [/^\/client\/status$/, { username: probe, user_id: 1, prefix: probe, _creation_time: 1, _accessed_time: 1 }],
   ];
   const [, body = { session: probe }] = bodies.find(([pattern]) => pattern.test(path)) ?? [];
-  return { status: 200, headers: { "retry-after": probe.replaceAll(/[^ -~]/g, "") }, body };
+  const next = query.has("$skiptoken")
+    ? {}
+    : { link: '<https://other.example/v2/credential-requests?$skiptoken=2>; rel="next"' };
+  return { status: 200, headers: { "retry-after": probe.replaceAll(/[^ -~]/g, ""), ...next }, body };
 }
 
 /** Markup that would run, fetch, send or go away. */
@@ -114,6 +121,18 @@ describe("text from elsewhere stays text", () => {
     await page.goto(`${system.console.url}/#/mailbox`);
     await page.getByRole("heading", { level: 1, name: "Mailbox" }).waitFor();
     await expectText(page, "mailbox");
+  });
+
+  test("in a list that goes on, whose next page is asked of the host and nobody else", async () => {
+    const { page, troubles, asked } = await browser.open(`${system.console.url}/#/requests`);
+    await page.getByText("Find requests").click();
+    await page.getByRole("button", { name: "Find", exact: true }).click();
+    await page.getByRole("button", { name: "Next page" }).click();
+    await page.getByRole("button", { name: "Next page" }).waitFor({ state: "detached" });
+    await expectText(page, "requests");
+    expect(system.calls.at(-1)?.url.search).toBe("?$skiptoken=2");
+    expect(asked.filter(url => !url.startsWith(system.console.url))).toEqual([]);
+    expect(troubles).toEqual([]);
   });
 
   test("in what a session and a call tell", async () => {

@@ -89,6 +89,15 @@ describe("the connector in the page", () => {
 
     await go(page, "requests", "Requests");
     await page.getByRole("row").filter({ hasText: id }).getByText("complete").waitFor();
+    await page.getByText("Find requests").click();
+    await page.getByLabel("State").selectOption("complete");
+    await page.getByLabel("User").fill("grace@example.com");
+    await press(page, "Find");
+    const found = page.getByRole("table", { name: "Requests that were found" }).getByRole("row");
+    await found.filter({ hasText: id }).getByText("2 shipped").waitFor();
+    await page.getByLabel("State").selectOption("failed");
+    await press(page, "Find");
+    await page.getByText("None was found").waitFor();
     await go(page, "peer/entra", "Peer entra");
     expect(await page.getByText("Grace's Key: ").count()).toBe(1);
     expectCalm(open);
@@ -206,6 +215,25 @@ describe("the connector in the page", () => {
   });
 });
 
+test("maintenance is started by the buttons, and its report is shown", async () => {
+  const open = await visit("maintenance");
+  const { page } = open;
+  await press(page, "dataCleanup");
+  await outcome(page, "202 POST /admin/functions/dataCleanup");
+  await press(page, "Check every peer");
+  await page.getByRole("heading", { name: "connector/check-peers has reported" }).waitFor();
+  await page.getByText('"ok": true').last().waitFor();
+  for (const wing of ["Connector", "Authentication server"]) {
+    await page
+      .locator(".card", { has: page.getByRole("heading", { name: wing }) })
+      .getByText("Back up")
+      .click();
+    await outcome(page, /^200 POST .maintenance.*back-up/);
+  }
+  await page.getByRole("heading", { name: "auth/back-up has reported" }).waitFor();
+  expectCalm(open);
+});
+
 describe("the authentication server in the page", () => {
   const password = "seven green herons";
 
@@ -313,6 +341,7 @@ describe("whoever looks at it", () => {
     users: "Users",
     otpkeys: "Keys",
     "sign-in": "Sign-in",
+    maintenance: "Maintenance",
   };
 
   test("reads every view on a phone without moving it sideways, in light and dark, every field, button and frame by its name", async () => {

@@ -12,6 +12,7 @@ export interface StubSystem {
   close(): Promise<void>;
 }
 
+export const masterKey = "master_key";
 export const tokens = { core: "core_token", connector: "connector_token" };
 
 /** @param answer what the host says; 404 where undefined @param control what the peer's controls say */
@@ -33,7 +34,7 @@ export async function startStubSystem({
   });
   const mail = await startPeer("mail", { handle: () => undefined, control });
   const console = await startConsole({ connectionString, tokens, peers: { mail: mail.url, rfpr: mail.url } });
-  console.hostIs(host.url);
+  console.hostIs(host.url, masterKey);
   return {
     console,
     host,
