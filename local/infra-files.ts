@@ -8,7 +8,7 @@ import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { settingTexts } from "../lib/settings.ts";
 
 /** Settings that the templates work out, or that only a local run has: no administrator gives them. */
-export const notGiven: readonly string[] = [
+const notGiven: readonly string[] = [
   "SERVICE_APIS",
   "PUBLIC_BASE_URL",
   "CLOUD_TENANT_ID",

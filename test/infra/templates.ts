@@ -4,7 +4,7 @@ import type { BicepFile } from "./bicep/ast.ts";
 import { type Deployed, type Deployment, deploy } from "./bicep/deploy.ts";
 import { parseBicep } from "./bicep/parse.ts";
 
-export const folder = "infra";
+const folder = "infra";
 
 /** Paths of all templates from the project's root. */
 export const templatePaths: readonly string[] = globSync(`${folder}/**/*.bicep`).map(path =>

@@ -15,14 +15,14 @@ export function* expressionsOf(file: BicepFile): Generator<Met> {
   for (const declaration of file.declarations) yield* expressionsIn(declaration);
 }
 
-export function* expressionsIn(declaration: Declaration): Generator<Met> {
+function* expressionsIn(declaration: Declaration): Generator<Met> {
   for (const { args } of declaration.decorators)
     for (const arg of args) yield* inside(arg, { declaration, way: [], bound: [] });
   for (const root of rootsOf(declaration)) yield* inside(root, { declaration, way: [], bound: [] });
 }
 
 /** The expressions that a declaration is made of. */
-export function rootsOf(declaration: Declaration): readonly Expression[] {
+function rootsOf(declaration: Declaration): readonly Expression[] {
   switch (declaration.kind) {
     case "param":
       return declaration.default === undefined ? [] : [declaration.default];
