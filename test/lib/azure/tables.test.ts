@@ -190,6 +190,15 @@ describe("a conditional write", () => {
 });
 
 describe("a transaction", () => {
+  test.each(["\u2028", "\u2029", "a\r\n\u2028DELETE x,RowKey='r') HTTP/1.1\r\n\u2029", "\u0085\\u2028"])(
+    "keeps ends of lines in a value: %j",
+    async value => {
+      await table.transact(pk, [{ upsert: { rowKey: "r", value } }, { upsert: { rowKey: "s", value: "x" } }]);
+      expect(await table.get(pk, "r")).toMatchObject({ value });
+      expect(await table.get(pk, "s")).toMatchObject({ value: "x" });
+    },
+  );
+
   test("gives the etags in the order of its actions, however they are mixed", async () => {
     const keys = Array.from({ length: 100 }, (_, n) => `k${String(n).padStart(3, "0")}`);
     const before = (await fill(keys.filter((_, n) => n % 5 !== 0))) ?? [];
