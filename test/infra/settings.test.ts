@@ -10,7 +10,7 @@ import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { settingTexts } from "../../lib/settings.ts";
 import { evaluate } from "./bicep/evaluate.ts";
-import { appSettings, deployed, ofType, required, sample, templates } from "./templates.ts";
+import { appSettings, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
 
 const wings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
 
@@ -30,10 +30,36 @@ const hostSettings = [
 const surfaces = ["core", "client", "connector"] as const;
 
 describe("app settings", () => {
-  it.each(surfaces)("of %s are the settings of the code, all of them, and the host's", surface => {
+  /** What stands too much in a surface's app settings, and what is missing. */
+  const drift = (surface: (typeof surfaces)[number], settings: Readonly<Record<string, string>>) => {
     const names = [...settingTexts(deploymentSettings), ...settingTexts(wings[surface])].map(({ name }) => name);
     const wanted = [...names.filter(name => !localOnly.includes(name)), ...hostSettings];
-    expect(Object.keys(appSettings(deployed(), surface)).sort()).toEqual(wanted.sort());
+    return [
+      ...Object.keys(settings).filter(name => !wanted.includes(name)),
+      ...wanted.filter(name => settings[name] === undefined),
+    ];
+  };
+
+  it.each(surfaces)("of %s are the settings of the code, all of them, and the host's", surface => {
+    expect(drift(surface, appSettings(deployed(), surface))).toEqual([]);
+  });
+
+  it.each([
+    [
+      "a setting that the template does not set",
+      "main.bicep",
+      "CLOUD_TENANT_ID: empty(tenantId)",
+      "CLOUD_TENANT: empty(tenantId)",
+    ],
+    ["the settings of a wing", "main.bicep", "  code.settings.auth,\n", "  {},\n"],
+    [
+      "a setting that the code does not have",
+      "modules/app.bicep",
+      "    SERVICE_APIS: surface",
+      "    SERVICE_APIS: surface\n    SERVICE_API: surface",
+    ],
+  ])("are found to drift: %s", (_, path, from, to) => {
+    expect(drift("core", appSettings(deployed(sample, { files: planted(path, from, to) }), "core"))).not.toEqual([]);
   });
 
   it.each(surfaces)("of %s are texts, and the code starts with them", surface => {
@@ -197,6 +223,13 @@ describe("main.parameters.json", () => {
       CORE_DEPLOY_RANGE: "203.0.113.7/32",
     };
     expect(appSettings(deployed(asAzdGives(more)), "connector").CRON_DATA_CLEANUP_COMPLETED_DAYS).toBe("30");
+  });
+
+  it("takes variables that docs/deploy.md tells, or docs/settings.md", () => {
+    const told = readFileSync("docs/deploy.md", "utf8") + readFileSync("docs/settings.md", "utf8");
+    const variables = [...JSON.stringify(file).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
+    for (const name of variables.filter(each => !/^(AZURE|NEW)_/.test(each)))
+      expect(told, name).toContain(`\`${name}\``);
   });
 
   it("takes no variable that an output of the template would overwrite", () => {
