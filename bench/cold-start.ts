@@ -10,7 +10,9 @@ import { buildPackage } from "../local/package-build.ts";
 import { writePackage, zipPackage } from "../local/package-files.ts";
 import { ownPlatform } from "../local/package-native.ts";
 import type { Served } from "../local/package-serve.ts";
-import { type System, startSystem } from "../local/system.ts";
+import { closePeers, startPeers } from "../local/peers/all.ts";
+import { startStorage } from "../local/peers/storage.ts";
+import { describeSystem } from "../local/system.ts";
 import { quantile, table } from "./auth-load.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "15" } } });
@@ -90,7 +92,7 @@ async function timed({ folder, settings, path }: Start): Promise<Times> {
   return { loadMs, answerMs, answerCpuMs, healthMs, healthCpuMs };
 }
 
-const startsOf = (directory: string, { settings }: System): readonly Start[] => {
+function startsOf(directory: string, settings: Readonly<Record<string, string>>): readonly Start[] {
   const own = (name: string, surfaces: string, path: string, more = {}): Start => ({
     name,
     folder: join(directory, "package"),
@@ -104,15 +106,17 @@ const startsOf = (directory: string, { settings }: System): readonly Start[] => 
     own("connector", "connector", "/v2/status"),
     own("connector, telemetry", "connector", "/v2/status", { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }),
   ];
-};
+}
 
 const directory = mkdtempSync(join(tmpdir(), "cold-start-"));
-const system = await startSystem(directory);
+const storage = await startStorage();
+const peers = await startPeers();
+const { settings } = await describeSystem(storage, peers);
 try {
   const files = await buildPackage(resolve("."), ownPlatform("."));
   writePackage(join(directory, "package"), files);
   await emptyApp(join(directory, "empty"));
-  const starts = startsOf(directory, system);
+  const starts = startsOf(directory, settings);
   const times = new Map<Start, Times[]>(starts.map(start => [start, []]));
   // The first of each warms the disk's cache.
   for (const start of starts) await timed(start);
@@ -123,7 +127,8 @@ try {
   console.log(report(times));
   console.log(`\nThe package: ${(zipPackage(files).byteLength / 1024 / 1024).toFixed(2)} MiB zipped.`);
 } finally {
-  await system.close();
+  await closePeers(peers);
+  await storage.close();
   rmSync(directory, { recursive: true, force: true });
 }
 

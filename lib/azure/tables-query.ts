@@ -1,4 +1,4 @@
-import { odata, type TableClient } from "@azure/data-tables";
+import type { odata as quote, TableClient } from "@azure/data-tables";
 import { isKey, type Row, toRow } from "./tables-entity.ts";
 
 /** Rows of one partition; row keys compare by UTF-16 unit. */
@@ -34,8 +34,9 @@ export async function readPage(
   abortSignal: AbortSignal,
 ): Promise<Page> {
   if (filter !== undefined && !isKey(filter.partitionKey)) return { rows: [] };
+  const { odata } = await import("@azure/data-tables");
   const queryOptions = {
-    ...(filter === undefined ? {} : { filter: toOData(filter) }),
+    ...(filter === undefined ? {} : { filter: toOData(filter, odata) }),
     ...(select === undefined ? {} : { select: ["partitionKey", "rowKey", ...select] }),
   };
   const pages = client.listEntities({ queryOptions, abortSignal }).byPage({
@@ -49,7 +50,7 @@ export async function readPage(
   return { rows: [] };
 }
 
-function toOData({ partitionKey, from, before, rowKeyPrefix }: Filter): string {
+function toOData({ partitionKey, from, before, rowKeyPrefix }: Filter, odata: typeof quote): string {
   const clauses = [odata`PartitionKey eq ${partitionKey}`];
   if (from !== undefined) clauses.push(odata`RowKey ge ${from}`);
   if (before !== undefined) clauses.push(odata`RowKey lt ${before}`);

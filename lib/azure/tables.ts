@@ -1,4 +1,4 @@
-import { TableClient, type TableServiceClientOptions } from "@azure/data-tables";
+import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
 import { type Access, isLocal } from "./credential.ts";
 import { attempt, type Policies, retryOptions, soundAnswers } from "./retry.ts";
 import { checkedEtag, etagOf, unless } from "./tables-conditions.ts";
@@ -65,26 +65,28 @@ export type TablesOptions = Access & {
 
 const service = "Storage";
 
-/** Table storage (decision G12). One SDK client a table. */
+/** Table storage (decision G12). One SDK client a table; the SDK is loaded at the first call. */
 export function openTables(options: TablesOptions): Tables {
   const { timeoutMs, policies = [] } = options;
   const clientOptions: TableServiceClientOptions = {
     retryOptions,
     additionalPolicies: [conditionalRemovals, soundAnswers(service, timeoutMs), ...policies],
   };
-  const clients = new Map<string, TableClient>();
+  const clients = new Map<string, Promise<TableClient>>();
   const clientOf = (name: string) => {
     const client = clients.get(name) ?? openClient(options, name, clientOptions);
     clients.set(name, client);
     return client;
   };
   return {
-    table: name => tableOf(clientOf(name), timeoutMs),
-    createTable: name => attempt(service, timeoutMs, abortSignal => clientOf(name).createTable({ abortSignal })),
+    table: name => tableOf(() => clientOf(name), timeoutMs),
+    createTable: name =>
+      attempt(service, timeoutMs, async abortSignal => (await clientOf(name)).createTable({ abortSignal })),
   };
 }
 
-function openClient(access: Access, name: string, options: TableServiceClientOptions): TableClient {
+async function openClient(access: Access, name: string, options: TableServiceClientOptions): Promise<TableClient> {
+  const { TableClient } = await import("@azure/data-tables");
   const client =
     "connectionString" in access
       ? TableClient.fromConnectionString(access.connectionString, name, { ...options, allowInsecureConnection: true })
@@ -93,41 +95,43 @@ function openClient(access: Access, name: string, options: TableServiceClientOpt
   return client;
 }
 
-function tableOf(client: TableClient, timeoutMs: number): Table {
-  const call = <T>(work: (abortSignal: AbortSignal) => Promise<T>, signal?: AbortSignal) =>
-    attempt(service, timeoutMs, work, signal);
+function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
+  const call = <T>(work: (client: TableClient, abortSignal: AbortSignal) => Promise<T>, signal?: AbortSignal) =>
+    attempt(service, timeoutMs, async abortSignal => work(await open(), abortSignal), signal);
 
   const update = (mode: "Replace" | "Merge") => (entity: Entity, etag: string) =>
     unless(["changed", "missing"], () =>
-      call(async abortSignal => {
+      call(async (client, abortSignal) => {
         const conditions = { etag: checkedEtag(etag), abortSignal };
         return etagOf(await client.updateEntity(toEntity(entity), mode, conditions));
       }),
     );
 
   const queryPage = (filter: Filter | undefined, options: PageOptions, signal?: AbortSignal) =>
-    call(abortSignal => readPage(client, filter, options, abortSignal), signal);
+    call((client, abortSignal) => readPage(client, filter, options, abortSignal), signal);
 
   return {
     get: async (partitionKey, rowKey) =>
       isKey(partitionKey) && isKey(rowKey)
         ? unless(["missing"], () =>
-            call(async abortSignal => toRow(await client.getEntity(partitionKey, rowKey, { abortSignal }))),
+            call(async (client, abortSignal) => toRow(await client.getEntity(partitionKey, rowKey, { abortSignal }))),
           )
         : undefined,
     insert: entity =>
       unless(["exists"], () =>
-        call(async abortSignal => etagOf(await client.createEntity(toEntity(entity), { abortSignal }))),
+        call(async (client, abortSignal) => etagOf(await client.createEntity(toEntity(entity), { abortSignal }))),
       ),
     replace: update("Replace"),
     merge: update("Merge"),
     upsert: entity =>
-      call(async abortSignal => etagOf(await client.upsertEntity(toEntity(entity), "Replace", { abortSignal }))),
+      call(async (client, abortSignal) =>
+        etagOf(await client.upsertEntity(toEntity(entity), "Replace", { abortSignal })),
+      ),
     remove: async (partitionKey, rowKey, etag) => {
       if (!isKey(partitionKey) || !isKey(rowKey)) return false;
       const condition = etag === undefined ? {} : { etag: checkedEtag(etag) };
       const done = await unless(["changed", "missing"], () =>
-        call(abortSignal => client.deleteEntity(partitionKey, rowKey, { ...condition, abortSignal })),
+        call((client, abortSignal) => client.deleteEntity(partitionKey, rowKey, { ...condition, abortSignal })),
       );
       return done !== undefined;
     },
@@ -135,7 +139,7 @@ function tableOf(client: TableClient, timeoutMs: number): Table {
       actions.length === 0
         ? []
         : unless(["changed", "missing", "exists"], () =>
-            call(abortSignal => submit(client, partitionKey, actions, abortSignal)),
+            call((client, abortSignal) => submit(client, partitionKey, actions, abortSignal)),
           ),
     query: async function* (filter, { limit = Number.POSITIVE_INFINITY, select, signal } = {}) {
       let left = limit;
