@@ -16,11 +16,24 @@ setInEnvironment({
 
 /** Subnets are delegated to it, and no resource of it is in the template, so nothing else registers it. */
 function registerProvider(namespace) {
-  const asked = ["provider", "show", "--namespace", namespace, "--query", "registrationState", "--output", "tsv"];
+  // The subscription of the azd environment, which need not be the one that az would take.
+  const { AZURE_SUBSCRIPTION_ID: id } = process.env;
+  const subscription = id ? ["--subscription", id] : [];
+  const asked = [
+    "provider",
+    "show",
+    "--namespace",
+    namespace,
+    "--query",
+    "registrationState",
+    "--output",
+    "tsv",
+    ...subscription,
+  ];
   const { status, stdout } = run("az", asked);
   if (status === 0 && stdout.trim() === "Registered") return;
   console.log(`Registering ${namespace} in the subscription; this takes some minutes.`);
-  if (run("az", ["provider", "register", "--namespace", namespace, "--wait"]).status === 0) return;
+  if (run("az", ["provider", "register", "--namespace", namespace, "--wait", ...subscription]).status === 0) return;
   console.error(`${namespace} is not registered. Have an owner of the subscription run:`);
   console.error(`  az provider register --namespace ${namespace} --wait`);
 }

@@ -114,6 +114,33 @@ resource connectorGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   }
 }
 
+resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
+  name: '${name}-core-endpoint'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'no-other-app'
+        properties: {
+          description: 'Core is for administrators: who breaks a public app does not reach it from there.'
+          priority: 100
+          direction: 'Inbound'
+          access: 'Deny'
+          protocol: '*'
+          sourceAddressPrefixes: [
+            clientPrefix
+            connectorPrefix
+          ]
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '*'
+        }
+      }
+    ]
+  }
+}
+
 var appSubnets = [
   {
     name: 'core'
@@ -188,7 +215,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
           properties: {
             addressPrefix: cidrSubnet(addressPrefix, 28, 14)
             networkSecurityGroup: {
-              id: openGroup.id
+              id: coreGroup.id
             }
             privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
             defaultOutboundAccess: false

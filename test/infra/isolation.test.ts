@@ -215,7 +215,7 @@ describe("least privilege (decision G1)", () => {
     for (const id of ids) expect(id).toMatch(/^[a-z0-9-]{1,32}$/);
   });
 
-  it("keeps the other wing from a wing's endpoints in the network too", () => {
+  it("keeps the other wing from a wing's endpoints in the network too, and the public apps from Core", () => {
     const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
     const subnets = held(network?.body.properties, "subnets") as readonly Record<string, unknown>[];
     const prefixOf = (name: string) =>
@@ -243,6 +243,15 @@ describe("least privilege (decision G1)", () => {
       { access: "Allow", from: prefixOf("connector"), port: "443" },
       nobodyElse,
     ]);
+    expect(allowed("core-endpoint")).toEqual([
+      { access: "Deny", from: [prefixOf("client"), prefixOf("connector")], port: "*" },
+    ]);
+    expect(
+      held(
+        subnets.find(({ name }) => name === "core-endpoint"),
+        "properties.networkSecurityGroup.id",
+      ),
+    ).toMatch(/core-endpoint$/);
     for (const wing of ["auth", "connector"]) {
       const subnet = subnets.find(({ name }) => name === `${wing}-endpoints`);
       expect(held(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${wing}-endpoints$`));
