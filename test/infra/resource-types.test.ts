@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Deployment, deploy } from "./bicep/deploy.ts";
 import { faultsOf, type ResourceType, readType, typesFolder } from "./resource-types.ts";
-import { deployed, sample } from "./templates.ts";
+import { deployed, planted, sample, templates } from "./templates.ts";
 
 const sampleType: ResourceType = {
   resource: "X.Y/z@2026-01-01",
@@ -82,51 +83,91 @@ const given = [
 ];
 
 const folder = typesFolder(process.env);
-const types = folder ?? "";
 const absent =
   "No data of Azure's resource types is at hand: AZURE_TYPES names its folder, or a folder azure-types lies beside the project.";
 
-describe("the resources against Azure's own types", () => {
-  it("are held against them where the data is at hand", context => {
-    if (folder === undefined) {
-      console.log(absent);
-      context.skip(absent);
-    }
-    const faults = given.flatMap(parameters =>
-      [true, false].flatMap(verified =>
-        deployed(parameters, { verified }).resources.flatMap(({ type, version, body, existing, file, line }) => {
-          const known = readType(types, type);
-          if (known === undefined) return [`${file}:${line}: ${type} is no type of the data`];
-          const stated =
-            `${type}@${version}` === known.resource
-              ? []
-              : [`${file}:${line}: ${version} is not the version of the data`];
-          const inside = existing ? [] : faultsOf({ ...body, name: String(body.name) }, known);
-          return [...stated, ...inside.map(fault => `${file}:${line}: ${fault}`)];
-        }),
-      ),
-    );
-    expect([...new Set(faults)]).toEqual([]);
+/** What is wrong with the resources of a deployment by the types of a folder. */
+const typeFaults = (types: string, { resources }: Deployment): readonly string[] =>
+  resources.flatMap(({ type, version, body, existing, file, line }) => {
+    const at = `${file}:${line}`;
+    const known = readType(types, type);
+    if (known === undefined) return [`${at}: ${type} is no type of the data`];
+    const stated = `${type}@${version}` === known.resource ? [] : [`${at}: ${version} is not the version of the data`];
+    return [...stated, ...(existing ? [] : faultsOf(body, known)).map(fault => `${at}: ${fault}`)];
   });
 
-  it.each([
+describe("the resources against Azure's own types", () => {
+  beforeAll(() => {
+    if (folder === undefined) console.log(absent);
+  });
+
+  it.for(given)("are held against them, with and without a verified mail domain", (parameters, context) => {
+    if (folder === undefined) return context.skip(absent);
+    for (const verified of [true, false]) {
+      expect(typeFaults(folder, deployed(parameters, { verified }))).toEqual([]);
+    }
+  });
+
+  it("are held against them where a person puts a secret into a vault", context => {
+    if (folder === undefined) return context.skip(absent);
+    const secret = {
+      vaultName: "kv-conn-sample",
+      name: "delivery-api-token",
+      value: "sample",
+      expiresOn: 1_900_000_000,
+    };
+    const azure = { files: templates, text: () => "", tells: () => ({}) };
+    expect(typeFaults(folder, deploy("secret.bicep", secret, azure))).toEqual([]);
+  });
+
+  it.for([
+    ["an undocumented value", "modules/app.bicep", "type: 'blobContainer'", "type: 'blob'", 'storage.type is "blob"'],
     [
-      "Microsoft.Web/sites",
-      { functionAppConfig: { deployment: { storage: { type: "blob" } } } },
-      "properties.functionAppConfig.deployment.storage.type",
+      "a property that is gone",
+      "modules/app.bicep",
+      "      runtime: {",
+      "      siteUpdateStrategy: {}\n      runtime: {",
+      "siteUpdateStrategy is unknown",
     ],
-    ["Microsoft.Web/sites", { siteUpdateStrategy: {} }, "properties.siteUpdateStrategy is unknown"],
-    ["Microsoft.Storage/storageAccounts", { minimumTlsVersion: "TLS12" }, "properties.minimumTlsVersion"],
+    ["a value of another form", "modules/store.bicep", "'TLS1_2'", "'TLS12'", 'minimumTlsVersion is "TLS12"'],
     [
-      "Microsoft.Communication/emailServices/domains",
-      { userEngagementTracking: "Disabled" },
-      "properties has no domainManagement",
+      "a missing property",
+      "modules/mail-domain.bicep",
+      "    domainManagement: 'CustomerManaged'\n",
+      "",
+      "has no domainManagement",
     ],
-  ])("find what is planted in %s: %j", (type, properties, told) => {
-    const known = folder === undefined ? undefined : readType(types, type);
-    if (known === undefined) return;
-    expect(
-      faultsOf({ name: "sample", location: "x", sku: { name: "x" }, kind: "x", properties }, known).join("\n"),
-    ).toContain(told);
+    [
+      "a text in place of a number",
+      "modules/vault.bicep",
+      "softDeleteRetentionInDays: 90",
+      "softDeleteRetentionInDays: '90'",
+      "softDeleteRetentionInDays is no whole number",
+    ],
+    [
+      "a version that is none",
+      "modules/vault.bicep",
+      "vaults@2026-02-01' = ",
+      "vaults@2026-02-02' = ",
+      "2026-02-02 is not the version",
+    ],
+    [
+      "a type that is none",
+      "modules/monitoring.bicep",
+      "'Microsoft.Insights/workbooks@",
+      "'Microsoft.Insights/workbook@",
+      "is no type of the data",
+    ],
+    [
+      "a subnet's unknown property",
+      "modules/network.bicep",
+      "delegations: [",
+      "delegation: [",
+      "delegation is unknown",
+    ],
+  ] as const)("have %s found", ([, path, from, to, told], context) => {
+    if (folder === undefined) return context.skip(absent);
+    const files = planted(path, from, to);
+    expect(typeFaults(folder, deployed(sample, { files })).join("\n")).toContain(told);
   });
 });
