@@ -62,7 +62,7 @@ describe("the queries of alerts and workbook", () => {
     }
   });
 
-  it("of all alerts together ask for what issue and decisions want told", () => {
+  it("of all alerts together ask for what an operator must be told (decisions C10, C14, G14)", () => {
     const all = [...queries()].filter(([place]) => !place.startsWith("workbook")).map(([, query]) => askedBy(query));
     expect(all.flatMap(each => each.events)).toEqual(
       expect.arrayContaining([

@@ -31,7 +31,7 @@ export const nameRules: Readonly<Record<string, Rule>> = {
       .map(each => at(each, `the existing resource ${each.name} is never used`));
   },
 
-  /** Ours: an administrator reads nothing else (issue of every parameter described). */
+  /** Ours: an administrator reads nothing else of a parameter. */
   described: file => {
     const wanted = ({ kind }: { kind: string }) => kind === "param" || kind === "output";
     return file.declarations
