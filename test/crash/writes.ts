@@ -8,6 +8,9 @@ const within = (column: string, text: string) =>
 export const writes = {
   request: { path: /\$batch$/, body: /"state":"received"/ },
   keysAndMark: { path: /\$batch$/, body: within("delivery", '"sentAt"') },
+  sealedKeys: { path: /\$batch$/, body: within("credential00", '"responseKey"') },
+  startedOnSite: { path: /\$batch$/, body: /"state":"started"/ },
+  enrolled: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credential00", '"activation_pending"') },
   shipmentRow: { method: "POST", path: /\/fprshipments/ },
   started: { path: /\/credentialrequests\(.*RowKey='request'/, body: /"state":"started"/ },
   pollResult: { path: /\$batch$/, body: within("credential00", '"activation_pending"') },

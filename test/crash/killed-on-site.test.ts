@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { HostProcess } from "../support/host-process.ts";
+import { authenticator, authenticatorsOf, idAt, onSiteBody } from "../support/on-site.ts";
+import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+import { processCredentialRequests } from "./orders.ts";
+import { untilQuiet } from "./outcome.ts";
+import { writes } from "./writes.ts";
+
+let system: TestSystem;
+let proxy: PausingProxy;
+let host: HostProcess;
+/** The host that settles what the one before left behind. */
+let settler: HostProcess;
+
+beforeAll(async () => {
+  system = await startTestSystem({ ENROLLMENT_POLL_AFTER_SECONDS: "0.2", ENROLLMENT_POLL_MAX_SECONDS: "0.2" });
+  proxy = await startPausingProxy(system.storage.tableUrl);
+  [host, settler] = await Promise.all([startHost(), startSettler()]);
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await system.close();
+});
+
+beforeEach(() => {
+  for (const peer of Object.values(system.peers)) {
+    peer.clearFaults();
+    peer.resetRequests();
+  }
+});
+
+const startHost = () => system.startHost({ through: proxy });
+const startSettler = () => system.startHost({ settings: settling });
+
+/** Kills a host when the point is reached, before `work` is answered. */
+async function killAt(victim: HostProcess, point: Promise<void>, work: Promise<unknown>): Promise<void> {
+  const ended = work.then(
+    () => "answered",
+    () => "unanswered",
+  );
+  await point;
+  await victim.kill();
+  expect(await ended).toBe("unanswered");
+}
+
+/** The id of the stored request that mails to `to`. */
+async function requestTo(to: string): Promise<string> {
+  for (const queue of ["settle", "key"] as const)
+    for await (const { requestId } of system.store.due(queue))
+      if ((await system.store.load(requestId))?.request.value.recipient.email === to) return requestId;
+  throw new Error("no index row names the request");
+}
+
+/** What became of the request when all is quiet. */
+async function settled(requestId: string, body: ReturnType<typeof onSiteBody>) {
+  system.peers.rfpr.settings({ eager: true });
+  await untilQuiet(settler, system, requestId);
+  system.peers.rfpr.settings({ eager: false });
+  const { request, keys } = (await system.store.load(requestId)) ?? { request: undefined, keys: [] };
+  const users = body.authenticators.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
+  const { entra, mail } = system.peers;
+  return {
+    state: request?.value.state,
+    why: request?.value.errorMessage,
+    held: [request, ...keys].filter(row => row?.value.lease !== undefined).length,
+    atEnrollment: authenticatorsOf(system.peers, requestId).map(({ state }) => state),
+    registrations: users.map(user => entra.registrations().filter(({ userId }) => userId === user).length),
+    mails: mail.mails().filter(({ to }) => to.includes(body.recipient.email)).length,
+  };
+}
+
+const undone = {
+  state: "failed",
+  why: "The request was interrupted before it was started.",
+  held: 0,
+  atEnrollment: [],
+  registrations: [0, 0],
+  mails: 0,
+};
+const done = {
+  state: "complete",
+  why: undefined,
+  held: 0,
+  atEnrollment: ["completed", "completed"],
+  registrations: [1, 1],
+  mails: 2,
+};
+
+describe("a host that is killed while it creates a request of authenticators (decision C6)", () => {
+  const killed = async (point: Promise<void>) => {
+    const body = onSiteBody([authenticator(), authenticator()]);
+    await killAt(host, point, host.call("POST", "/v2/credential-requests", body));
+    host = await startHost();
+    return { body, requestId: await requestTo(body.recipient.email) };
+  };
+
+  test("before the sealed keys are stored, which reach storage when it is over: nothing is handed over", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.sealedKeys });
+    const { body, requestId } = await killed(hold.untilHeld());
+    expect(await settled(requestId, body)).toEqual(undone);
+    const late = proxy.hold({ phase: "response", ...writes.sealedKeys });
+    hold.release();
+    await late.untilHeld();
+    late.drop();
+    expect(await settled(requestId, body)).toEqual(undone);
+    expect(system.peers.rfpr.count("PUT", /./)).toBe(0);
+  });
+
+  test("while one is handed over, which the enrollment side has taken: all are taken back", async () => {
+    system.peers.rfpr.fail({ kind: "hang", method: "PUT", path: "a-02", phase: "after" });
+    const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
+    expect(authenticatorsOf(system.peers, requestId)).toHaveLength(2);
+    expect(await settled(requestId, body)).toEqual(undone);
+  });
+
+  test("while it takes them back: the next host does", async () => {
+    system.peers.rfpr.fail({ kind: "hang", method: "PUT", path: "a-02", phase: "after" });
+    const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
+    system.peers.rfpr.fail({ kind: "hang", method: "DELETE", path: "a-01" });
+    const job = (async () => {
+      for (;;) await processCredentialRequests(settler);
+    })();
+    await killAt(settler, system.peers.rfpr.untilHanging(), job);
+    settler = await startSettler();
+    expect(await settled(requestId, body)).toEqual(undone);
+  });
+
+  test("before `started` is written: all are taken back", async () => {
+    const hold = proxy.hold({ phase: "request", ...writes.startedOnSite });
+    const { body, requestId } = await killed(hold.untilHeld());
+    hold.drop();
+    expect(await settled(requestId, body)).toEqual(undone);
+  });
+
+  test("after `started` is written: they are enrolled, activated and told of, each once", async () => {
+    const hold = proxy.hold({ phase: "response", ...writes.startedOnSite });
+    const { body, requestId } = await killed(hold.untilHeld());
+    hold.drop();
+    expect(await settled(requestId, body)).toEqual(done);
+  });
+});
+
+describe("a host that is killed while it polls authenticators (decision C15)", () => {
+  test.each([
+    ["while the enrollment side is asked", undefined],
+    ["before the result is stored", { phase: "request", ...writes.enrolled }],
+  ] as const)("%s: each is activated and told of once by the next host", async (_, write) => {
+    const body = onSiteBody([authenticator(), authenticator()]);
+    const { body: created } = await host.call("POST", "/v2/credential-requests", body);
+    const requestId = (created as { data: { credential_request_id: string } }).data.credential_request_id;
+    for (const position of [0, 1]) await system.peers.rfpr.enroll(idAt(requestId, position));
+    if (write === undefined) {
+      system.peers.rfpr.fail({ kind: "hang", method: "GET" });
+      await killAt(host, system.peers.rfpr.untilHanging(), processCredentialRequests(host));
+    } else {
+      const hold = proxy.hold(write);
+      await killAt(host, hold.untilHeld(), processCredentialRequests(host));
+      hold.drop();
+    }
+    host = await startHost();
+    expect(await settled(requestId, body)).toEqual(done);
+  });
+});
