@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { settingTexts } from "../../lib/settings.ts";
 import { hostSettings, settingSchemas, settingsFiles } from "../../local/settings-files.ts";
@@ -35,10 +35,10 @@ it("the sample holds texts alone, each a default or none, so it holds no secret"
 });
 
 it("no schema that the app reads is left out", () => {
-  const read = [...readFileSync("functions/settings.ts", "utf8").matchAll(/readSettings\((\w+),/g)].map(
-    ([, name = ""]) => name,
-  );
-  expect(read.length).toBeGreaterThanOrEqual(Object.keys(settingSchemas).length);
+  const edge = readdirSync("functions").filter(name => name.endsWith(".ts"));
+  const code = edge.map(name => readFileSync(`functions/${name}`, "utf8")).join("\n");
+  const read = new Set([...code.matchAll(/(?:readSettings|wellSet)\((\w+Settings),/g)].map(([, name = ""]) => name));
+  expect(read.size).toBeGreaterThanOrEqual(Object.keys(settingSchemas).length);
   const told = readFileSync("local/settings-files.ts", "utf8");
   for (const name of read) expect(told).toMatch(new RegExp(`: ${name}\\b`));
 });
