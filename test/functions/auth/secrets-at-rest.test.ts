@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { createPasswordHasher } from "../../../lib/auth/password-hash.ts";
+import { localCredential } from "../../../lib/azure/credential.ts";
+import { openSecrets } from "../../../lib/azure/secrets.ts";
+import { keyRing } from "../../../lib/azure/secrets-key-ring.ts";
+import { openTables, type Row } from "../../../lib/azure/tables.ts";
+import { minutes } from "../../../lib/time.ts";
+import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth.ts";
+import { giveKey, hotpKey, yubicoKey } from "../../support/software-key.ts";
+
+let auth: TestAuth;
+
+beforeAll(async () => {
+  auth = await testAuth();
+});
+
+/** A host whose passwords are peppered from the vault too. */
+const pepperedHost = (): TestAuth =>
+  auth.beside({
+    ports: ({ random, now, log }) => {
+      const secrets = openSecrets({ endpoint: auth.vault.url, credential: localCredential, timeoutMs: 5000 });
+      const pepper = keyRing(secrets, "password-pepper", {
+        maxAgeMs: minutes(5),
+        refreshAfterMs: minutes(1),
+        now,
+        log,
+      });
+      const cost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+      return { hasher: createPasswordHasher({ pepper, random, inFlight: 2, waiting: 100, cost }) };
+    },
+  });
+
+/** Makes a new version of a secret, until the test is over. */
+function rotate(name: string): void {
+  const before = auth.vault.get(name) ?? "";
+  auth.vault.set(name, randomBytes(32).toString("base64url"));
+  onTestFinished(() => auth.vault.set(name, before));
+}
+
+const signsIn = async (on: TestAuth, { name, password }: MadeUser, otp?: string) =>
+  (await on.post("/client/authenticate", { username: name, password, ...(otp !== undefined && { otp }) })).body;
+const rows = () => openTables({ ...auth.storage, timeoutMs: 15_000 });
+const rowOf = async (table: string, partition: string, row: string): Promise<Row> => {
+  const found = await rows().table(table).get(partition, row);
+  if (found === undefined) throw new Error("there is no such row");
+  return found;
+};
+
+describe("a rotation (decisions A4, G8)", () => {
+  it("of the key under which secrets are sealed: what was sealed before and after opens at every host", async () => {
+    const [one, other] = [await makeUser(auth), await makeUser(auth)];
+    const [former, later] = [hotpKey(), yubicoKey()];
+    await giveKey(auth, one, former);
+    expect(await signsIn(auth, one, former.otp(0))).toBe(true);
+    rotate("data-encryption-key");
+    const next = auth.beside();
+    await giveKey(next, other, later);
+    const sealedBy = async (prefix: string) => {
+      const [header = ""] = String((await rowOf("otpkeys", prefix, "key")).sealedSecret).split(".");
+      return JSON.parse(Buffer.from(header, "base64url").toString()).kid;
+    };
+    expect(await sealedBy(later.prefix)).not.toBe(await sealedBy(former.prefix));
+    expect([await signsIn(next, one, former.otp(1)), await signsIn(auth, other, later.otp(1))]).toEqual([true, true]);
+  });
+
+  it("of the pepper: passwords of before go on, and are hashed anew at the next sign-in, which older hosts take too", async () => {
+    const [old, pepperOf] = [pepperedHost(), async (user: MadeUser) => (await find(user)).pepper];
+    const find = async ({ id }: MadeUser) => {
+      const password = (await auth.context.users.find({ by: "id", id }))?.value.password;
+      if (password === undefined) throw new Error("there is no password");
+      return password;
+    };
+    const user = await makeUser(old);
+    const before = await pepperOf(user);
+    rotate("password-pepper");
+    const next = pepperedHost();
+    expect(await signsIn(next, { ...user, password: "a wrong one" })).toBe(false);
+    expect(await pepperOf(user)).toBe(before);
+    await loggedIn(next, user);
+    expect(await pepperOf(user)).not.toBe(before);
+    expect([await signsIn(old, user), await signsIn(next, user)]).toEqual([true, true]);
+  });
+});
+
+describe("a row that somebody changed in storage", () => {
+  it("a secret that was moved to another key opens nowhere: its OTPs do not pass there (decision G8)", async () => {
+    const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
+    const [own, stolen] = [hotpKey(), hotpKey()];
+    await giveKey(auth, owner, stolen);
+    await giveKey(auth, thief, own);
+    const { sealedSecret } = await rowOf("otpkeys", stolen.prefix, "key");
+    const { etag } = await rowOf("otpkeys", own.prefix, "key");
+    const moved = { partitionKey: own.prefix, rowKey: "key", sealedSecret: String(sealedSecret) };
+    await rows().table("otpkeys").merge(moved, etag);
+    const otp = stolen.otp(0).replace(stolen.prefix, own.prefix);
+    const { status, body } = await auth.post("/client/login", { username: thief.name, password: thief.password, otp });
+    expect({ status, body }).toEqual({ status: 500, body: { error: "Internal error." } });
+    expect(await signsIn(auth, owner, stolen.otp(0))).toBe(true);
+  });
+
+  it("an assignment or attribute that was copied from another user is nobody's (decision A20)", async () => {
+    const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
+    const key = await giveKey(auth, owner, hotpKey());
+    await auth.post(`/core/users/${owner.id}/attributes`, { key: "role", value: "admin" });
+    const partition = async ({ id }: MadeUser) => {
+      const user = await auth.context.users.find({ by: "id", id });
+      return user?.value.handle ?? "";
+    };
+    for (const rowKey of [`key:${key.prefix}`, "attr:role"]) {
+      const { etag: _, ...row } = await rowOf("users", await partition(owner), rowKey);
+      const columns = Object.entries(row).map(([name, value]) => [name, value as string | number]);
+      const copy = { ...Object.fromEntries(columns), partitionKey: await partition(thief), rowKey };
+      await rows().table("users").upsert(copy);
+    }
+    expect((await auth.get(`/core/users/${thief.id}`)).body).toMatchObject({ attributes: {}, otpkeys: [] });
+    expect(await signsIn(auth, thief, key.otp(0))).toBe(false);
+    expect(await signsIn(auth, thief)).toBe(true);
+  });
+});
