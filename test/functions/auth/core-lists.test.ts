@@ -115,6 +115,22 @@ describe("GET /core/users (specification section 4, decision A11)", () => {
     }
   });
 
+  it("comes whole without `$top`, however many pages of storage it takes", async () => {
+    const paged = auth.beside({
+      ports: ({ users, otpkeys }) => ({
+        users: { ...users, list: (range, filter) => users.list({ ...range, top: 1 }, filter) },
+        otpkeys: { ...otpkeys, list: range => otpkeys.list({ ...range, top: 1 }) },
+      }),
+    });
+    await auth.post("/core/otpkeys", { prefix: "ccccccccccbb" });
+    for (const path of ["/core/users", "/core/users?team=red", "/core/otpkeys"]) {
+      const whole = (await auth.get(path)).body as readonly unknown[];
+      expect(whole.length).toBeGreaterThan(1);
+      const told = await paged.get(path);
+      expect([told.body, told.headers.get("link")]).toEqual([whole, null]);
+    }
+  });
+
   it("goes on from `$skiptoken` to the end where there is no `$top`", async () => {
     const [, b, ...rest] = users;
     expect((await auth.get("/core/users", { $skiptoken: String(b?.id) })).body).toEqual(shown(...rest));
