@@ -5,7 +5,7 @@ import type { Watch } from "./watch.ts";
 
 /** A way in which a simulated peer misbehaves, `times` times. */
 export const faultRule = z.strictObject({
-  kind: z.enum(["refuse", "delay", "hang", "drop", "throttle", "nonsense"]),
+  kind: z.enum(["refuse", "delay", "hang", "drop", "cut", "throttle", "nonsense"]),
   times: z.int().positive().default(1),
   /** Only calls of this method. */
   method: z.string().toUpperCase().optional(),
@@ -26,8 +26,8 @@ export const faultRule = z.strictObject({
 export type FaultRule = z.input<typeof faultRule>;
 type ParsedRule = z.output<typeof faultRule>;
 
-/** What a call is to expect: to go on, to lose its connection, or another answer. */
-type Fate = "go" | "drop" | PeerAnswer;
+/** What a call is to expect: to go on, to lose its connection before its answer or in the midst of it, or another answer. */
+type Fate = "go" | "drop" | "cut" | PeerAnswer;
 
 export interface Faults {
   add(rule: ParsedRule): void;
@@ -83,7 +83,8 @@ export function createFaults(watch: Watch): Faults {
         case "hang":
           return hang(gone);
         case "drop":
-          return "drop";
+        case "cut":
+          return rule.kind;
         case "delay":
           // A caller that gave up meanwhile does not undo a slow peer's work.
           await pause(rule.ms, undefined, { ref: false });

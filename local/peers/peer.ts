@@ -81,6 +81,11 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
       request.socket.destroy();
       return;
     }
+    if (fate === "cut") {
+      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+      response.write("{", () => request.socket.destroy());
+      return;
+    }
     record.status = fate.status;
     sendAnswer(response, fate);
     watch.changed();

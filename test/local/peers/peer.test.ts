@@ -117,6 +117,17 @@ describe("a fault", () => {
     expect(peer.requests()).toMatchObject([{ path: "/thing", status: null }]);
   });
 
+  test.each(["before", "after"] as const)(
+    "of kind cut in phase %s loses the connection after the first byte",
+    async phase => {
+      peer.fail({ kind: "cut", phase });
+      const answer = await get("/thing");
+      expect(answer.status).toBe(200);
+      await expect(answer.text()).rejects.toThrow();
+      expect(done).toEqual(phase === "before" ? [] : ["GET /thing"]);
+    },
+  );
+
   test("of phase after lets the peer do its work first", async () => {
     peer.fail({ kind: "refuse", status: 503, phase: "after" });
     expect((await get("/thing")).status).toBe(503);
