@@ -10,6 +10,7 @@ import { getShipment } from "./v1/get-shipment.ts";
 import { getStatusV1 } from "./v1/get-status.ts";
 import { processCredentialRequestsNowV1 } from "./v1/process-credential-requests-now.ts";
 import { resendPinOfRequest, resendPinOfShipment } from "./v1/resend-pin.ts";
+import { cancelCredentialRequest } from "./v2/cancel-credential-request.ts";
 import { createCredentialRequest } from "./v2/create-credential-request.ts";
 import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
@@ -27,6 +28,7 @@ export const connector: Surface<ConnectorContext & TokenContext> = {
     v2CreateCredentialRequest: createCredentialRequest,
     v2GetCredentialRequest: getCredentialRequest,
     v2ListCredentialRequests: listCredentialRequests,
+    v2CancelCredentialRequest: cancelCredentialRequest,
     v2GetStatus: getStatus,
     processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,

@@ -87,6 +87,8 @@ export interface CredentialRequest {
   readonly errorMessage?: string;
   /** Ended before any order was sent, or by the delivery service's "no" (decision C6). */
   readonly neverSent?: boolean;
+  /** Set while it is cancelled (decision C19): when its shipment's deletion was first tried, and what was due before. */
+  readonly cancelling?: { readonly before?: Due; readonly deleteSentAt?: Instant };
   /** Scope of the Idempotency-Key that it was made with (decision C6). */
   readonly claim?: string;
   readonly due?: Due;

@@ -1,4 +1,5 @@
 import { between, plus } from "../time.ts";
+import { resumeCancel } from "./cancel-request.ts";
 import { heldByAnother, leaseOf, type Run } from "./due-work.ts";
 import { failRequest } from "./end-request.ts";
 import { isOurOrder, referenceOf } from "./order.ts";
@@ -24,6 +25,7 @@ export async function settle(loaded: Loaded, run: Run, deps: ConnectorDeps): Pro
   const request = loaded.request.value;
   const { sentAt } = request.delivery ?? {};
   if (heldByAnother(request.lease, run, now())) return;
+  if (request.cancelling !== undefined) return resumeCancel(loaded, run, deps);
   const dueAt =
     sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.settleAfter);
   if (dueAt > now()) {

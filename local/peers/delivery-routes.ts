@@ -22,8 +22,8 @@ const STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
   not_found: 404,
   conflict: 409,
 };
-/** A shipment in such a state is still the customer's to correct or delete. */
-const isOpen = (state: number) => state <= 9;
+/** A shipment in such a state is still the customer's to correct or delete: it is locked when its keys go into production. */
+const isOpen = (state: number) => state <= 9 || state === 101;
 
 /** docs/peers/delivery.md */
 export async function deliveryRoutes(service: DeliveryService, call: PeerCall): Promise<PeerAnswer | undefined> {

@@ -194,17 +194,20 @@ describe("keys that are rotated", () => {
 });
 
 describe("the customer", () => {
-  test("can delete a shipment up to state 9, and gets 409 afterwards", async () => {
+  test("can delete a shipment until it is in production, and gets 409 from then on", async () => {
     const { id } = await ordered([{}]);
-    for (const state of [101, 99, 103]) {
+    for (const state of [102, 99, 103]) {
       await delivery.control(id, { state });
       const answer = await requester.call("DELETE", `/${id}`);
       expect(answer.status).toBe(409);
       expect(await answer.json()).toEqual({ code: "conflict", message: expect.any(String) });
     }
-    await delivery.control(id, { state: 9 });
-    expect(await status("DELETE", `/${id}`)).toBe(204);
-    expect(await status("GET", `/${id}`)).toBe(404);
+    for (const state of [9, 101]) {
+      const { id: open } = await ordered([{}]);
+      await delivery.control(open, { state });
+      expect(await status("DELETE", `/${open}`)).toBe(204);
+      expect(await status("GET", `/${open}`)).toBe(404);
+    }
   });
 
   test("finds shipments by their exact reference, newest first, in pages", async () => {

@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { cancelRequest } from "../../../lib/connector/cancel-request.ts";
+import { credentialRequestV2, readV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+import { requestIdPath } from "../request-id.ts";
+
+/** Decision C19. */
+export const cancelCredentialRequest = endpoint({
+  routes: ["POST /v2/credential-requests/{credential_request_id}/cancel"],
+  access: "caller",
+  summary: "Cancel what is not produced yet; a shipment only while the delivery service can still delete it",
+  params: requestIdPath,
+  answers: {
+    200: { description: "The request as it now stands.", schema: z.object({ data: credentialRequestV2 }) },
+  },
+  handle: async ({ params }, context: ConnectorContext) => {
+    const { request, keys } = await cancelRequest(params.credential_request_id, context);
+    return ok({
+      data: readV2(
+        request.value,
+        keys.map(({ value }) => value),
+      ),
+    });
+  },
+});
