@@ -154,6 +154,18 @@ describe("the connector in the page", () => {
     await press(page, "Decline it");
     await press(page, "Process credential requests");
     await page.getByText("The request is cancelled").waitFor();
+
+    await go(page, "order", "Order");
+    await press(page, "Add an on-site authenticator");
+    await press(page, "Send the order");
+    await page.getByRole("heading", { name: "Shipment" }).waitFor();
+    await page.getByLabel("State at the delivery service").selectOption("1");
+    await press(page, "Set state");
+    await page.getByText("1 · Incomplete Shipping Request").first().waitFor();
+    await press(page, "Cancel");
+    await outcome(page, /^200 POST .*\/cancel$/);
+    await page.getByText("The request is cancelled").waitFor();
+    await page.getByText("unknown there").waitFor();
     expectCalm(open);
   });
 
