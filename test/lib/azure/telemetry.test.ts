@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { openTelemetry, type TelemetryOptions } from "../../../lib/azure/telemetry.ts";
+import { traceSdkCalls } from "../../../lib/azure/telemetry-sdk-calls.ts";
 import { inTrace, type Tracer } from "../../../lib/telemetry.ts";
 import { type Collector, startCollector } from "../../support/telemetry-collector.ts";
 
@@ -78,6 +79,21 @@ describe("telemetry", () => {
     expect(lines).toHaveLength(2);
     expect(lines.join()).not.toContain("secret-of-the-event");
     expect(lines.join()).not.toContain("words of the collector");
+  });
+
+  it("is not told of itself: what sends it is part of no trace, wherever it was begun", async () => {
+    traceSdkCalls();
+    const { connectionString, url: otlpEndpoint } = collector;
+    const { telemetry, tracer } = telemetryTo({ connectionString, otlpEndpoint });
+    await inTrace(tracer, { name: "sending", labels: {} }, async () => {
+      telemetry.writeLine("info", '{"event":"e"}');
+      await telemetry.flush();
+    });
+    await telemetry.flush();
+    const { host } = new URL(collector.url);
+    const spans = collector.spans();
+    expect(spans.map(({ name }) => name)).toContain("sending");
+    expect(spans.filter(({ attributes }) => attributes["server.address"] === host)).toEqual([]);
   });
 
   it("does not send to Application Insights without TLS, but on this machine", async () => {
