@@ -377,37 +377,45 @@ describe("a creator that is held up (decision C6)", () => {
     expect(ordered()).toBe(0);
   });
 
-  test("after it has handed over all: it does not start what was taken back", async () => {
-    const stop = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<void>();
-    const connector = await testConnector(peers, {
-      ports: ({ rfpr }) => ({
-        ...(rfpr && {
-          rfpr: {
-            ...rfpr,
-            put: async (...args) => {
-              await rfpr.put(...args);
-              reached.resolve();
-              await stop.promise;
+  test.each(["runs", "stands still"])(
+    "after it has handed over all, whose clock %s: it does not start what was taken back",
+    async clock => {
+      const connector = await testConnector(peers);
+      const began = connector.now();
+      const stop = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<void>();
+      const creator = connector.beside({
+        ports: ({ rfpr }) => ({
+          ...(clock === "stands still" && { now: () => began }),
+          ...(rfpr && {
+            rfpr: {
+              ...rfpr,
+              put: async (...args) => {
+                await rfpr.put(...args);
+                reached.resolve();
+                await stop.promise;
+              },
             },
-          },
+          }),
         }),
-      }),
-    });
-    const answer = refusalOf(connector.order(onSiteBody()));
-    await reached.promise;
-    const host = connector.beside({ ports: () => ({}) });
-    const requestId = await unsettledId(host);
-    host.advance(minutes(5));
-    await host.runCredentials("timer");
-    expect(await failedRequest(host)).toMatchObject({
-      error_message: "The request was interrupted before it was started.",
-    });
-    stop.resolve();
-    expect(await answer).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
-    expect(await failedRequest(host)).toMatchObject({ requestId });
-    expect(authenticatorsOf(peers, requestId)).toEqual([]);
-  });
+      });
+      const answer = refusalOf(creator.order(onSiteBody()));
+      await reached.promise;
+      const requestId = await unsettledId(connector);
+      connector.advance(minutes(5));
+      await connector.runCredentials("timer");
+      expect(await failedRequest(connector)).toMatchObject({
+        error_message: "The request was interrupted before it was started.",
+      });
+      stop.resolve();
+      expect(await answer).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+      // The index row of the poll that it wrote first is swept (decision C15).
+      connector.advance(minutes(11));
+      await connector.runCredentials();
+      expect(await failedRequest(connector)).toMatchObject({ requestId });
+      expect(authenticatorsOf(peers, requestId)).toEqual([]);
+    },
+  );
 
   test("beyond its time hands over no more, and leaves the undoing to the job", async () => {
     const connector = await testConnector(peers, {
@@ -423,6 +431,8 @@ describe("a creator that is held up (decision C6)", () => {
     });
     expect(await refusalOf(connector.order(onSiteBody()))).toMatchObject({ status: 503 });
     expect(puts()).toBe(0);
+    const key = await connector.keyRow(await unsettledId(connector), "a-01");
+    expect(key.credentials[0]?.responseKey).toBeUndefined();
     connector.advance(minutes(5));
     await connector.runCredentials("timer");
     await failedRequest(connector);
