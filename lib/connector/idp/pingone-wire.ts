@@ -15,7 +15,10 @@ export const newDeviceBody = (relyingPartyId: string): object => ({
 });
 
 /** The options are read apart, so that the device can be taken back where they are no good. */
-export const newDevice = z.object({ id: z.string().min(1), publicKeyCredentialCreationOptions: z.unknown() });
+export const newDevice = z.object({
+  id: z.string().min(1),
+  publicKeyCredentialCreationOptions: z.unknown().optional(),
+});
 
 const options = z.object({
   ...commonOptions,

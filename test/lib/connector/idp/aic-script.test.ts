@@ -57,6 +57,10 @@ describe("a registration script of AM", () => {
     );
   });
 
+  test("names its options by that name alone", () => {
+    expect(readScript("var notpublicKey = { a: 1 }; var publicKey = { b: 2 };")).toEqual({ b: 2 });
+  });
+
   test("is none where it has no such object, or one that is not made of values", () => {
     for (const text of [
       "",

@@ -149,7 +149,8 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
     for (const realm of ["", "a/b", "..", "a?b", "a b"]) expect(wrong({ realm })).toEqual(["realm"]);
     for (const header of ["", "a b", "a:b", "Content-Type", "accept-api-version", "host"])
       expect(wrong({ "authentication-header": header })).toEqual(["authentication-header"]);
-    for (const name of ["journey", "client-id", "scope", "callback-1", "token-id-2"])
+    const callbacks = [1, 2, 3].map(number => `callback-${number}`);
+    for (const name of ["journey", "client-id", "scope", ...callbacks, "token-id-1", "token-id-2"])
       expect(wrong({ [name]: "" })).toEqual([name]);
     for (const ms of [999, 31_536_000_001, 1000.5, "x"])
       expect(wrong({ "challenge-timeout-milliseconds": ms })).toEqual(["challenge-timeout-milliseconds"]);
@@ -379,6 +380,12 @@ describe("creation options of kind C", () => {
     expect(await kindOf(ask((await answering(nameStep, second)).odd))).toBe(kind);
   });
 
+  test("are asked for in well-formed Unicode", async () => {
+    const { calls, odd } = await answering(nameStep, credentialStep());
+    await ask(odd, "a\ud800");
+    expect(calls[1]?.body).toMatchObject({ callbacks: [{ input: [{ value: "a\ufffd" }] }] });
+  });
+
   test("tell what the journey has instead of them", async () => {
     const { odd } = await answering(nameStep, { authId: "a", callbacks: [{ type: "PasswordCallback" }, hidden()] });
     expect(await failureOf(ask(odd))).toMatchObject({
@@ -490,6 +497,14 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     aic.fail({ kind: "refuse", status: 401, path: "authenticate$", body: { error: "invalid_token" } });
     expect(await kindOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unauthorized");
     await idp.activate(challenge.handle, answerTo(challenge), "k", { signal });
+  });
+
+  test("of an activation by another status is no end of the journey, whatever AM's words", async () => {
+    const challenge = await ask();
+    const body = { code: 403, reason: "Forbidden", message: "No." };
+    aic.fail({ kind: "refuse", status: 403, path: "authenticate$", body });
+    const failure = await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }));
+    expect(failure).toMatchObject({ kind: "unauthorized", status: 403, code: "Forbidden" });
   });
 
   test("of an activation after which the journey goes on is a refusal only when it asks for a key again", async () => {

@@ -243,6 +243,16 @@ describe("a user at an IdP of kind A", () => {
     expect(options.user.name).toBe(name);
   });
 
+  test("is searched for among two at most, and in well-formed Unicode", async () => {
+    const queries: URLSearchParams[] = [];
+    const odd = await answering(({ url }) => {
+      queries.push(url.searchParams);
+      return { _embedded: { users: [] } };
+    });
+    await kindOf(ask(odd, "a\ud800"));
+    expect(Object.fromEntries(queries[0] ?? [])).toEqual({ filter: 'username eq "a\ufffd"', limit: "2" });
+  });
+
   test("who is not found is missing: the search says so by an empty list", async () => {
     expect(await failureOf(ask(idp, "unknown-user"))).toMatchObject({
       kind: "missing",
@@ -257,10 +267,12 @@ describe("a user at an IdP of kind A", () => {
   test("who is not one, or not the one asked for, is refused", async () => {
     const found = (...users: object[]) => answering(() => ({ _embedded: { users } }));
     const one = { id: userUuid, username: "Jan@Example.com" };
+    const composed = { id: userUuid, username: "Jo\u00e3o" };
     for (const users of [[one, one], [{ ...one, username: "other" }]])
       expect(await failureOf(ask(await found(...users)))).toMatchObject({ kind: "refused", code: "user" });
     // The case of a name is PingOne's to judge: the search went on to the device here.
     expect(await kindOf(ask(await found(one)))).toBe("unanswered");
+    expect(await kindOf(ask(await found(composed), "joa\u0303o"))).toBe("unanswered");
   });
 });
 
@@ -299,6 +311,19 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     pingone.fail({ kind: "throttle", body, path: device.source });
     const attestation = answerTo(challenge);
     expect(await kindOf(idp.activate(challenge.handle, attestation, "k", { signal }))).toBe("refused");
+  });
+
+  test("by the cap on devices is one only where it comes as throttling: a 500 may have been done", async () => {
+    const body = { code: "REQUEST_LIMITED", details: [{ code: "LIMIT_EXCEEDED" }] };
+    pingone.fail({ kind: "refuse", status: 500, body, path: "devices$" });
+    expect(await kindOf(ask())).toBe("unanswered");
+  });
+
+  test("of a reading back that PingOne forbids does not say that the key is not there", async () => {
+    const { challenge } = await activated();
+    pingone.fail({ kind: "refuse", status: 403, method: "GET", body: { code: "ACCESS_FAILED" }, times: 2 });
+    expect(await kindOf(idp.isRegistered(challenge.handle, "aWQ", signal))).toBe("unauthorized");
+    expect(await kindOf(idp.undo(challenge.handle, signal))).toBe("unauthorized");
   });
 
   test("by throttling passes, and tells when", async () => {
@@ -352,6 +377,19 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await ask()).toBeDefined();
   });
 
+  test("a key is not named when it is too late for it, and is registered all the same", async () => {
+    const methods: string[] = [];
+    const odd = await answering(({ method }) => {
+      methods.push(method);
+      tools.advance(2);
+      return { status: "ACTIVE" };
+    });
+    const handle = { userId: "u", deviceId: "d", origin: "https://keys.example" };
+    const notAfter = plus(tools.now(), 1);
+    await odd.activate(handle, answerTo(await ask()), "k", { signal, notAfter });
+    expect(methods).toEqual(["POST"]);
+  });
+
   test("an activation is not begun when it is too late for it", async () => {
     const challenge = await ask();
     const notAfter = plus(tools.now(), -1);
@@ -378,7 +416,9 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
 
   test("is one also where the stored handle names no device", async () => {
     const attestation = answerTo(await ask());
-    for (const handle of [{}, { userId: "u" }, { userId: "u", deviceId: 7, origin: "https://keys.example" }]) {
+    const whole = { userId: "u", deviceId: "d", origin: "https://keys.example" };
+    const empty = ["userId", "deviceId", "origin"].map(name => ({ ...whole, [name]: "" }));
+    for (const handle of [{}, { userId: "u" }, { ...whole, deviceId: 7 }, ...empty]) {
       expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
       expect(await kindOf(idp.isRegistered(handle, "aWQ", signal))).toBe("refused");
       expect(await kindOf(idp.undo(handle, signal))).toBe("refused");
@@ -430,6 +470,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     ["unreadable", "{", "unanswered"],
     ["without algorithms", JSON.stringify({ ...publicKey, pubKeyCredParams: [] }), "unanswered"],
     ["no text", { ...publicKey, ...parameters }, "unanswered"],
+    ["not there", undefined, "unanswered"],
     [
       "of another relying party",
       JSON.stringify({ ...publicKey, ...parameters, rp: { id: "other.example" } }),
@@ -443,6 +484,19 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     });
     expect(await kindOf(ask(odd, userUuid))).toBe(kind);
     expect(calls).toEqual([`POST ${userUuid}/devices`, `DELETE ${userUuid}/devices/d1`]);
+  });
+
+  test("stays behind where taking it back fails, which is not what the caller is told", async () => {
+    const url = await oddServer((request, response) => {
+      if (request.method === "DELETE") response.writeHead(403);
+      const granted = { access_token: "t", id: "d1", publicKeyCredentialCreationOptions: "{" };
+      response.end(JSON.stringify(granted));
+    });
+    const odd = connect({ "api-base-url": url, "auth-base-url": url });
+    expect(await failureOf(ask(odd, userUuid))).toMatchObject({
+      kind: "unanswered",
+      detail: "The creation options are not readable.",
+    });
   });
 
   test("is read in every spelling of bytes and numbers", async () => {
