@@ -1,18 +1,48 @@
 // The deployable package as a map of files, in a folder and as a zip.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { type Zippable, zipSync } from "fflate";
 
 /** Contents by path below the package's folder. */
 export type PackageFiles = ReadonlyMap<string, Uint8Array>;
 
-/** Writes the files to a folder that holds nothing else afterwards. */
+/**
+ * Makes a folder hold these files and nothing else. What is there already stays untouched, and every other file is put into its
+ * place whole: `azd` packs three services from one folder, and builds it for each of them, at once if it likes.
+ */
 export function writePackage(folder: string, files: PackageFiles): void {
-  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = relative(folder, join(entry.parentPath, entry.name)).replaceAll("\\", "/");
+    if (!entry.isDirectory() && !files.has(path)) rmSync(join(folder, path), { force: true });
+  }
   for (const [path, contents] of files) {
-    const file = join(folder, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, contents);
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeWhole(join(folder, path), contents, dirname(folder));
+  }
+}
+
+/**
+ * Writes a file so that whoever reads it meanwhile finds the old or the new one.
+ * @param beside a directory of the same disk, where it is made ready
+ */
+export function writeWhole(file: string, contents: Uint8Array, beside: string): void {
+  if (existsSync(file) && readFileSync(file).equals(contents)) return;
+  const directory = mkdtempSync(join(beside, ".package-"));
+  try {
+    writeFileSync(join(directory, "file"), contents);
+    renameSync(join(directory, "file"), file);
+  } finally {
+    rmSync(directory, { recursive: true });
   }
 }
 

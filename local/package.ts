@@ -1,8 +1,7 @@
 // `npm run package`: the deployable folder package/ and the same as package.zip.
-import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { buildPackage } from "./package-build.ts";
-import { writePackage, zipPackage } from "./package-files.ts";
+import { writePackage, writeWhole, zipPackage } from "./package-files.ts";
 import { azurePlatform, ownPlatform } from "./package-native.ts";
 
 const usage = `npm run package -- [--here]
@@ -19,7 +18,7 @@ async function make(platform: string): Promise<void> {
   const files = await buildPackage(process.cwd(), platform);
   const zip = zipPackage(files);
   writePackage("package", files);
-  writeFileSync("package.zip", zip);
+  writeWhole("package.zip", zip, ".");
   console.log(`${table(files)}\n\npackage/ and package.zip for ${platform}: ${mebibytes(zip.byteLength)} MiB zipped.`);
   if (zip.byteLength <= mostBytes) return;
   console.error(`That is more than ${mebibytes(mostBytes)} MiB.`);

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { unzipSync } from "fflate";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -95,6 +95,15 @@ describe("the package", () => {
     writePackage(again, new Map([["dist/old.js", Buffer.from("")]]));
     writePackage(again, new Map([["dist/new.js", Buffer.from("")]]));
     expect(readdirSync(join(again, "dist"))).toEqual(["new.js"]);
+  });
+
+  it("stays in its place while the same is built again: several services are packed from one folder", () => {
+    const again = join(emptyDirectory(), "package");
+    writePackage(again, files);
+    const before = statSync(join(again, "dist/main.js"));
+    writePackage(again, files);
+    expect(statSync(join(again, "dist/main.js"))).toMatchObject({ ino: before.ino, mtimeMs: before.mtimeMs });
+    expect(readdirSync(join(again, ".."))).toEqual(["package"]);
   });
 
   it("is not built where something would have to be found at run time", async () => {
