@@ -114,6 +114,18 @@ describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () 
     expect(calls.filter(call => call.includes("/addresses"))).toEqual([]);
   });
 
+  it("counts attempts at a name that waits, so that an address can not go on with them", async () => {
+    const [address, username] = [newAddress(), newName()];
+    const fields = { username, password: "x" };
+    for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", fields, from(newAddress()));
+    for (let n = 0; n < 3; n++) {
+      const told = await auth.post("/client/authenticate", fields, from(address));
+      expect([told.status, told.headers.get("retry-after")]).toEqual([429, "30"]);
+    }
+    const told = await authenticate(address);
+    expect([told.status, told.headers.get("retry-after")]).toEqual([429, "3600"]);
+  });
+
   it("gives a place back where the attempt ended undecided", async () => {
     const address = newAddress();
     const broken = auth.beside({

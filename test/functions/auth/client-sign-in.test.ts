@@ -184,6 +184,22 @@ describe("when an OTP is needed (decision A5)", () => {
     expect(await signsIn(on("never"), { ...fields, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
   });
 
+  it("a key made anew under the prefix of one that was the user's asks for no OTP", async () => {
+    const { prefix } = await giveKey(auth, await makeUser(auth), hotpKey());
+    const stale = auth.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async whom => {
+            const standing = await users.standing(whom);
+            return standing && { ...standing, otpkeys: [{ prefix, id: 1 }] };
+          },
+        },
+      }),
+    });
+    expect(await signsIn(stale, { username: plain.name, password: plain.password })).toBe(true);
+  });
+
   it("an OTP is used up where the password was wrong, nobody is or can be meant, or the key another's", async () => {
     const mine = { username: keyed.name, password: keyed.password };
     for (const spoil of [
