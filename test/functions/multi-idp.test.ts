@@ -3,11 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ConnectorContext } from "../../functions/connector/context.ts";
+import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { settingsOf } from "../../functions/settings.ts";
 import { openBlobs } from "../../lib/azure/blobs.ts";
+import { connectorSettings } from "../../lib/connector/settings.ts";
 import { statusV1, statusV2 } from "../../lib/connector/status.ts";
+import { Fault } from "../../lib/fault.ts";
 import { BadSettings } from "../../lib/settings.ts";
-import { minutes } from "../../lib/time.ts";
+import { hours, minutes } from "../../lib/time.ts";
 import { idpFile } from "../../local/peers/all.ts";
 import { createStores } from "../../local/system.ts";
 import { localTokens } from "../../local/tokens.ts";
@@ -251,6 +254,18 @@ describe("a deployment whose IdPs are not known at the start (decisions C13, G14
     await Promise.all(running.splice(0).map(process => process.end()));
   });
 
+  test("runs no job", async () => {
+    const { connector } = await connectorByBlob(all());
+    const { requestId } = await connector.order(bodyFor("entra"));
+    const away = new Fault("unavailable", "The service is not configured.", { retryAfter: 10 });
+    const jobs = Object.values(connectorJobs(connectorSettings.parse(environmentOf(peers, connector.storage))));
+    expect(jobs.length).toBeGreaterThan(2);
+    const context = { ...connector.context, ready: () => Promise.reject(away) };
+    connector.advance(hours(1));
+    for (const { run } of jobs) await expect(run(context)).rejects.toBe(away);
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
   test("answers 503, tells why, and heals by itself: after an outage, and once the blob is there and good", async () => {
     const storage = freshStorage();
     await createStores(storage.connectionString);
@@ -280,6 +295,7 @@ describe("a deployment whose IdPs are not known at the start (decisions C13, G14
     expect(await status("/v2/status")).toContain("503 ");
     await blobs.put("configuration", "idps.yaml", "entra: { type: B }");
     expect(await status("/v2/status")).toContain("503 ");
+    expect(await status("/health")).toContain("503 ");
     await blobs.put("configuration", "idps.yaml", main);
     await until(
       async () => (await status("/v2/status")).startsWith("200 "),
