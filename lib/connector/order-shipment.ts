@@ -2,6 +2,7 @@ import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import type { Created } from "./created.ts";
 import { tooLate, writeAsCreator } from "./creator-write.ts";
+import { deliveryFault } from "./delivery-fault.ts";
 import { giveUp } from "./give-up.ts";
 import { orderOf } from "./order.ts";
 import { outcome } from "./outcome.ts";
@@ -60,27 +61,6 @@ export async function orderShipment({ loaded, orders, markedAt }: Marked, deps: 
 
 /** Whether the order may have been taken. A 5xx never says that it was not, not even one that names a time to come back. */
 const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unanswered" || status >= 500;
-
-/** What the caller is told when the keys to encrypt to can not be had: it is not the shipment that is refused. */
-export function transportFault(error: unknown): Fault {
-  if (error instanceof PeerFailure && error.passing) return deliveryFault(error);
-  return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
-}
-
-/** What the caller is told when the delivery service said no or could not be asked (decision C6). */
-function deliveryFault(error: PeerFailure): Fault {
-  if (error.kind === "unauthorized") {
-    return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
-  }
-  if (error.kind === "refused" || error.kind === "missing") {
-    const message = error.detail ?? "The delivery service refused the shipment.";
-    return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
-  }
-  return new Fault("unavailable", "The delivery service does not answer now; nothing was ordered.", {
-    retryAfter: error.retryAfter ?? 30,
-    cause: error,
-  });
-}
 
 /** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
 async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown, deps: ConnectorDeps): Promise<Fault> {

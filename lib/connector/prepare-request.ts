@@ -1,7 +1,7 @@
 import { Fault } from "../fault.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
+import { transportFault } from "./delivery-fault.ts";
 import { giveUp } from "./give-up.ts";
-import { transportFault } from "./order-shipment.ts";
 import { outcome } from "./outcome.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type KeyOrder, prepareKey } from "./prepare-keys.ts";

@@ -7,7 +7,7 @@ import { isWaiting, readKey, tooLateFor } from "./read-key.ts";
 import { type CredentialRequest, type Key, keyQueue } from "./request.ts";
 
 /** Shipment states whose responses are taken where they are there (decision C10). */
-export const readyStates = [103, 104, 105, 106];
+const readyStates = [103, 104, 105, 106];
 
 export interface ReadKeys {
   /** All shipped keys in order; those of which nothing was read as they were. */
