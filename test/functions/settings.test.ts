@@ -148,6 +148,15 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60" })).toEqual(["DELIVERY_TIMEOUT_SECONDS"]);
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60.001" })).toEqual([]);
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "x" })).toEqual(["LEASE_SECONDS"]);
+    expect(problemsOf({ ...goodSettings, ENROLLMENT_TIMEOUT_SECONDS: "180" })).toEqual(["ENROLLMENT_TIMEOUT_SECONDS"]);
+  });
+
+  it("name the half of the enrollment side that is missing (decision C12)", () => {
+    const [token, api] = ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
+    const url = "https://enrollment.example";
+    expect(problemsOf({ ...goodSettings, [token]: url })).toEqual([api]);
+    expect(problemsOf({ ...goodSettings, [api]: url })).toEqual([token]);
+    expect(problemsOf({ ...goodSettings, [api]: url, [token]: url })).toEqual([]);
   });
 
   it("let no job settle or undo what its creator may still be at (decision C6)", () => {
