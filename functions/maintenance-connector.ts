@@ -5,11 +5,26 @@ import { openBackup } from "../lib/azure/maintenance/backup-files.ts";
 import { makeEmpty, restoreBlobs } from "../lib/azure/maintenance/restore.ts";
 import { connectorBackedUp, restoreConnector } from "../lib/azure/maintenance/restore-connector.ts";
 import { checkPeers } from "../lib/connector/check-peers.ts";
+import { type Erased, eraseRecipient } from "../lib/connector/erase-recipient.ts";
 import { type Task, task } from "../lib/http/task.ts";
 import type { ConnectorContext } from "./connector/context.ts";
 import { backUpTask, type InDeployment, resealTask, restoreInput } from "./maintenance.ts";
 
 const containers = [responsesContainer];
+
+const nameOfPerson = z.string().trim().min(1).max(255).optional();
+
+/** One person, by one of the names of a create's fields. */
+const eraseInput = z
+  .strictObject({ email: nameOfPerson, external_id: nameOfPerson, user_id: nameOfPerson })
+  .refine(names => Object.values(names).filter(name => name !== undefined).length === 1, {
+    error: "must have exactly one of email, external_id and user_id",
+  });
+
+const whoOf = ({ email, external_id: externalId, user_id: userId }: z.output<typeof eraseInput>): Erased => {
+  if (email !== undefined) return { by: "email", name: email };
+  return externalId === undefined ? { by: "userId", name: userId ?? "" } : { by: "externalId", name: externalId };
+};
 
 /** Maintenance of credential requests, which an administrator starts (decisions G8, G13). */
 export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InDeployment>>> = {
@@ -24,6 +39,15 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
         context,
       );
       return { findings, ok: findings.every(({ ok }) => ok) };
+    },
+  }),
+  eraseRecipient: task({
+    input: eraseInput,
+    run: async (input, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
+      await context.ready();
+      const { erased, left } = await eraseRecipient(whoOf(input), context);
+      const told = left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason }));
+      return { erased, left: told };
     },
   }),
   reseal: resealTask(["credentialrequests"]),

@@ -1,9 +1,7 @@
 import { days, plus } from "../time.ts";
 import { forEachDue, isOver, startRun } from "./due-work.ts";
-import { removeAuthenticators } from "./enrollment-side.ts";
-import { concludeClaim } from "./idempotency.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
-import { peopleLists, placeOf } from "./request-lists.ts";
+import { removeRequest } from "./remove-request.ts";
 import { keyOf, write } from "./write.ts";
 
 export interface CleanUpReport {
@@ -42,7 +40,8 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     deps,
     async loaded => {
       if (loaded.keys.some(({ value }) => value.mail.state === "due")) return;
-      await erase(loaded, deps);
+      await removeRequest(loaded, deps);
+      deps.log.info("request_deleted", {});
       deleted++;
     },
     { until },
@@ -55,23 +54,4 @@ async function forget(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promi
   const { responses, due, ...key } = keyOf(loaded, keyId);
   if (responses !== undefined) await deps.responses.remove(responses);
   return write(loaded, { keys: [key] }, deps);
-}
-
-/** Removes all that is kept of a request. Every step may be repeated; index rows go last, so that a crash is found again. */
-async function erase(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
-  const { requests, responses, log } = deps;
-  const { id, due, delivery } = loaded.request.value;
-  const keys = loaded.keys.map(({ value }) => value);
-  await concludeClaim(loaded.request.value, deps);
-  await removeAuthenticators(id, keys, deps);
-  await responses.removeAll(id);
-  if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
-  await requests.leave(placeOf(loaded.request.value), [
-    { state: loaded.request.value.state },
-    ...peopleLists(loaded.request.value, keys),
-  ]);
-  await requests.remove(loaded);
-  await Promise.all(keys.map(key => key.due && requests.unschedule(key.due, id, key.id)));
-  if (due !== undefined) await requests.unschedule(due, id);
-  log.info("request_deleted", {});
 }

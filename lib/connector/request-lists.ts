@@ -28,6 +28,9 @@ export const personList = (name: string): { readonly person: string } => ({
   person: createHash("sha256").update(folded(name)).digest("base64url"),
 });
 
+export const sameList = (a: RequestList, b: RequestList): boolean =>
+  "state" in a ? "state" in b && a.state === b.state : "person" in b && a.person === b.person;
+
 /** The form in which names of people are compared. */
 export const folded = (name: string): string => name.normalize("NFC").trim().toLowerCase();
 

@@ -19,6 +19,8 @@ interface CallAnswer {
 export interface ConnectorHost {
   readonly storage: FreshStorage;
   readonly url: string;
+  /** Of the host, for maintenance. */
+  readonly masterKey: string;
   /** @param route `GET /v2/status` @param options without a token: the connector's static one */
   call(
     route: string,
@@ -44,6 +46,9 @@ export function connectorHostOfFile(peers: Peers, settings: Readonly<Record<stri
     storage,
     get url() {
       return host.url;
+    },
+    get masterKey() {
+      return host.masterKey;
     },
     call: async (route, { body, token = tokens.connector, headers = {} } = {}) => {
       const [method = "", path = ""] = route.split(" ");

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
+import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { until } from "../../support/until.ts";
+
+const peers = await peersOfFile();
+const host = connectorHostOfFile(peers);
+const erase = "POST /maintenance/connector/erase-recipient";
+
+const asAdmin = (body: object) => host.call(erase, { body, headers: { "x-functions-key": host.masterKey } });
+
+async function ordered(email: string, state: number): Promise<string> {
+  const { body } = await host.call("POST /v2/credential-requests", { body: orderBody([1], email) });
+  await peers.delivery.control(body.data.shipment_id, { state });
+  return body.data.credential_request_id;
+}
+
+const statusOf = async (id: string) => (await host.call(`GET /v2/credential-requests/${id}`)).status;
+
+describe("the maintenance function that erases a recipient (decisions C19, G13)", () => {
+  it("asks for the host's master key: a caller's token is none", async () => {
+    expect((await host.call(erase, { body: { email: newUser() } })).status).toBe(401);
+  });
+
+  it("removes what can be removed, and names what is left and why", async () => {
+    const email = newUser();
+    const [open, locked] = [await ordered(email, 101), await ordered(email, 102)];
+    expect(await asAdmin({ email })).toMatchObject({
+      status: 200,
+      body: {
+        data: {
+          erased: 1,
+          left: [{ credential_request_id: locked, reason: expect.stringContaining("can not delete") }],
+        },
+      },
+    });
+    expect([await statusOf(open), await statusOf(locked)]).toEqual([404, 200]);
+  });
+
+  it("is started by the host's admin endpoint too", async () => {
+    const email = newUser();
+    const id = await ordered(email, 101);
+    const body = { input: JSON.stringify({ email }) };
+    const headers = { "x-functions-key": host.masterKey };
+    expect((await host.call("POST /admin/functions/connectorEraseRecipient", { body, headers })).status).toBe(202);
+    await until(
+      async () => (await statusOf(id)) === 404,
+      () => "the request is still there",
+    );
+  });
+
+  it.each([
+    ["nothing", {}],
+    ["two names", { email: "ada@example.com", user_id: "ada" }],
+    ["a blank name", { email: " " }],
+    ["another field", { name: "Ada" }],
+    ["a number", { user_id: 7 }],
+  ])("refuses %s with 400, and does not repeat it", async (_, input) => {
+    const { status, body } = await asAdmin(input);
+    expect(status).toBe(400);
+    expect(JSON.stringify(body)).not.toContain("ada");
+  });
+});
