@@ -163,11 +163,11 @@ var otherRules = [
   }
   {
     id: 'delivery-token'
-    title: 'The delivery service refuses our token'
-    text: 'No shipment moves until the secret delivery-api-token is replaced.'
+    title: 'The delivery service or the enrollment side refuses our token'
+    text: 'Nothing of it moves until the secret delivery-api-token or enrollment-credential is replaced; the event says which.'
     severity: 1
     scope: componentId
-    query: 'traces | where message == "delivery_token_refused" | summarize refusals = count()'
+    query: 'traces | where message in ("delivery_token_refused", "enrollment_refused") | summarize refusals = count()'
     column: 'refusals'
     aggregation: 'Maximum'
     operator: 'GreaterThan'

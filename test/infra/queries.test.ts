@@ -71,6 +71,7 @@ describe("the queries of alerts and workbook", () => {
         "failed",
         "bad_settings",
         "delivery_token_refused",
+        "enrollment_refused",
         "pin_mail_given_up",
       ]),
     );
