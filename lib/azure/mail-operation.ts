@@ -3,7 +3,11 @@ import type { EmailClient, EmailMessage, EmailSendOptionalParams } from "@azure/
 /** A 2xx, or the 404 of a look-up. */
 export interface Answer {
   readonly httpStatus: number;
-  readonly body?: { readonly id?: unknown; readonly status?: unknown };
+  readonly body?: {
+    readonly id?: unknown;
+    readonly status?: unknown;
+    readonly error?: { readonly code?: unknown } | undefined;
+  };
 }
 
 /**

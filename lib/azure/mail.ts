@@ -5,6 +5,7 @@ import type {
   EmailMessage,
   EmailSendOptionalParams,
 } from "@azure/communication-email";
+import { PeerFailure } from "../connector/peers/peer-failure.ts";
 import type { Mailer, MailStatus } from "../connector/ports.ts";
 import { Fault } from "../fault.ts";
 import { between, type Now } from "../time.ts";
@@ -67,7 +68,11 @@ export function openMailer(options: MailOptions): Mailer {
         },
       });
       const { httpStatus, body } = await ask("status", nothingToSend, { resumeFrom });
-      if (httpStatus === 404) return "unknown";
+      if (httpStatus === 404) {
+        // Without the service's own words it may be a proxy's, and the mail sent already.
+        if (typeof body?.error?.code !== "string") throw new PeerFailure("mail", "status", "missing", { status: 404 });
+        return "unknown";
+      }
       const status = statuses[String(body?.status)];
       if (status === undefined) throw unreadable("status", httpStatus);
       return status;

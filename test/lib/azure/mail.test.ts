@@ -179,6 +179,7 @@ describe("the look-up of an operation (decision C14)", () => {
     ["unanswered", { kind: "refuse", status: 200, body: { id: "x", status: "Lost" } }],
     ["throttled", { kind: "throttle", retryAfter: 1 }],
     ["unauthorized", { kind: "refuse", status: 403 }],
+    ["missing", { kind: "nonsense", status: 404 }],
   ] as const)("that fails is %s (%j), not a failed mail", async (kind, rule) => {
     service.fail(rule);
     await expect(mailer.status(randomUUID())).rejects.toMatchObject({ name: "PeerFailure", kind });
