@@ -41,7 +41,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       return { findings, ok: findings.every(({ ok }) => ok) };
     },
   }),
-  eraseRecipient: task({
+  erase: task({
     input: eraseInput,
     run: async (input, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
       await context.ready();

@@ -5,7 +5,7 @@ import { until } from "../../support/until.ts";
 
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers);
-const erase = "POST /maintenance/connector/erase-recipient";
+const erase = "POST /maintenance/connector/erase";
 
 const asAdmin = (body: object) => host.call(erase, { body, headers: { "x-functions-key": host.masterKey } });
 
@@ -42,7 +42,7 @@ describe("the maintenance function that erases a recipient (decisions C19, G13)"
     const id = await ordered(email, 101);
     const body = { input: JSON.stringify({ email }) };
     const headers = { "x-functions-key": host.masterKey };
-    expect((await host.call("POST /admin/functions/connectorEraseRecipient", { body, headers })).status).toBe(202);
+    expect((await host.call("POST /admin/functions/connectorErase", { body, headers })).status).toBe(202);
     await until(
       async () => (await statusOf(id)) === 404,
       () => "the request is still there",
