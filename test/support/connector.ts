@@ -59,6 +59,8 @@ export interface TestConnector {
 }
 
 export interface ConnectorOptions {
+  /** One that has its stores; a fresh one where missing. */
+  readonly storage?: FreshStorage;
   readonly settings?: Readonly<Record<string, string>>;
   /** For every call of a peer but those of storage, vault and mail, which their SDKs make. */
   readonly fetch?: Fetch;
@@ -98,10 +100,10 @@ export const environmentOf = (
   CLOUD_STORAGE_CONNECTION_STRING: connectionString,
 });
 
-/** A connector on fresh storage. */
+/** A connector with a clock of its own. */
 export async function testConnector(peers: Peers, options: ConnectorOptions = {}): Promise<TestConnector> {
-  const storage = freshStorage();
-  await createStores(storage.connectionString);
+  const storage = options.storage ?? freshStorage();
+  if (options.storage === undefined) await createStores(storage.connectionString);
   let time = instant(Date.now());
   const clock: Clock = {
     now: () => time,

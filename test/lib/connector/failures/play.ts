@@ -1,0 +1,39 @@
+import type { Failure } from "./failure.ts";
+import { heal } from "./heal.ts";
+import { stuck, wrongInTheEnd } from "./invariants.ts";
+import { type Shown, shown } from "./reading.ts";
+import type { Scene, Stage, Step } from "./stage.ts";
+import { recover, strike } from "./strike.ts";
+
+/** What one failure of one call came to. */
+export interface Row extends Shown {
+  readonly peer: string;
+  readonly call: string;
+  readonly failure: string;
+  /** What the caller of the work was told; empty for jobs. */
+  readonly answer: string;
+  /** State and message in the end, the peer being well again. */
+  readonly end: string;
+}
+
+/** Lets one call fail in one way, then the peer be well again and the jobs run. @returns also what must not be */
+export async function play(
+  stage: Stage,
+  { scene, step, failure }: { scene: Scene; step: Step; failure: Failure },
+): Promise<{ readonly row: Row; readonly wrong: readonly string[] }> {
+  await scene.before?.(stage);
+  const failing = stage.connector.beside(await strike(stage, step, failure));
+  const answer = await scene.act(stage, failing);
+  const then = await shown(stage.connector, stage.requestId);
+  const wrong = [...(await stuck(stage)), ...failing.events("work_failed").map(event => JSON.stringify(event))];
+  await recover(stage, step, failure);
+  await heal(stage);
+  const { state, message } = await shown(stage.connector, stage.requestId);
+  return {
+    row: {
+      ...{ peer: step.peer, call: step.call, failure: failure.name, answer, ...then },
+      end: message === "" ? state : `${state}: ${message}`,
+    },
+    wrong: [...wrong, ...(await wrongInTheEnd(stage))],
+  };
+}

@@ -1,0 +1,40 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { readPart, tables, writePart } from "./document.ts";
+import { createLanes } from "./lane.ts";
+import { play, type Row } from "./play.ts";
+import type { Scene } from "./stage.ts";
+
+/** Defines the tests of one part of docs/failures.md: one for each failure of each call, and one that holds the document to them. */
+export function prove(part: string, scenes: readonly Scene[]): void {
+  const lanes = createLanes();
+  afterAll(() => lanes.close());
+  const cases = scenes.flatMap(scene =>
+    scene.steps.flatMap(step => step.failures.map(failure => ({ scene, step, failure }))),
+  );
+  const proven = new Map<(typeof cases)[number], Row>();
+
+  describe.concurrent.each(cases.map(each => [nameOf(each), each] as const))("%s", (_, each) => {
+    test("leaves nothing lost, done twice or stuck", async () => {
+      const { row, wrong } = await lanes.during(each.scene.body(), stage => play(stage, each));
+      proven.set(each, row);
+      expect(wrong).toEqual([]);
+    });
+  });
+
+  test(`docs/failures.md has the table of what was proven: ${part}`, () => {
+    const rowsOf = (scene: Scene) => cases.filter(each => each.scene === scene).flatMap(each => proven.get(each) ?? []);
+    const told = tables(scenes.map(scene => ({ title: scene.title, rows: rowsOf(scene) })));
+    if (process.env.WRITE_FAILURES !== undefined) writePart(part, told);
+    expect(readPart(part)).toBe(told.trim());
+  });
+}
+
+const nameOf = ({
+  scene,
+  step,
+  failure,
+}: {
+  scene: Scene;
+  step: { peer: string; call: string };
+  failure: { name: string };
+}) => `${scene.title}: ${step.peer}, ${step.call}: ${failure.name}`;

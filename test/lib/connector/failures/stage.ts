@@ -1,0 +1,40 @@
+import type { Peers } from "../../../../local/peers/all.ts";
+import type { TestConnector } from "../../../support/connector.ts";
+import type { Body } from "../wire-v2-bodies.ts";
+import type { Failure } from "./failure.ts";
+
+/** Where one row of the table is played: peers that nobody else uses meanwhile, and a connector with a clock of its own. */
+export interface Stage {
+  readonly peers: Peers;
+  /** To whom nothing fails but what a peer does to everybody. */
+  readonly connector: TestConnector;
+  readonly requestId: string;
+  readonly body: Body;
+}
+
+/** A peer as the table names it, and the calls of it that fail. */
+export interface Step {
+  readonly peer: string;
+  readonly call: string;
+  readonly at: {
+    readonly peer: Exclude<keyof Peers, "vault" | "issuer">;
+    readonly method: string;
+    /** A regular expression on the decoded path. */
+    readonly path: string;
+    /** How many such calls go well before. */
+    readonly after?: number;
+  };
+  readonly failures: readonly Failure[];
+}
+
+/** A piece of work in which a peer is called. */
+export interface Scene {
+  /** Heading of its table. */
+  readonly title: string;
+  readonly body: () => Body;
+  /** Brings the request to where the work begins; all goes well but what it breaks itself. */
+  readonly before?: (stage: Stage) => Promise<void>;
+  /** The work; answers what a caller is told. @param connector to whom the call fails */
+  readonly act: (stage: Stage, connector: TestConnector) => Promise<string>;
+  readonly steps: readonly Step[];
+}
