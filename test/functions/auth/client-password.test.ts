@@ -199,4 +199,26 @@ describe("the password change (decisions A15, A16)", () => {
     expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
     expect(await authenticate(next, next.password)).toBe(true);
   });
+
+  it("is none of the name's next owner, who came between the session's check and the password's, even with that password", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    let next: MadeUser | undefined;
+    const racing = auth.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async whom => {
+            await auth.call("DELETE", `/core/users/${user.id}`);
+            next ??= await makeUser(auth, { name: user.name, password: user.password });
+            return users.standing(whom);
+          },
+        },
+      }),
+    });
+    const told = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
+    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    expect(next?.id).not.toBe(user.id);
+    expect([await authenticate(user, user.password), await lives(auth, session)]).toEqual([true, false]);
+  });
 });

@@ -10,6 +10,7 @@ import {
   type TestAuth,
   testAuth,
 } from "../../support/auth.ts";
+import { giveKey, hotpKey } from "../../support/software-key.ts";
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -291,6 +292,21 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
       const { body: told } = await lax.call(method, `/core/users/${id}/validate`, { fields: { password } });
       expect(told).toEqual({ valid_password: false, valid_otp: false });
     }
+  });
+
+  it("tells of an OTP beside whatever password, uses it up, and takes none of a key that is another's", async () => {
+    const [user, other] = [await makeUser(auth), await makeUser(auth)];
+    const [own, foreign] = [await giveKey(auth, user, hotpKey()), await giveKey(auth, other, hotpKey())];
+    const told = async (fields: Record<string, string>) => (await validate(user.id, fields)).body;
+    const { password } = user;
+    expect(await told({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: true });
+    expect(await told({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: false });
+    expect(await told({ password: "wrong", otp: own.otp(1) })).toEqual({ valid_password: false, valid_otp: true });
+    expect(await told({ password, otp: own.otp(2) })).toEqual({ valid_password: true, valid_otp: true });
+    expect(await told({ password, otp: foreign.otp(0) })).toEqual({ valid_password: true, valid_otp: false });
+    const login = { username: other.name, password: other.password };
+    expect((await auth.post("/client/login", { ...login, otp: foreign.otp(0) })).status).toBe(401);
+    expect((await auth.post("/client/login", { ...login, otp: foreign.otp(1) })).status).toBe(200);
   });
 
   it("counts nothing and is not throttled", async () => {
