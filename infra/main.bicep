@@ -57,6 +57,9 @@ param networkPrefix string = '10.90.0.0/23'
 @description('Subnets of your own in the network, each with name and addressPrefix, as for a machine that deploys Core.')
 param additionalSubnets array = []
 
+@description('Addresses of operators, in the network or in one that is peered with it, as in 10.90.1.0/27. They reach stores and vaults as far as their roles go. Empty: only the apps.')
+param operatorRange string = ''
+
 @description('Address range that may deploy to Core over the internet, as in 203.0.113.7/32. It reaches the deployment site alone, with an Entra token. Empty: only from inside.')
 param coreDeployRange string = ''
 
@@ -129,26 +132,23 @@ param alertExpiryDays int = 30
 @minValue(1)
 param alertThrottledCalls int = 50
 
-// Made by the preprovision hook, new in each run; used only where the vault has none yet
+// Made by the preprovision hook, new in each run; used only where the vault has none yet. They have defaults, because `azd up` asks a
+// person for every parameter that has none, and does so before it runs a hook.
 
-@description('Random key that seals the authentication server\'s secrets: 32 bytes, base64url.')
+@description('Random key that seals the authentication server\'s secrets: 32 bytes, base64url. Empty makes none.')
 @secure()
-@minLength(43)
-param authDataKey string
+param authDataKey string = ''
 
-@description('Random pepper of password hashes: 32 bytes, base64url.')
+@description('Random pepper of password hashes: 32 bytes, base64url. Empty makes none.')
 @secure()
-@minLength(43)
-param authPepper string
+param authPepper string = ''
 
-@description('Random key that seals the connector\'s secrets: 32 bytes, base64url.')
+@description('Random key that seals the connector\'s secrets: 32 bytes, base64url. Empty makes none.')
 @secure()
-@minLength(43)
-param connectorDataKey string
+param connectorDataKey string = ''
 
 @description('When keys that are made in this run expire, in seconds since 1970.')
-@minLength(10)
-param keysExpireOn string
+param keysExpireOn int = 0
 
 var token = uniqueString(resourceGroup().id, environmentName, nameSuffix)
 var allTags = union(tags, { 'azd-env-name': environmentName })
@@ -203,26 +203,27 @@ var apps = [
 var grants = concat(
   flatten(map(
     [
-      { app: 'core', store: names.authStore, vault: names.authVault }
-      { app: 'client', store: names.authStore, vault: names.authVault }
-      { app: 'connector', store: names.connectorStore, vault: names.connectorVault }
+      { app: 'core', store: names.authStore, vault: names.authVault, except: [] }
+      // Who breaks the public app must not put a package of their own into Core's place, nor take the backups along.
+      { app: 'client', store: names.authStore, vault: names.authVault, except: ['package-core', 'backups'] }
+      { app: 'connector', store: names.connectorStore, vault: names.connectorVault, except: [] }
     ],
     wing => [
       // The host makes containers of its own and holds leases in them.
-      { app: wing.app, kind: 'storage', role: 'Storage Blob Data Owner', target: wing.store, child: 'none' }
-      { app: wing.app, kind: 'storage', role: 'Storage Table Data Contributor', target: wing.store, child: 'none' }
-      { app: wing.app, kind: 'vault', role: 'Key Vault Secrets User', target: wing.vault, child: 'none' }
-      { app: wing.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none' }
+      { app: wing.app, kind: 'storage', role: 'Storage Blob Data Owner', target: wing.store, child: 'none', except: wing.except }
+      { app: wing.app, kind: 'storage', role: 'Storage Table Data Contributor', target: wing.store, child: 'none', except: [] }
+      { app: wing.app, kind: 'vault', role: 'Key Vault Secrets User', target: wing.vault, child: 'none', except: [] }
+      { app: wing.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none', except: [] }
     ]
   )),
   [
     // No narrower role of Azure's own can send.
-    { app: 'connector', kind: 'mail', role: 'Communication and Email Service Owner', target: names.communication, child: 'none' }
+    { app: 'connector', kind: 'mail', role: 'Communication and Email Service Owner', target: names.communication, child: 'none', except: [] }
   ],
   takesStaticTokens
     ? [
-        { app: 'core', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.authVault, child: 'core-api-tokens' }
-        { app: 'connector', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.connectorVault, child: 'connector-api-tokens' }
+        { app: 'core', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.authVault, child: 'core-api-tokens', except: [] }
+        { app: 'connector', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.connectorVault, child: 'connector-api-tokens', except: [] }
       ]
     : []
 )
@@ -242,6 +243,7 @@ module network 'modules/network.bicep' = {
     tags: allTags
     addressPrefix: networkPrefix
     additionalSubnets: additionalSubnets
+    operatorRange: operatorRange
   }
 }
 
@@ -294,7 +296,7 @@ module authVault 'modules/vault.bicep' = {
     workspaceId: monitoring.outputs.workspaceId
     dataEncryptionKey: authDataKey
     passwordPepper: authPepper
-    keysExpireOn: int(keysExpireOn)
+    keysExpireOn: keysExpireOn
     tokenHashesName: takesStaticTokens ? 'core-api-tokens' : ''
   }
 }
@@ -308,7 +310,7 @@ module connectorVault 'modules/vault.bicep' = {
     zoneId: network.outputs.zoneIds.vault
     workspaceId: monitoring.outputs.workspaceId
     dataEncryptionKey: connectorDataKey
-    keysExpireOn: int(keysExpireOn)
+    keysExpireOn: keysExpireOn
     tokenHashesName: takesStaticTokens ? 'connector-api-tokens' : ''
   }
 }
@@ -344,6 +346,7 @@ module roles 'modules/role.bicep' = [
       kind: grant.kind
       targetName: grant.target
       targetChild: grant.child
+      exceptContainers: grant.except
     }
     dependsOn: [
       monitoring
@@ -507,6 +510,9 @@ output CONNECTOR_PRINCIPAL_ID string = identities[2].properties.principalId
 
 @description('Name of the mail service, for the verification of its domain.')
 output MAIL_SERVICE_NAME string = names.mailService
+
+@description('Domain that PIN mails come from.')
+output MAIL_DOMAIN_NAME string = mailDomain
 
 @description('Whether PIN mails can be sent: every DNS record was found, and the domain is linked.')
 output MAIL_DOMAIN_VERIFIED bool = mailOrigin.outputs.verified

@@ -40,6 +40,7 @@ const variables: Readonly<Record<string, string>> = {
   storageSku: "STORAGE_SKU=Standard_ZRS",
   softDeleteDays: "SOFT_DELETE_DAYS",
   networkPrefix: "NETWORK_PREFIX=10.90.0.0/23",
+  operatorRange: "OPERATOR_RANGE",
   coreDeployRange: "CORE_DEPLOY_RANGE",
   tenantId: "CLOUD_TENANT_ID",
   corePublicBaseUrl: "CORE_PUBLIC_BASE_URL",

@@ -5,7 +5,7 @@ setInEnvironment({ NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DAT
 
 const {
   MAIL_DNS_RECORDS,
-  MAIL_DOMAIN,
+  MAIL_DOMAIN_NAME,
   MAIL_DOMAIN_VERIFIED,
   MAIL_SERVICE_NAME,
   AZURE_RESOURCE_GROUP,
@@ -13,7 +13,7 @@ const {
 } = process.env;
 
 if (MAIL_DOMAIN_VERIFIED !== "true") {
-  console.log(`\nPIN mails cannot be sent yet. Publish these DNS records for ${MAIL_DOMAIN}:\n`);
+  console.log(`\nPIN mails cannot be sent yet. Publish these DNS records for ${MAIL_DOMAIN_NAME}:\n`);
   for (const { type, name, value, ttl } of JSON.parse(MAIL_DNS_RECORDS ?? "[]")) {
     console.log(`  ${type}  ${name}  ${ttl}  ${value}`);
   }
@@ -21,7 +21,7 @@ if (MAIL_DOMAIN_VERIFIED !== "true") {
   console.log("\nThen have them looked for, and run `azd provision` again when all are found:\n");
   for (const kind of ["Domain", "SPF", "DKIM", "DKIM2"]) {
     console.log(
-      `  ${verify} --email-service-name ${MAIL_SERVICE_NAME} --domain-name ${MAIL_DOMAIN} --verification-type ${kind}`,
+      `  ${verify} --email-service-name ${MAIL_SERVICE_NAME} --domain-name ${MAIL_DOMAIN_NAME} --verification-type ${kind}`,
     );
   }
 }

@@ -12,6 +12,9 @@ param tags object
 @description('Addresses of the network. The first /24 of it is used; what follows is free for subnets of your own.')
 param addressPrefix string
 
+@description('Addresses of operators, in the network or in one that is peered with it; empty: none.')
+param operatorRange string
+
 @description('Subnets of your own, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
 param additionalSubnets array
 
@@ -25,6 +28,25 @@ var zoneNames = {
   vault: 'privatelink.vaultcore.azure.net'
   sites: 'privatelink.azurewebsites.net'
 }
+
+var operatorRules = empty(operatorRange)
+  ? []
+  : [
+      {
+        name: 'operators'
+        properties: {
+          description: 'Files and secrets are put in place from here. Roles say by whom.'
+          priority: 200
+          direction: 'Inbound'
+          access: 'Allow'
+          protocol: 'Tcp'
+          sourceAddressPrefix: operatorRange
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '443'
+        }
+      }
+    ]
 
 resource openGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   name: '${name}-default'
@@ -40,39 +62,44 @@ resource authGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   location: location
   tags: tags
   properties: {
-    securityRules: [
-      {
-        name: 'apps-of-the-wing'
-        properties: {
-          description: 'Core and Client reach the storage and the vault of the authentication server.'
-          priority: 100
-          direction: 'Inbound'
-          access: 'Allow'
-          protocol: 'Tcp'
-          sourceAddressPrefixes: [
-            corePrefix
-            clientPrefix
-          ]
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '443'
+    securityRules: concat(
+      [
+        {
+          name: 'apps-of-the-wing'
+          properties: {
+            description: 'Core and Client reach the storage and the vault of the authentication server.'
+            priority: 100
+            direction: 'Inbound'
+            access: 'Allow'
+            protocol: 'Tcp'
+            sourceAddressPrefixes: [
+              corePrefix
+              clientPrefix
+            ]
+            sourcePortRange: '*'
+            destinationAddressPrefix: '*'
+            destinationPortRange: '443'
+          }
         }
-      }
-      {
-        name: 'nobody-else'
-        properties: {
-          description: 'Who breaks the connector does not even reach them.'
-          priority: 4000
-          direction: 'Inbound'
-          access: 'Deny'
-          protocol: '*'
-          sourceAddressPrefix: '*'
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '*'
+      ],
+      operatorRules,
+      [
+        {
+          name: 'nobody-else'
+          properties: {
+            description: 'Who breaks the connector does not even reach them.'
+            priority: 4000
+            direction: 'Inbound'
+            access: 'Deny'
+            protocol: '*'
+            sourceAddressPrefix: '*'
+            sourcePortRange: '*'
+            destinationAddressPrefix: '*'
+            destinationPortRange: '*'
+          }
         }
-      }
-    ]
+      ]
+    )
   }
 }
 
@@ -81,36 +108,41 @@ resource connectorGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   location: location
   tags: tags
   properties: {
-    securityRules: [
-      {
-        name: 'apps-of-the-wing'
-        properties: {
-          description: 'The connector reaches its storage and its vault.'
-          priority: 100
-          direction: 'Inbound'
-          access: 'Allow'
-          protocol: 'Tcp'
-          sourceAddressPrefix: connectorPrefix
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '443'
+    securityRules: concat(
+      [
+        {
+          name: 'apps-of-the-wing'
+          properties: {
+            description: 'The connector reaches its storage and its vault.'
+            priority: 100
+            direction: 'Inbound'
+            access: 'Allow'
+            protocol: 'Tcp'
+            sourceAddressPrefix: connectorPrefix
+            sourcePortRange: '*'
+            destinationAddressPrefix: '*'
+            destinationPortRange: '443'
+          }
         }
-      }
-      {
-        name: 'nobody-else'
-        properties: {
-          description: 'Who breaks the Client API does not even reach them.'
-          priority: 4000
-          direction: 'Inbound'
-          access: 'Deny'
-          protocol: '*'
-          sourceAddressPrefix: '*'
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '*'
+      ],
+      operatorRules,
+      [
+        {
+          name: 'nobody-else'
+          properties: {
+            description: 'Who breaks the Client API does not even reach them.'
+            priority: 4000
+            direction: 'Inbound'
+            access: 'Deny'
+            protocol: '*'
+            sourceAddressPrefix: '*'
+            sourcePortRange: '*'
+            destinationAddressPrefix: '*'
+            destinationPortRange: '*'
+          }
         }
-      }
-    ]
+      ]
+    )
   }
 }
 

@@ -15,6 +15,9 @@ param targetName string
 @description('Name of the secret where kind is tokens.')
 param targetChild string = 'none'
 
+@description('Containers of a storage account whose blobs the role does not reach.')
+param exceptContainers string[] = []
+
 var roleIds = {
   'Storage Blob Data Owner': 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
   'Storage Table Data Contributor': '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
@@ -25,6 +28,22 @@ var roleIds = {
 }
 
 var roleDefinitionId = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds[role])
+
+var blobActions = map(
+  ['read', 'write', 'add/action', 'delete', 'runAsSuperUser/action'],
+  action => '!(ActionMatches{\'Microsoft.Storage/storageAccounts/blobServices/containers/blobs/${action}\'})'
+)
+var otherContainers = map(
+  exceptContainers,
+  container => '@Resource[Microsoft.Storage/storageAccounts/blobServices/containers:name] StringNotEquals \'${container}\''
+)
+var limits = empty(exceptContainers)
+  ? {}
+  : {
+      condition: '((${join(blobActions, ' AND ')}) OR (${join(otherContainers, ' AND ')}))'
+      conditionVersion: '2.0'
+    }
+
 var assignmentName = guid(resourceGroup().id, kind, targetName, targetChild, principalId, role)
 
 resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = if (kind == 'storage') {
@@ -51,12 +70,12 @@ resource mail 'Microsoft.Communication/communicationServices@2026-03-18' existin
 resource onStorage 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (kind == 'storage') {
   scope: account
   name: assignmentName
-  properties: {
+  properties: union(limits, {
     roleDefinitionId: roleDefinitionId
     principalId: principalId
     // Else an identity that was just made may be unknown to the directory that is asked.
     principalType: 'ServicePrincipal'
-  }
+  })
 }
 
 resource onVault 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (kind == 'vault') {

@@ -1,6 +1,8 @@
 metadata description = 'The storage account of one wing, closed to the internet, with its tables and containers.'
 
 @description('Name of the storage account.')
+@minLength(3)
+@maxLength(24)
 param name string
 
 @description('Region.')

@@ -20,12 +20,11 @@ param zoneId string
 @description('Workspace that keeps the audit log.')
 param workspaceId string
 
-@description('32 random bytes in base64url. It becomes the key that seals secrets in rows where there is none yet, and is thrown away otherwise.')
+@description('32 random bytes in base64url. It becomes the key that seals secrets in rows where there is none yet, and is thrown away otherwise; empty makes none.')
 @secure()
-@minLength(43)
 param dataEncryptionKey string
 
-@description('32 random bytes in base64url for the pepper of passwords; empty where the wing has none. It is used where there is none yet.')
+@description('32 random bytes in base64url for the pepper of passwords; empty makes none, as in the wing that has none. It is used where there is none yet.')
 @secure()
 param passwordPepper string = ''
 
@@ -58,7 +57,7 @@ resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
 }
 
 @onlyIfNotExists()
-resource dataKey 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = {
+resource dataKey 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(dataEncryptionKey)) {
   parent: vault
   name: 'data-encryption-key'
   properties: {

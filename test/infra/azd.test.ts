@@ -18,14 +18,16 @@ const service = z.strictObject({
 });
 const project = z.strictObject({
   name: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/),
+  requiredVersions: z.strictObject({ azd: z.string().regex(/^>= \d+\.\d+\.\d+$/) }),
   infra: z.strictObject({ provider: z.literal("bicep"), path: z.string(), module: z.string() }),
   services: z.record(z.string(), service),
   hooks: z.strictObject({ preprovision: hook, postprovision: hook }),
   workflows: z.strictObject({ up: z.strictObject({ steps: z.array(z.strictObject({ azd: z.string() })) }) }),
 });
 
+const told = project.parse(parse(readFileSync("azure.yaml", "utf8")));
+
 describe("azure.yaml", () => {
-  const told = project.parse(parse(readFileSync("azure.yaml", "utf8")));
   const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync("package.json", "utf8")).scripts;
 
   it("has a service for each app of the template", () => {
@@ -52,6 +54,30 @@ describe("azure.yaml", () => {
       expect(windows.run).toBe(posix.run);
       expect(existsSync(posix.run.replace(/^node /, "")), posix.run).toBe(true);
     }
+  });
+
+  it("has hooks that read nothing that neither azd, an administrator nor the template gives", () => {
+    const outputs = Object.keys(deployed().outputs);
+    const parameters = readFileSync("infra/main.parameters.json", "utf8");
+    for (const { posix } of Object.values(told.hooks)) {
+      const source = readFileSync(posix.run.replace(/^node /, ""), "utf8");
+      const [, read = ""] = /const \{([^}]+)\} = process\.env/.exec(source) ?? [];
+      const names = read.split(",").map(each => each.trim().replace(/:.*$/, ""));
+      const given = (name: string) =>
+        outputs.includes(name) ||
+        ["AZURE_RESOURCE_GROUP", "AZURE_SUBSCRIPTION_ID"].includes(name) ||
+        (name === "CALLER_AUDIENCES" && parameters.includes(`\${${name}}`));
+      expect(
+        names.filter(name => name !== "" && !given(name)),
+        posix.run,
+      ).toEqual([]);
+    }
+  });
+
+  it("wants the azd that docs/deploy.md tells", () => {
+    expect(readFileSync("docs/deploy.md", "utf8")).toContain(
+      `${told.requiredVersions.azd.replace(">= ", "")} or newer`,
+    );
   });
 
   it("deploys Client and the connector, and Core by a command of its own", () => {
@@ -145,7 +171,7 @@ describe("hooks", () => {
     const records = [{ type: "TXT", name: "keys", value: "ms-domain-verification=1", ttl: 3600 }];
     const output = await commands.run("infra/hooks/postprovision.mjs", [], {
       MAIL_DOMAIN_VERIFIED: "false",
-      MAIL_DOMAIN: "keys.example.com",
+      MAIL_DOMAIN_NAME: "keys.example.com",
       MAIL_SERVICE_NAME: "mail-sample",
       AZURE_RESOURCE_GROUP: "rg-sample",
       MAIL_DNS_RECORDS: JSON.stringify(records),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Deployment } from "./bicep/deploy.ts";
 import { held, isolationFaults } from "./isolation.ts";
-import { appSettings, deployed, ofType, planted, sample } from "./templates.ts";
+import { appSettings, asked, deployed, ofType, planted, sample } from "./templates.ts";
 
 const withTokens = { ...sample, everyAppSettings: { CALLER_STATIC_TOKENS: "true" } };
 const withRange = { ...sample, coreDeployRange: "203.0.113.7/32" };
@@ -162,7 +162,9 @@ function grantsOf(deployment: Deployment): readonly string[] {
       const who = String(held(body.properties, "principalId")).replace("principal of id-", "").replace(`-${token}`, "");
       const role = String(held(body.properties, "roleDefinitionId")).split("/").at(-1) ?? "";
       const scope = id.slice(0, id.indexOf("/providers/Microsoft.Authorization"));
-      return `${who}: ${roleNames[role] ?? role} on ${without(scope, token)}`;
+      const condition = String(held(body.properties, "condition") ?? "");
+      const except = [...condition.matchAll(/StringNotEquals '([^']+)'/g)].map(([, name]) => ` but ${name}`).join("");
+      return `${who}: ${roleNames[role] ?? role} on ${without(scope, token)}${except}`;
     })
     .sort();
 }
@@ -171,7 +173,7 @@ describe("least privilege (decision G1)", () => {
   const usual = [
     "client: Key Vault Secrets User on kv-auth",
     "client: Monitoring Metrics Publisher on appi",
-    "client: Storage Blob Data Owner on stauth",
+    "client: Storage Blob Data Owner on stauth but package-core but backups",
     "client: Storage Table Data Contributor on stauth",
     "connector: Communication and Email Service Owner on acs",
     "connector: Key Vault Secrets User on kv-conn",
@@ -186,6 +188,24 @@ describe("least privilege (decision G1)", () => {
 
   it("gives each app what it needs in its own wing, and nothing in the other", () => {
     expect(grantsOf(deployed())).toEqual(usual);
+  });
+
+  it("keeps the public app from every call on the blobs of Core's package and of backups, by a condition that Azure knows", () => {
+    const conditions = ofType(deployed(), "Microsoft.Authorization/roleAssignments")
+      .filter(({ body }) => held(body.properties, "condition") !== undefined)
+      .map(({ body }) => body.properties as Readonly<Record<string, unknown>>);
+    expect(conditions.map(({ conditionVersion }) => conditionVersion)).toEqual(["2.0"]);
+    const of = (action: string) =>
+      `!(ActionMatches{'Microsoft.Storage/storageAccounts/blobServices/containers/blobs/${action}'})`;
+    const not = (name: string) =>
+      `@Resource[Microsoft.Storage/storageAccounts/blobServices/containers:name] StringNotEquals '${name}'`;
+    const actions = ["read", "write", "add/action", "delete", "runAsSuperUser/action"].map(of).join(" AND ");
+    const others = [not("package-core"), not("backups")].join(" AND ");
+    expect(conditions[0]?.condition).toBe(`((${actions}) OR (${others}))`);
+    const containers = ofType(deployed(), "Microsoft.Storage/storageAccounts/blobServices/containers")
+      .filter(({ name }) => name.startsWith("stauth"))
+      .map(({ body }) => body.name);
+    expect(containers).toEqual(expect.arrayContaining(["package-core", "backups"]));
   });
 
   it("lets an app write the one secret of its static tokens, where there are such tokens (decision G3)", () => {
@@ -259,6 +279,28 @@ describe("least privilege (decision G1)", () => {
     }
   });
 
+  it("lets operators' machines, where a range is named, reach the endpoints of both wings on the port of TLS, and nobody else", () => {
+    const rulesOf = (group: string) =>
+      ofType(deployed({ ...sample, operatorRange: "10.90.1.0/27" }), "Microsoft.Network/networkSecurityGroups")
+        .filter(({ name }) => name.endsWith(group))
+        .flatMap(({ body }) => held(body.properties, "securityRules") as readonly unknown[]);
+    for (const wing of ["auth", "connector"]) {
+      const rules = rulesOf(`${wing}-endpoints`);
+      const told = rules.map(rule =>
+        ["name", "access", "sourceAddressPrefix", "destinationPortRange"].map(name =>
+          held(rule, name === "name" ? name : `properties.${name}`),
+        ),
+      );
+      expect(told.slice(1)).toEqual([
+        ["operators", "Allow", "10.90.1.0/27", "443"],
+        ["nobody-else", "Deny", "*", "*"],
+      ]);
+      const priorities = rules.map(rule => Number(held(rule, "properties.priority")));
+      expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
+    }
+    for (const group of ["default", "core-endpoint"]) expect(JSON.stringify(rulesOf(group))).not.toContain("operators");
+  });
+
   it("puts no two subnets in one place", () => {
     const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
     const subnets = held(network?.body.properties, "subnets") as readonly unknown[];
@@ -307,7 +349,7 @@ describe("a second run", () => {
       authDataKey: "D".repeat(43),
       authPepper: "E".repeat(43),
       connectorDataKey: "F".repeat(43),
-      keysExpireOn: "2000000000",
+      keysExpireOn: 2_000_000_000,
     };
     const first = deployed(sample).resources;
     const second = deployed({ ...sample, ...next }).resources;
@@ -318,6 +360,10 @@ describe("a second run", () => {
       "password-pepper",
     ]);
     for (const { onlyIfNotExists } of changed) expect(onlyIfNotExists).toBe(true);
+  });
+
+  it("makes no empty key where the hook gave none: azd looks at the parameters before it runs a hook", () => {
+    expect(ofType(deployed(asked), "Microsoft.KeyVault/vaults/secrets")).toEqual([]);
   });
 
   it("gives each wing a key of its own, with an end, and the pepper to the authentication server alone", () => {

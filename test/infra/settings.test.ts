@@ -10,7 +10,7 @@ import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { settingTexts } from "../../lib/settings.ts";
 import { evaluate } from "./bicep/evaluate.ts";
-import { appSettings, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
+import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
 
 const wings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
 
@@ -196,6 +196,15 @@ describe("main.parameters.json", () => {
     );
   });
 
+  it("leaves nothing without a default but what azd knows and what an administrator is asked for, before any hook has run", () => {
+    const without = params.filter(each => each.kind === "param" && each.default === undefined);
+    expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(asked).sort());
+    // The last hook leaves the variables of keys empty.
+    const cleared = { NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" };
+    const given = asAzdGives({ ...cleared, AZURE_ENV_NAME: asked.environmentName, MAIL_DOMAIN: asked.mailDomain });
+    expect(deployed(given).resources.length).toBeGreaterThan(80);
+  });
+
   it("has the template's own default where the template has a text that is not empty", () => {
     for (const [name, { value }] of Object.entries(file.parameters)) {
       const param = paramOf(name);
@@ -213,7 +222,7 @@ describe("main.parameters.json", () => {
       NEW_AUTH_DATA_KEY: required.authDataKey,
       NEW_AUTH_PEPPER: required.authPepper,
       NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
-      NEW_KEYS_EXPIRE_ON: required.keysExpireOn,
+      NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
     };
     expect(deployed(asAzdGives(environment)).resources).toEqual(deployed(required).resources);
     const more = {

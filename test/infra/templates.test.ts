@@ -168,9 +168,9 @@ describe("main.bicep", () => {
     [
       "a parameter of another type",
       "main.bicep",
-      "keysExpireOn: int(keysExpireOn)",
-      "keysExpireOn: keysExpireOn",
-      /parameter keysExpireOn: "1900000000" is no int/,
+      "retentionDays: retentionDays",
+      "retentionDays: '90'",
+      /parameter retentionDays: "90" is no int/,
     ],
     [
       "a surface that is none",
@@ -244,7 +244,7 @@ describe("main.bicep", () => {
     ["mailDomain", { ...sample, mailDomain: "" }],
     ["nodeVersion", { ...sample, nodeVersion: "20" }],
     ["maximumInstanceCount", { ...sample, maximumInstanceCount: 10 }],
-    ["authPepper", { ...sample, authPepper: "short" }],
+    ["keysExpireOn", { ...sample, keysExpireOn: "1900000000" }],
     ["mailDomains", { ...sample, mailDomains: "x" }],
   ])("refuses a wrong %s", (name, given) => {
     expect(() => deployed(given)).toThrow(name);

@@ -19,14 +19,19 @@ export const templates: ReadonlyMap<string, BicepFile> = new Map(
   }),
 );
 
-/** What an administrator must give, and the preprovision hook. */
-export const required = {
+/** What an administrator must give. */
+export const asked = {
   environmentName: "sample",
   mailDomain: "keys.example.com",
+} as const;
+
+/** As above, and what the preprovision hook gives. */
+export const required = {
+  ...asked,
   authDataKey: "A".repeat(43),
   authPepper: "B".repeat(43),
   connectorDataKey: "C".repeat(43),
-  keysExpireOn: "1900000000",
+  keysExpireOn: 1_900_000_000,
 } as const;
 
 /** As above, and the settings without which the connector does not start. */

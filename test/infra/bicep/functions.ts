@@ -76,6 +76,7 @@ export const functions: Readonly<Record<string, Callable>> = {
     if (!/^-?\d+$/.test(String(value))) throw new Error(`${JSON.stringify(value)} is no whole number`);
     return Number(value);
   },
+  join: (items, by) => list(items).map(text).join(text(by)),
   items: value =>
     Object.entries(object(value))
       .sort(([a], [b]) => (a < b ? -1 : 1))
