@@ -42,6 +42,19 @@ export async function maintenance({ main }) {
             field("idp_id", "To the identity provider", { options: idps }),
           ),
         ),
+        form(
+          "Erase one recipient",
+          ({ by = "", who = "" }) => run("connector/erase", { [by]: who }),
+          el(
+            "div",
+            { class: "grid" },
+            field("by", "Known by", { options: ["email", "external_id", "user_id"] }),
+            field("who", "Who", {
+              required: true,
+              hint: "Whatever is kept of them goes; open requests are cancelled first.",
+            }),
+          ),
+        ),
         el("div", { class: "buttons" }, tasks("connector")),
       ),
     surfaces.core && card("Authentication server", el("div", { class: "buttons" }, tasks("auth"))),

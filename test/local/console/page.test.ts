@@ -235,6 +235,10 @@ test("maintenance is started by the buttons, and its report is shown", async () 
   await press(page, "Check every peer");
   await page.getByRole("heading", { name: "connector/check-peers has reported" }).waitFor();
   await page.getByText('"ok": true').last().waitFor();
+  await page.getByLabel("Who", { exact: true }).fill("nobody@example.com");
+  await press(page, "Erase one recipient");
+  await page.getByRole("heading", { name: "connector/erase has reported" }).waitFor();
+  await page.getByText('"erased": 0').waitFor();
   for (const wing of ["Connector", "Authentication server"]) {
     await page
       .locator(".card", { has: page.getByRole("heading", { name: wing }) })
