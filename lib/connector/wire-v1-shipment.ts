@@ -87,13 +87,14 @@ const bodyV1 = z
     context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
   }, whateverFieldsHold);
 
-/** Sum of the quantities, whatever the fields hold. */
+/** Sum of the quantities, whatever the fields hold. One that is too large by itself is told of by itself. */
 function quantity(shipment: unknown): number {
   const items = (shipment as { shipment_items?: unknown } | null | undefined)?.shipment_items;
   const counts = Array.isArray(items)
     ? items.map(item => (item as { product_quantity?: unknown })?.product_quantity)
     : [];
-  return counts.reduce<number>((sum, count) => sum + (typeof count === "number" ? count : 0), 0);
+  const isOne = (count: unknown) => typeof count === "number" && count <= requestLimits.keys;
+  return counts.reduce<number>((sum, count) => sum + (isOne(count) ? Number(count) : 0), 0);
 }
 
 type BodyV1 = z.output<typeof bodyV1>;

@@ -1,0 +1,227 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type * as z from "zod";
+import { createCredentialRequestBodyV1 } from "../../../lib/connector/wire-v1-credential-request.ts";
+import { createShipmentBodyV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { createBodyV2 } from "../../../lib/connector/wire-v2-create.ts";
+import type { Peer } from "../../../local/peers/peer.ts";
+import { shipmentBodyV1 } from "../../lib/connector/shipment-body-v1.ts";
+import { altered, type Body } from "../../lib/connector/wire-v2-bodies.ts";
+import { newUser, peersOfFile } from "../../support/connector.ts";
+import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { authenticator, mixedBody } from "../../support/on-site.ts";
+import { storedText } from "../../support/stored-text.ts";
+import { until } from "../../support/until.ts";
+import { type Violation, violationsOf } from "../../support/violations.ts";
+
+const peers = await peersOfFile();
+const host = connectorHostOfFile(peers, { PIN_MAIL_DOMAINS: "example.com" });
+
+const many = (count: number, value: unknown) => Array.from({ length: count }, () => value);
+const at = (path: string, ...values: readonly unknown[]): Violation[] => values.map(value => ({ path, value }));
+
+const emails = ["", "ada", "ada@example", "a b@example.com", "ada@example.com,bob@example.com"];
+/** Texts that no schema in JSON can tell: what the tables say in words. */
+const wrongTexts = (path: { email: string; emailsTo: string; name: string }): Violation[] => [
+  ...at(path.email, ...emails),
+  ...at(`${path.emailsTo}[0]`, ...emails, "ada@elsewhere.org"),
+  ...at(path.name, "nineteen characters", "Schlüssel", "key \u{1f511}"),
+];
+const wrongPlace = (address: string, country: string): Violation[] => [
+  ...at(`${address}.postal_code`, ""),
+  ...at(`${address}.city`, "", " "),
+  ...at(`${address}.street_line1`, "", " "),
+  ...at(`${address}.region`, undefined, null, "", "Massachusetts", "QC", "M"),
+  ...at(`${address}.${country}`, "", "USA", "XX", "840"),
+];
+const telephones = ["", "call me", "+", "()", "555 0100", "1".repeat(41)];
+
+/** Rules across fields: what is changed, and the one field that is named. */
+type Together = readonly [name: string, values: Readonly<Record<string, unknown>>, path: string];
+
+interface Create {
+  readonly schema: z.ZodType;
+  readonly body: () => Body;
+  readonly worded: readonly Violation[];
+  readonly together: readonly Together[];
+  /** Wrong in several places at once. */
+  readonly several: Readonly<Record<string, unknown>>;
+}
+
+const item = "shipment.shipment_items[0]";
+const onSite = "authenticators[0]";
+const ordered = "delivery_shipment_request";
+const bySchemaV2 = altered(mixedBody([1], [authenticator(1, { name: "Desk", customization_id: "C1" })]), {
+  "recipient.company": "Engines",
+  "recipient.external_id": "7",
+  "shipment.delivery_type": 1,
+});
+
+const creates: Readonly<Record<string, Create>> = {
+  "POST /v2/credential-requests": {
+    schema: createBodyV2,
+    body: () => bySchemaV2,
+    several: { "recipient.email": "ada", [`${item}.pin_request.length`]: 64, [`${onSite}.name`]: "Schlüssel" },
+    worded: [
+      ...wrongTexts({ email: "recipient.email", emailsTo: "enrollment_contacts.emails_to", name: `${item}.name` }),
+      ...at(`${onSite}.name`, "nineteen characters", "Schlüssel"),
+      ...at("recipient.telephone", ...telephones),
+      ...wrongPlace("shipment.mailing_address", "country_code"),
+      ...["product_id", "inventory_product_id"].flatMap(name => at(`${item}.${name}`, "", "x", "1.5", "1234567890")),
+      ...[item, onSite].flatMap(key => [
+        ...at(`${key}.credentials[0].user_id`, "", " "),
+        ...at(`${key}.credentials[0].idp_id`, "", "nobody", "entra2"),
+        ...at(`${key}.credentials[0].relying_party_id`, " "),
+      ]),
+      ...at("authenticators", []),
+    ],
+    together: [
+      ["neither shipment nor authenticators", { shipment: undefined, authenticators: undefined }, "shipment"],
+      [
+        "no first name and no company",
+        { "recipient.company": " ", "recipient.first_name": "" },
+        "recipient.first_name",
+      ],
+      ["no last name and no company", { "recipient.company": null, "recipient.last_name": " " }, "recipient.last_name"],
+      [
+        "one address twice",
+        { "enrollment_contacts.emails_to": ["ada@example.com", "ADA@example.com"] },
+        "enrollment_contacts.emails_to[1]",
+      ],
+      ["51 keys", { "shipment.shipment_items": many(50, bySchemaV2.shipment.shipment_items[0]) }, "authenticators"],
+      [
+        "101 credentials",
+        { authenticators: many(5, { credentials: many(20, { user_id: "ada@example.com" }) }) },
+        "authenticators[4].credentials",
+      ],
+    ],
+  },
+  "POST /v1/fpr/shipments": {
+    schema: createShipmentBodyV1,
+    several: {
+      "pin_request.length": 3,
+      [`${ordered}.mailing_address.country_code_2`]: "XX",
+      [`${ordered}.shipment_items[0].product_quantity`]: 51,
+    },
+    body: () => ({ ...shipmentBodyV1(), enrollment_contacts: { emails_to: [newUser()] } }),
+    worded: [
+      ...wrongTexts({
+        email: `${ordered}.recipient.recipient_email`,
+        emailsTo: "enrollment_contacts.emails_to",
+        name: `${ordered}.shipment_items[0].fc_additional_data.key_name`,
+      }),
+      ...at(`${ordered}.recipient.recipient_telephone`, ...telephones),
+      ...wrongPlace(`${ordered}.mailing_address`, "country_code_2"),
+      ...at("user_id", "", " "),
+      ...at(`${ordered}.shipment_items[0].product_quantity`, 0, -1, 51),
+      ...at(`${ordered}.recipient.recipient_firstname`, "", " "),
+      ...at(`${ordered}.recipient.recipient_lastname`, ""),
+    ],
+    together: [
+      [
+        "51 keys, quantities counted",
+        {
+          [`${ordered}.shipment_items`]: [25, 26].map(product_quantity => ({
+            product_id: 1,
+            inventory_product_id: 15,
+            product_quantity,
+          })),
+        },
+        `${ordered}.shipment_items`,
+      ],
+      [
+        "an address to which no mail may go, and no list",
+        { enrollment_contacts: undefined, [`${ordered}.recipient.recipient_email`]: "ada@elsewhere.org" },
+        `${ordered}.recipient.recipient_email`,
+      ],
+      [
+        "one address twice",
+        { "enrollment_contacts.emails_to": ["ada@example.com", "ADA@example.com"] },
+        "enrollment_contacts.emails_to[1]",
+      ],
+    ],
+  },
+  "POST /v1/credential-requests": {
+    schema: createCredentialRequestBodyV1,
+    several: { "recipient.email": "ada", "credentials[0].user_id": " ", "pin_request.entry_method": "guessed" },
+    body: () => ({
+      recipient: { firstname: "Ada", lastname: "Lovelace", email: newUser() },
+      credentials: [{ user_id: newUser() }],
+      pin_request: { min_length: 6, entry_method: "generated" },
+      authenticator_name: "Desk",
+      customization_id: "C1",
+      enrollment_contacts: { emails_to: [newUser()] },
+    }),
+    worded: [
+      ...wrongTexts({
+        email: "recipient.email",
+        emailsTo: "enrollment_contacts.emails_to",
+        name: "authenticator_name",
+      }),
+      ...["recipient.firstname", "recipient.lastname", "credentials[0].user_id"].flatMap(path => at(path, "", " ")),
+    ],
+    together: [
+      [
+        "one address twice",
+        { "enrollment_contacts.emails_to": ["ada@example.com", "ADA@example.com"] },
+        "enrollment_contacts.emails_to[1]",
+      ],
+    ],
+  },
+};
+
+/** What the peers were asked since the test began. */
+const asked = () =>
+  Object.values(peers).flatMap((peer: Peer) => peer.requests().map(({ path }) => `${peer.name} ${path}`));
+
+/** Rows and blobs, as much of each as tells one from the other. */
+const stored = async () => (await storedText(host.storage)).map(line => line.slice(0, 200));
+
+async function refusedPaths(route: string, body: Body): Promise<readonly string[]> {
+  const { status, body: told } = await host.call(route, { body });
+  if (status !== 400 || told.error_code !== "api_error") return [`answered ${status}: ${JSON.stringify(told)}`];
+  expect(told.error_data.error_type).toBe("validation");
+  return [...new Set<string>(told.error_data.fields.map(({ path }: Body) => path))];
+}
+
+describe.each(Object.entries(creates))(
+  "%s (specification section 2, decision C5)",
+  (route, { schema, body, worded, together, several }) => {
+    let before: readonly string[];
+    beforeAll(async () => {
+      // What is read once, such as the vault's tokens and the IdP's keys, is read by now.
+      expect(await host.call(route, { body: body() })).toMatchObject({ status: 201 });
+      // The create does not wait for the rows that it leaves behind to go.
+      await until(
+        async () => {
+          before = await stored();
+          return !before.some(line => /"partitionKey":"(?:settle|received)"/.test(line));
+        },
+        () => "the create's own rows stay",
+      );
+    });
+
+    it("refuses each single violation of each field with 400 naming that field, and stores and calls nothing", async () => {
+      const wrong = [...violationsOf(schema), ...worded];
+      expect(wrong.length).toBeGreaterThan(60);
+      const unlike: string[] = [];
+      for (const { path, value } of wrong) {
+        const told = await refusedPaths(route, altered(body(), { [path]: value }));
+        if (told.length !== 1 || told[0] !== path)
+          unlike.push(`${path} = ${JSON.stringify(value)}: ${told.join(", ")}`);
+      }
+      expect(unlike).toEqual([]);
+      expect(asked()).toEqual([]);
+      expect(await stored()).toEqual(before);
+    }, 60_000);
+
+    it.each(together)("refuses %s, and stores and calls nothing", async (_, values, path) => {
+      expect(await refusedPaths(route, altered(body(), values))).toEqual([path]);
+      expect(asked()).toEqual([]);
+      expect(await stored()).toEqual(before);
+    });
+
+    it("names all that is wrong at once (decision C1)", async () => {
+      expect((await refusedPaths(route, altered(body(), several))).toSorted()).toEqual(Object.keys(several).toSorted());
+    });
+  },
+);
