@@ -44,7 +44,15 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       void Object.assign(chosen, { shipAfterMs, search }),
     rotateKeys,
   });
-  const service = { token: options.token, shipments, keyring, searchable: () => chosen.search };
+  const service = {
+    // Read at each call, so that whoever made the service can revoke it.
+    get token() {
+      return options.token;
+    },
+    shipments,
+    keyring,
+    searchable: () => chosen.search,
+  };
   const peer = await startPeer("delivery", {
     port: options.port,
     handle: call => refusing(() => deliveryRoutes(service, call)),
