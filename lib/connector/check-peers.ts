@@ -69,11 +69,14 @@ async function unknownIsGood(asked: Promise<unknown>, finding: string): Promise<
     await asked;
     return finding;
   } catch (error) {
-    const isUnknown = error instanceof PeerFailure && (error.kind === "missing" || error.status === 400);
-    if (isUnknown && error.code !== undefined) return finding;
+    if (error instanceof PeerFailure && error.code !== undefined && saysUnknown(error)) return finding;
     throw error;
   }
 }
+
+/** A token that could not be had is told with the status of whoever refused it, but never as one of these kinds. */
+const saysUnknown = ({ kind, status }: PeerFailure): boolean =>
+  kind === "missing" || (kind === "refused" && status === 400);
 
 /** Rights of three kinds: to begin, to read back, to take back. */
 async function lookAtIdp(
@@ -113,14 +116,15 @@ async function lookAtIdp(
 function explained({ kind, status, code, detail, retryAfter }: PeerFailure): string {
   const words = [code, detail].filter(part => part !== undefined && part !== "").join(": ");
   const told = words === "" ? "" : ` It says: ${words}`;
+  const by = status === undefined ? "" : ` (${status})`;
   const means: Readonly<Record<PeerFailure["kind"], string>> = {
     unreachable:
       "No connection: look at the address in the settings, DNS, the firewall and the route out of the virtual network. Where a token is needed first, look at that too.",
-    unanswered: `No usable answer${status === undefined ? "" : ` (${status})`}: is this address the peer's, or a proxy's? A time-out may heal.`,
+    unanswered: `No usable answer${by}: is this address the peer's, or a proxy's? A time-out may heal.`,
     throttled: `It asks to wait${retryAfter === undefined ? "" : ` ${retryAfter} s`}: run the check again later.`,
-    unauthorized: `It does not accept the connector (${status}): the secret in Key Vault is wrong or has expired, or the application lacks a permission or its consent.`,
-    missing: `It does not know what was asked for (${status}): a test user who is not there, or a wrong base address.`,
-    refused: `It refuses (${status}): look at policy, licence and API version.`,
+    unauthorized: `It does not accept the connector${by}: the secret in Key Vault is wrong or has expired, or the application lacks a permission or its consent.`,
+    missing: `It does not know what was asked for${by}: a test user who is not there, or a wrong base address.`,
+    refused: `It refuses${by}: look at policy, licence and API version.`,
   };
   return `${means[kind]}${told}`;
 }

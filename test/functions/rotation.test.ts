@@ -30,6 +30,8 @@ import { simulatedServer } from "../support/validation-server.ts";
 const newSecret = () => randomBytes(32).toString("base64url");
 /** Default of SECRETS_MAX_AGE_SECONDS. */
 const maxAge = minutes(5);
+/** An access token that is refused is renewed from this age on. */
+const renewable = seconds(11);
 const advance = (ms: number) => void vi.setSystemTime(Date.now() + ms);
 
 /** What peers accept: each reads it at every call. */
@@ -218,6 +220,7 @@ const ofPeers: Readonly<Record<string, () => Promise<Rotated> | Rotated>> = {
     secret: "enrollment-credential",
     works: () => {
       system.peers.enrollment.revokeTokens();
+      advance(renewable);
       return isFine("enrollment side");
     },
     renew: () => {
@@ -266,8 +269,7 @@ function atIdp(id: "entra" | "pingone" | "aic"): Pick<Rotated, "secret" | "works
     works: () => {
       // An access token outlives the secret that it was given for.
       system.servers[id].revokeTokens();
-      // A token that was given just now is not asked for again.
-      advance(seconds(11));
+      advance(renewable);
       return isFine(`IdP ${id}`, { idp_id: id, user_id: newUser() });
     },
   };

@@ -48,6 +48,34 @@ describe("the check of the peers", () => {
     expect(others).toEqual([]);
   });
 
+  test("does not take a credential that the enrollment service refuses for an unknown request", async () => {
+    const name = "enrollment-credential";
+    const own = peers.vault.get(name) ?? "";
+    peers.vault.set(name, "another");
+    try {
+      const [one, ...others] = bad(await findings());
+      expect(one).toMatchObject({
+        peer: "enrollment side",
+        finding: expect.stringMatching(/secret in Key Vault.*invalid_grant/),
+      });
+      expect(others).toEqual([]);
+    } finally {
+      peers.vault.set(name, own);
+    }
+  });
+
+  test("explains a private key that cannot be used, which no peer has answered", async () => {
+    const name = "idp-entra-client-secret";
+    const own = peers.vault.get(name) ?? "";
+    peers.vault.set(name, "-----BEGIN PRIVATE KEY-----\nnone\n-----END PRIVATE KEY-----");
+    try {
+      const [one] = bad(await findings());
+      expect(one?.finding).toMatch(/^It does not accept the connector: the secret in Key Vault/);
+    } finally {
+      peers.vault.set(name, own);
+    }
+  });
+
   test("explains a user whom the IdP does not know, in its words", async () => {
     const user = newUser();
     peers.entra.fail({ method: "GET", path: "creationOptions", kind: "refuse", status: 404, times: 50 });
