@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { days, plus } from "../../time.ts";
-import { callPeer, type PeerAccess, withinTime } from "../peers/peer-call.ts";
+import { anyAnswer, callPeer, type PeerAccess, withinTime } from "../peers/peer-call.ts";
 import { readPeer, repeat } from "../peers/peer-call-retry.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Challenge, Idp } from "./contract.ts";
@@ -84,7 +84,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
   const find = (call: Call, operation: string, of: Handle) =>
     readPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
   const remove = (call: Call, of: Handle) =>
-    repeat(access, { ...call, operation: "undo", method: "DELETE", url: urlOf(of), answer: z.unknown() });
+    repeat(access, { ...call, operation: "undo", method: "DELETE", url: urlOf(of), answer: anyAnswer });
 
   return {
     id,
@@ -135,7 +135,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
         const url = `${urlOf(of)}/nickname`;
         const naming = { ...call, operation: "name", method: "PUT", url, body: { nickname: name }, notAfter } as const;
         // The key is registered: without its name it works as well.
-        await callPeer(access, { ...naming, answer: z.unknown() }).catch(() => {});
+        await callPeer(access, { ...naming, answer: anyAnswer }).catch(() => {});
       }),
 
     // The device was begun for this credential alone, so its being active tells.

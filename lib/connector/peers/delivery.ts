@@ -3,7 +3,7 @@ import type { Instant } from "../../time.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "./jwks.ts";
-import { callPeer, type PeerAccess, type PeerTools, withinTime } from "./peer-call.ts";
+import { anyAnswer, callPeer, type PeerAccess, type PeerTools, withinTime } from "./peer-call.ts";
 import { readPeer } from "./peer-call-retry.ts";
 import { unlessLeft } from "./peer-call-share.ts";
 import { PeerFailure } from "./peer-failure.ts";
@@ -115,7 +115,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
       }),
     deleteShipment: (shipmentId, signal) =>
       withToken("delete shipment", signal, async call => {
-        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: z.unknown() });
+        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: anyAnswer });
       }),
     transportKeys: transportKeys.all,
     signingKey: signingKeys.find,

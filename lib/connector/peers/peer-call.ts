@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 import type { OpenSpan } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
 import { kindOfStatus, neverConnected, plainText, requestIdIn, retryAfterSeconds } from "./peer-call-failure.ts";
@@ -48,12 +48,17 @@ export interface PeerRequest<T> {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sent as JSON; a form as a form. */
   readonly body?: URLSearchParams | object | undefined;
-  /** What a 2xx must hold; it sees `undefined` where the body is empty or no JSON. */
+  /** What a 2xx must hold; it sees `undefined` where the body is empty, and no value of JSON where it is none. */
   readonly answer: z.ZodType<T>;
   readonly signal?: AbortSignal | undefined;
   /** The call is not begun after this, also by a process that was stopped for a while: it fails as `unreachable` then. */
   readonly notAfter?: Instant | undefined;
 }
+
+const unreadable = Symbol("no JSON");
+
+/** Of a call whose 2xx tells nothing more: whatever it holds, but for a page of something in between, which has done nothing. */
+export const anyAnswer: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
 
 /** Runs `work` with a signal that fires at the end of the time limit or with `outer`, whichever comes first. */
 export async function withinTime<T>(
@@ -147,18 +152,18 @@ function harmless(error: unknown): Error | undefined {
   return error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
 }
 
-/** The body as JSON; undefined when it is empty, no JSON, too long or cut off: then the status alone speaks. */
+/** The body as JSON; undefined when it is empty, `unreadable` when it is no JSON, too long or cut off. */
 async function bodyOf(response: Response, longest: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of response.body ?? []) {
       length += chunk.byteLength;
-      if (length > longest) return undefined;
+      if (length > longest) return unreadable;
       chunks.push(chunk);
     }
-    return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+    return length === 0 ? undefined : JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
   } catch {
-    return undefined;
+    return unreadable;
   }
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import type { AccessTokens } from "./access-token.ts";
-import { type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "./peer-call.ts";
+import { anyAnswer, type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "./peer-call.ts";
 import { repeat } from "./peer-call-retry.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
@@ -68,7 +68,7 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
       await call(signal, { operation: "cancel authenticator", method: "POST", url, answer });
     },
     async remove(id, signal) {
-      await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: z.unknown() });
+      await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: anyAnswer });
     },
   };
 }

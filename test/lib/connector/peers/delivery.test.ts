@@ -326,6 +326,7 @@ describe("a shipment", () => {
   test("is deleted while it is open, else refused, and missing once it is gone", async () => {
     const { order } = await newOrder();
     const { shipmentId } = await delivery.createShipment(order);
+    await service.control(shipmentId, { state: 102 });
     expect(await failureOf(delivery.deleteShipment(shipmentId))).toMatchObject({ kind: "refused", status: 409 });
     await service.control(shipmentId, { state: 7 });
     await delivery.deleteShipment(shipmentId);
@@ -333,11 +334,14 @@ describe("a shipment", () => {
     expect(await kindOf(delivery.deleteShipment(shipmentId))).toBe("missing");
   });
 
-  test("is not deleted twice for one call", async () => {
-    service.fail({ kind: "refuse", status: 500 });
-    expect(await kindOf(delivery.deleteShipment("x"))).toBe("unanswered");
-    expect(service.count("DELETE", /./)).toBe(1);
-  });
+  test.each([{ kind: "refuse", status: 500 }, { kind: "nonsense" }] as const)(
+    "is not deleted twice for one call that is not answered: %j",
+    async fault => {
+      service.fail(fault);
+      expect(await kindOf(delivery.deleteShipment("x"))).toBe("unanswered");
+      expect(service.count("DELETE", /./)).toBe(1);
+    },
+  );
 
   test("is asked for by its id alone, whatever the id is", async () => {
     await failureOf(delivery.getShipment("a/../b?c#d"));

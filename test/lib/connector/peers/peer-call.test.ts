@@ -5,7 +5,13 @@ import type { AddressInfo } from "node:net";
 import { X509CertificateGenerator } from "@peculiar/x509";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import { callPeer, type PeerAccess, type PeerRequest, withinTime } from "../../../../lib/connector/peers/peer-call.ts";
+import {
+  anyAnswer,
+  callPeer,
+  type PeerAccess,
+  type PeerRequest,
+  withinTime,
+} from "../../../../lib/connector/peers/peer-call.ts";
 import { described } from "../../../../lib/log.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
@@ -43,6 +49,18 @@ const call = (changes?: Partial<PeerRequest<{ id: string }>>, of?: Partial<PeerA
 describe("a call", () => {
   test("is answered with what the schema takes of the body", async () => {
     expect(await call()).toEqual({ id: "one" });
+  });
+
+  test("of which nothing is asked is answered by any 2xx, but not by a page of something in between", async () => {
+    const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), answer: anyAnswer });
+    for (const body of [undefined, { id: "one" }, "[]", "null"]) {
+      next = { status: 200, body };
+      await remove();
+    }
+    peer.fail({ kind: "nonsense" });
+    expect(await failureOf(remove())).toMatchObject({ kind: "unanswered", status: 200 });
+    peer.fail({ kind: "cut" });
+    expect(await kindOf(remove())).toBe("unanswered");
   });
 
   test("carries the token in a header, JSON as JSON and a form as a form", async () => {
