@@ -229,6 +229,29 @@ describe("clean-up (decision A19)", () => {
     }
   });
 
+  test("leaves alone what counts again since it was looked at, and finds it when that is over", async () => {
+    const own = await openAuthStorage();
+    const standing = async () => {
+      const { throttle } = (await own.store.users.standing(named("ghost"))) ?? {};
+      if (throttle === undefined) throw new Error("no standing");
+      return throttle;
+    };
+    await own.store.throttles.save(await standing(), failures, plus(own.now(), hours(1)));
+    own.pass(hours(3));
+    const [stage, old] = [createStage(own.tables), await standing()];
+    await stage.run(
+      {
+        cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
+        guesser: () => own.on(stage.of("guesser")).throttles.save(old, failures, plus(own.now(), hours(1))),
+      },
+      inTurns([["cleaner", /^remove users/], ["guesser"], ["cleaner"]]),
+    );
+    expect((await standing()).value).toEqual(failures);
+    own.pass(hours(3));
+    expect((await own.store.cleanUp()).throttles).toBe(1);
+    expect(await rowsOf(own.tables, "expiry", "throttle")).toEqual([]);
+  });
+
   test("knows attempts that came too late to be the first by one row", async () => {
     const own = await openAuthStorage();
     const { throttle } = (await own.store.users.standing(named("ghost"))) ?? {};
