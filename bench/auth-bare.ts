@@ -29,6 +29,13 @@ export async function registerBare(connectionString: string): Promise<void> {
     return { jsonBody: { username: user.name, user_id: Number(user.id), _creation_time: session.createdAt } };
   });
 
+  /** Who has no key costs a read that finds none (docs/decisions/0015). */
+  const noKey = (handle: string) =>
+    otpkeys.getEntity(handle, "key").then(
+      () => undefined,
+      () => undefined,
+    );
+
   /** @param begins whether a session is stored beside the last write */
   const check = async (request: HttpRequest, begins: boolean) => {
     const form = new URLSearchParams(await request.text());
@@ -42,7 +49,7 @@ export async function registerBare(connectionString: string): Promise<void> {
     const otp = form.get("otp");
     const [reserved, key] = await Promise.all([
       users.updateEntity(throttle, "Replace", { etag: throttle.etag }),
-      otp === null ? undefined : otpkeys.getEntity<Record<string, unknown>>(otp.slice(0, -6), "key"),
+      otp === null ? noKey(handle) : otpkeys.getEntity<Record<string, unknown>>(otp.slice(0, -6), "key"),
     ]);
     const granted = await verify(stored, form.get("password") ?? "");
     if (key !== undefined) await otpkeys.updateEntity(key as Required<typeof key>, "Replace", { etag: key.etag });

@@ -1,4 +1,5 @@
 import { Agent, request as open } from "node:http";
+import { availableParallelism, cpus, loadavg } from "node:os";
 import { buffer } from "node:stream/consumers";
 
 export interface Sent {
@@ -61,6 +62,12 @@ export async function load(
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** What a figure has to be read with. */
+export function machine(): string {
+  const load = loadavg()[0]?.toFixed(1) ?? "";
+  return `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? ""}), Node ${process.versions.node}, load ${load}`;
 }
 
 /** A table in Markdown; all columns but the first to the right. */

@@ -1,6 +1,6 @@
 // Times of logins that are refused, by what is wrong with them: they must tell nothing (decision A4). See README.md.
 import { parseArgs } from "node:util";
-import { quantile, table } from "./auth-load.ts";
+import { machine, quantile, table } from "./auth-load.ts";
 import { password } from "./auth-password.ts";
 import { type BenchUser, startBench } from "./auth-system.ts";
 
@@ -109,4 +109,5 @@ for (const { sent, all } of groups) {
   ];
   console.log(`${table([head, ...rows])}\n`);
 }
+console.log(machine());
 await bench.stop();

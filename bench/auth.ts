@@ -2,15 +2,15 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { load, quantile, type Sent, table } from "./auth-load.ts";
+import { load, machine, quantile, type Sent, table } from "./auth-load.ts";
 import { password } from "./auth-password.ts";
 import { type BenchUser, startBench } from "./auth-system.ts";
 
 const { values } = parseArgs({
   options: {
     connections: { type: "string", default: "8" },
-    rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "2" },
+    rounds: { type: "string", default: "10" },
+    seconds: { type: "string", default: "1" },
     profile: { type: "string" },
     pin: { type: "boolean", default: false },
     only: { type: "string", default: "" },
@@ -139,5 +139,6 @@ function report(tallies: ReadonlyMap<string, Tally>): string {
   return table([head, ...rows]);
 }
 
-console.log(report(await run(await prepare())));
+const before = machine();
+console.log(`${report(await run(await prepare()))}\n\nbefore: ${before}\nafter: ${machine()}`);
 await bench.stop();
