@@ -5,6 +5,7 @@ import { atRest } from "./at-rest.ts";
 import { heldByAnother, isOver, type Run, startRun } from "./due-work.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { renew } from "./key-hold.ts";
+import type { Delivery } from "./peers/delivery.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type Key, keyQueue } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -15,34 +16,29 @@ import { keyOf } from "./write.ts";
  * C14). A mail that fails stays due for the job. Returns the number of mails sent.
  * Throws Fault: `not_found`; `conflict` when no PIN response is available, or with `retryAfter` while a job holds a key;
  * `unavailable` when that can not be told now; `throttled` when every key is over its limit.
+ * @param place of the keys; all of them where undefined
  */
-export async function resendPin(requestId: string, deps: ConnectorDeps): Promise<{ readonly sent: number }> {
+export async function resendPin(
+  requestId: string,
+  deps: ConnectorDeps,
+  place?: Key["place"],
+): Promise<{ readonly sent: number }> {
   const start = await deps.requests.load(requestId);
   if (start === undefined) throw new Fault("not_found", "There is no such credential request.");
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
-    const keyIds = await resendable(start, run, deps);
-    let loaded = start;
-    let sent = 0;
-    let taken = 0;
-    for (const keyId of keyIds) {
-      if (isOver(run, deps)) break;
-      const after = await resend(loaded, keyId, run, deps);
-      if (after !== undefined) taken++;
-      loaded = after ?? (await deps.requests.load(requestId)) ?? loaded;
-      if (after !== undefined && keyOf(after, keyId).mail.state === "sent") sent++;
-    }
-    if (taken === 0) throw new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: 5 });
+    const sent = await resendEach(start, openKeys(start, place, run, deps), run, askedOnce(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
 }
 
-/** The keys to mail, or why there are none. */
-async function resendable(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<readonly string[]> {
+/** The keys that may be mailed now, or why there are none. */
+function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, deps: ConnectorDeps): readonly string[] {
   const { now } = deps;
   const mailed = loaded.keys
     .map(({ value }) => value)
+    .filter(key => place === undefined || key.place === place)
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
   const held = mailed.find(({ lease }) => heldByAnother(lease, run, now()));
   if (held?.lease !== undefined) {
@@ -55,16 +51,45 @@ async function resendable(loaded: Loaded, run: Run, deps: ConnectorDeps): Promis
     const retryAfter = between(now(), plus(oldest, hours(1))) / 1000;
     throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfter });
   }
-  const available: Key[] = [];
-  let passing: string | undefined;
-  for (const key of open) {
-    const pin = await fetchPin(loaded, key.id, deps);
-    if ("pin" in pin) available.push(key);
-    else if (pin.passing === true) passing ??= pin.problem;
+  return open.map(({ id }) => id);
+}
+
+/** Mails each key whose PIN is at hand until the time is over. @returns how many were sent; throws why none was even tried */
+async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, deps: ConnectorDeps): Promise<number> {
+  let loaded = start;
+  let sent = 0;
+  let tried = 0;
+  let none = new Fault("conflict", "No PIN response is available for the request.");
+  for (const keyId of keyIds) {
+    if (isOver(run, deps)) {
+      none = new Fault("unavailable", "There was not time enough to ask for every PIN.", { retryAfter: 30 });
+      break;
+    }
+    const pin = await fetchPin(loaded, keyId, deps);
+    if ("problem" in pin) {
+      if (pin.passing === true && tried === 0) none = new Fault("unavailable", pin.problem, { retryAfter: 30 });
+      continue;
+    }
+    const after = await resend(loaded, keyId, run, deps);
+    if (after === undefined)
+      none = new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: 5 });
+    else tried++;
+    loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
+    if (after !== undefined && keyOf(after, keyId).mail.state === "sent") sent++;
   }
-  if (available.length > 0) return available.map(({ id }) => id);
-  if (passing !== undefined) throw new Fault("unavailable", passing, { retryAfter: 30 });
-  throw new Fault("conflict", "No PIN response is available for the request.");
+  if (tried === 0) throw none;
+  return sent;
+}
+
+/** The delivery service tells all keys of a shipment in one answer, so it is asked for that once a call. */
+function askedOnce(deps: ConnectorDeps): ConnectorDeps {
+  const asked = new Map<string, ReturnType<Delivery["getShipment"]>>();
+  const getShipment: Delivery["getShipment"] = id => {
+    const answer = asked.get(id) ?? deps.delivery.getShipment(id);
+    asked.set(id, answer);
+    return answer;
+  };
+  return { ...deps, delivery: { ...deps.delivery, getShipment } };
 }
 
 /** Resends of a key within the last hour, oldest first. */

@@ -19,7 +19,7 @@ export const resendPinOfRequest = endpoint({
   },
 });
 
-/** Specification section 4; decisions C1, C14. */
+/** Of a mixed request the shipped keys alone (specification section 4); decisions C1, C14. */
 export const resendPinOfShipment = endpoint({
   routes: ["GET /v1/operations/resend-pin/{shipment_id}"],
   access: "caller",
@@ -29,7 +29,7 @@ export const resendPinOfShipment = endpoint({
   handle: async ({ params }, context: ConnectorContext) => {
     const requestId = await context.requests.requestOfShipment(params.shipment_id);
     if (requestId === undefined) throw new Fault("not_found", "There is no such shipment.");
-    await resendPin(requestId, context);
+    await resendPin(requestId, context, "shipment");
     return noContent;
   },
 });

@@ -108,6 +108,14 @@ it("a mixed request has both ids, and each job does its part of it", async () =>
   );
   const asked = [...body.shipment.shipment_items, ...body.authenticators].flatMap(each => each.credentials);
   expect(users.toSorted()).toEqual(asked.map(({ user_id }) => user_id).toSorted());
+  // The shipment's id names the shipped keys, the request's id all of them.
+  const mailsAfter = async (target: string) => {
+    const before = mailsTo(body.recipient.email).length;
+    expect(await call(target)).toMatchObject({ status: 204 });
+    return mailsTo(body.recipient.email).length - before;
+  };
+  expect(await mailsAfter(`GET /v1/operations/resend-pin/${shipmentId}`)).toBe(1);
+  expect(await mailsAfter(`POST /v1/credential-requests/${requestId}/resend-pin`)).toBe(2);
 });
 
 it("what the enrollment side refuses is a 400 that says which authenticator, and nothing of it stays there", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { resendPin } from "../../../lib/connector/resend-pin.ts";
-import { hours, minutes, plus } from "../../../lib/time.ts";
+import { hours, minutes, plus, seconds } from "../../../lib/time.ts";
 import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../support/connector.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../support/on-site.ts";
 
 const peers = await peersOfFile();
 
@@ -14,6 +15,9 @@ async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: 
   return { requestId, to: body.recipient.email };
 }
 
+const missing = (): never => {
+  throw new Error("the connector has no enrollment side");
+};
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
 describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
@@ -104,5 +108,49 @@ describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
     connector.advance(minutes(2));
     await connector.runCredentials("timer");
     expect(mailsTo(to)).toHaveLength(2);
+  });
+
+  it("asks the delivery service once, however many keys the shipment has", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector, 3);
+    peers.delivery.resetRequests();
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 3 });
+    expect(peers.delivery.count("GET", /^\/v1\/fpr\/shipments\//)).toBe(1);
+  });
+
+  it("ends with its time, and leaves as it was what it did not come to", async () => {
+    const connector = await testConnector(peers, {
+      ports: ({ rfpr = missing() }, clock) => ({
+        rfpr: {
+          ...rfpr,
+          get: id => {
+            clock.advance(seconds(40));
+            return rfpr.get(id);
+          },
+        },
+      }),
+    });
+    const body = onSiteBody([authenticator(), authenticator(), authenticator()]);
+    const { requestId } = await connector.order(body);
+    for (const position of [0, 1, 2]) await peers.rfpr.enroll(idAt(requestId, position));
+    await connector.runCredentials();
+    await connector.runCredentials();
+    expect(mailsTo(body.recipient.email)).toHaveLength(3);
+    // Each key takes two looks at the enrollment side: 80 seconds of 100.
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
+    expect(mailsTo(body.recipient.email)).toHaveLength(5);
+    expect((await connector.keyRow(requestId, "a-03")).mail).toMatchObject({ state: "sent", number: 1 });
+  });
+
+  it("mails the keys of one place alone where that is asked for", async () => {
+    const connector = await testConnector(peers);
+    const body = mixedBody([1], [authenticator()]);
+    const { requestId } = await connector.order(body);
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await resendPin(requestId, connector.context, "shipment")).toEqual({ sent: 1 });
+    expect((await connector.keyRow(requestId, "s-01-001")).mail.number).toBe(2);
+    expect((await connector.keyRow(requestId, "a-01")).mail.number).toBe(1);
   });
 });
