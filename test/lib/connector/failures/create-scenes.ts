@@ -1,45 +1,67 @@
-import { orderBody } from "../../../support/connector.ts";
 import { create } from "./acts.ts";
-import { doneOrNot, undone, words } from "./failure.ts";
+import { mixed, onSite, shipped } from "./bodies.ts";
+import { aic, also, briefly, delivery, enrollment, entra, pingone, standing } from "./calls.ts";
+import type { Failure } from "./failure.ts";
 import type { Scene } from "./stage.ts";
 
+/** Answered as throttling is, yet it does not pass. */
+const deviceCap: Failure = {
+  name: "429, too many devices",
+  by: {
+    begin: ({ peers }) => peers.pingone.settings({ maxDevices: 0 }),
+    end: ({ peers }) => peers.pingone.settings({ maxDevices: 5 }),
+  },
+};
+
+const noKeys: Failure = { name: "no key of its use", by: { kind: "refuse", status: 200, body: { keys: [] } } };
+
+const options = "Creation options";
 export const createScenes: readonly Scene[] = [
   {
-    title: "Creation options",
-    body: () => orderBody([1]),
+    title: options,
+    body: shipped("entra"),
     act: create,
     steps: [
-      {
-        peer: "Entra ID",
-        call: "access token",
-        at: { peer: "entra", method: "POST", path: "/oauth2/" },
-        failures: undone(words.oauth),
-      },
-      {
-        peer: "Entra ID",
-        call: "creation options",
-        at: { peer: "entra", method: "GET", path: "creationOptions" },
-        failures: undone(words.graph),
-      },
+      entra.token,
+      also(entra.options, ...(["unknown", "blocked", "forbidden"] as const).map(how => standing("entra", how))),
     ],
   },
   {
-    title: "Order",
-    body: () => orderBody([1]),
+    title: options,
+    body: shipped("pingone"),
     act: create,
     steps: [
-      {
-        peer: "delivery service",
-        call: "transport keys",
-        at: { peer: "delivery", method: "GET", path: "transport-keys" },
-        failures: undone(words.flat),
-      },
-      {
-        peer: "delivery service",
-        call: "order",
-        at: { peer: "delivery", method: "POST", path: "/shipments$" },
-        failures: doneOrNot(words.flat),
-      },
+      pingone.token,
+      also(pingone.user, standing("pingone", "unknown")),
+      also(pingone.device, standing("pingone", "blocked"), standing("pingone", "forbidden"), deviceCap),
     ],
+  },
+  {
+    title: options,
+    body: shipped("aic"),
+    act: create,
+    steps: [aic.token, aic.begin, also(aic.user, standing("aic", "unknown"))],
+  },
+  {
+    title: "Hand-over of authenticators",
+    body: onSite(),
+    act: create,
+    steps: [enrollment.token, enrollment.put],
+  },
+  {
+    title: "Order of a shipment",
+    body: shipped(),
+    act: create,
+    steps: [also(delivery.transportKeys, noKeys), delivery.order],
+  },
+  {
+    title: "Undo after the delivery service said no",
+    body: mixed("pingone"),
+    before: async ({ peers }) => {
+      const body = { code: "validation_error", message: "The address is not known." };
+      peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body });
+    },
+    act: create,
+    steps: [pingone.look, pingone.removal, briefly(enrollment.token), enrollment.removal],
   },
 ];

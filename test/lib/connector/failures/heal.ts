@@ -1,21 +1,27 @@
+import type { Loaded } from "../../../../lib/connector/ports.ts";
 import { between } from "../../../../lib/time.ts";
+import { isWork, rowsOf } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 
 const mostRounds = 40;
-const atRest = ["clean", "forget"];
 
-/** Runs the jobs by their timers whenever anything of the request is due, for as long as it is; the agent enrolls whatever waits. */
-export async function heal({ connector, peers, requestId }: Stage): Promise<void> {
+/**
+ * Runs the jobs by their timers whenever anything of the request is due, for as long as it is; the agent enrolls whatever waits.
+ * Returns the request as it then stands.
+ */
+export async function heal({ connector, peers, requestId }: Stage): Promise<Loaded | undefined> {
+  peers.delivery.settings({ shipAfterMs: 0 });
   peers.rfpr.settings({ eager: true });
+  let loaded = await connector.context.requests.load(requestId);
   for (let round = 0; round < mostRounds; round++) {
-    const loaded = await connector.context.requests.load(requestId);
-    const rows = loaded === undefined ? [] : [loaded.request, ...loaded.keys];
-    const dues = rows.flatMap(({ value: { due } }) => (due === undefined || atRest.includes(due.queue) ? [] : due.at));
-    const [next] = dues.toSorted();
+    const dues = loaded === undefined ? [] : rowsOf(loaded).flatMap(({ due }) => due ?? []);
+    const [next] = dues.filter(isWork).toSorted((a, b) => (a.at < b.at ? -1 : 1));
     if (next === undefined) break;
-    connector.advance(Math.max(0, between(connector.now(), next)));
-    await connector.runShipments("timer");
-    await connector.runCredentials("timer");
+    connector.advance(Math.max(0, between(connector.now(), next.at)));
+    if (next.queue === "poll" || next.queue === "shipment_key") await connector.runShipments("timer");
+    else await connector.runCredentials("timer");
+    loaded = await connector.context.requests.load(requestId);
   }
   peers.rfpr.settings({ eager: false });
+  return loaded;
 }

@@ -1,65 +1,61 @@
 import { enrollmentId } from "../../../../lib/connector/key-ids.ts";
 import type { DueEntry, Loaded } from "../../../../lib/connector/ports.ts";
-import type { Key, Queue } from "../../../../lib/connector/request.ts";
+import type { Key } from "../../../../lib/connector/request.ts";
 import { isTerminal } from "../../../../lib/connector/states.ts";
 import type { Peers } from "../../../../local/peers/all.ts";
+import type { TestConnector } from "../../../support/connector.ts";
+import { indexOf, isWork, rowsOf } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 
-const queues: readonly Queue[] = ["settle", "poll", "key", "shipment_key", "clean", "forget"];
-const working: readonly Queue[] = ["settle", "poll", "key", "shipment_key"];
-
 /** What is stuck: open, and no job will ever look at it. */
-export async function stuck(stage: Stage): Promise<readonly string[]> {
-  const loaded = await stage.connector.context.requests.load(stage.requestId);
+export async function stuck(stage: Stage, loaded: Loaded | undefined): Promise<readonly string[]> {
   if (loaded === undefined) return [];
-  const index = await indexOf(stage);
-  const wrong = [...unindexed(loaded, index)];
+  const wrong = [...unindexed(loaded, await indexOf(stage))];
   const dues = rowsOf(loaded).flatMap(({ due }) => due ?? []);
-  if (!isTerminal(loaded.request.value.state) && !dues.some(({ queue }) => working.includes(queue)))
-    wrong.push("nothing of the open request is due");
+  if (!isTerminal(loaded.request.value.state) && !dues.some(isWork)) wrong.push("nothing of the open request is due");
   for (const { value: key } of loaded.keys)
-    if ((key.mail.state === "due" || hasPending(key)) && key.due === undefined)
+    if ((key.mail.state === "due" || hasPending(key)) && (key.due === undefined || !isWork(key.due)))
       wrong.push(`open key ${key.id} is not due`);
   return wrong;
 }
 
 const hasPending = ({ credentials }: Key) => credentials.some(({ state }) => state === "activation_pending");
 
-/** What is wrong when nothing is due any more: lost, done twice, or left open. */
-export async function wrongInTheEnd(stage: Stage): Promise<readonly string[]> {
-  const { connector, requestId } = stage;
-  const loaded = await connector.context.requests.load(requestId);
+/** What is wrong when nothing is due any more: lost, done twice, or left open. @param mails how many a key may have had */
+export async function wrongInTheEnd(
+  stage: Stage,
+  loaded: Loaded | undefined,
+  mails: readonly number[],
+): Promise<readonly string[]> {
   if (loaded === undefined) return ["the request is gone"];
   const index = await indexOf(stage);
+  const shipments = await stage.peers.delivery.shipments();
   return [
     ...(isTerminal(loaded.request.value.state) ? [] : [`the request is ${loaded.request.value.state}`]),
     ...rowsOf(loaded).flatMap(({ id, lease }) => (lease === undefined ? [] : [`${id} is held`])),
-    ...index.filter(({ queue }) => working.includes(queue)).map(({ queue, at }) => `${queue} has a row of ${at}`),
+    ...index.filter(isWork).map(({ queue, at }) => `${queue} has a row of ${at}`),
     ...unindexed(loaded, index),
-    ...connector.events("work_failed").map(({ error }) => `a job failed: ${JSON.stringify(error)}`),
-    ...wrongOrders(stage, await stage.peers.delivery.shipments()),
+    ...brokenJobs(stage.connector),
+    ...wrongOrders(stage, shipments),
     ...wrongRegistrations(loaded, stage.peers),
-    ...(await wrongMails(loaded, stage)),
+    ...wrongMails(loaded, stage, { shipped: shipments.flatMap(shipment => shipment.keys), mails }),
     ...wrongEnrollments(stage),
   ];
 }
 
-const rowsOf = ({ request, keys }: Loaded) => [request.value, ...keys.map(({ value }) => value)];
+/** Work that failed by something else than a peer has met what must not be. */
+export const brokenJobs = ({ events }: Pick<TestConnector, "events">): readonly string[] =>
+  events("work_failed").flatMap(({ error }) => {
+    const { name, message } = error as { readonly name?: string; readonly message?: string };
+    return name === "PeerFailure" ? [] : [`a job failed: ${message}`];
+  });
 
-async function indexOf({ connector, requestId }: Stage): Promise<readonly DueEntry[]> {
-  const found = await Promise.all(queues.map(queue => connector.queue(queue)));
-  return found.flat().filter(entry => entry.requestId === requestId);
-}
-
-const unindexed = ({ request, keys }: Loaded, index: readonly DueEntry[]): readonly string[] =>
-  [
-    { due: request.value.due, keyId: undefined },
-    ...keys.map(({ value }) => ({ due: value.due, keyId: value.id })),
-  ].flatMap(({ due, keyId }) =>
-    due === undefined || index.some(row => row.queue === due.queue && row.at === due.at && row.keyId === keyId)
-      ? []
-      : [`${keyId ?? "the request"} has no row in ${due.queue}`],
-  );
+const unindexed = (loaded: Loaded, index: readonly DueEntry[]): readonly string[] =>
+  rowsOf(loaded).flatMap(({ id, due }) => {
+    const keyId = id === loaded.request.value.id ? undefined : id;
+    const isThere = (row: DueEntry) => row.queue === due?.queue && row.at === due.at && row.keyId === keyId;
+    return due === undefined || index.some(isThere) ? [] : [`${keyId ?? "the request"} has no row in ${due.queue}`];
+  });
 
 function wrongOrders(
   { requestId, peers }: Stage,
@@ -70,7 +66,7 @@ function wrongOrders(
   return made > 1 || calls > 1 ? [`ordered by ${calls} calls, of which ${made} were taken`] : [];
 }
 
-/** A credential is at its IdP once where it counts as active, and never twice. */
+/** A credential is at its IdP once where it counts as active, and never else. */
 function wrongRegistrations(loaded: Loaded, { entra, pingone, aic }: Peers): readonly string[] {
   const all = [entra, pingone, aic].flatMap(idp => idp.registrations());
   return loaded.keys.flatMap(({ value }) =>
@@ -84,23 +80,32 @@ function wrongRegistrations(loaded: Loaded, { entra, pingone, aic }: Peers): rea
   );
 }
 
-/** A key with an active credential has told its PIN, the right one, in one mail. */
-async function wrongMails({ request, keys }: Loaded, { peers, requestId }: Stage): Promise<readonly string[]> {
+/** A key with an active credential has told its PIN, the right one, as often as it should. */
+function wrongMails(
+  { request, keys }: Loaded,
+  { peers, requestId }: Stage,
+  {
+    shipped,
+    mails: allowed,
+  }: {
+    readonly shipped: readonly { readonly serial: string; readonly pin?: string }[];
+    readonly mails: readonly number[];
+  },
+): readonly string[] {
   const mails = peers.mail.mails().filter(({ to }) => to.includes(request.value.recipient.email));
-  const wanting = keys.map(({ value }) => value).filter(({ mail }) => mail.state !== "none");
-  const wrong = mails.length === wanting.length ? [] : [`${mails.length} mails for ${wanting.length} keys`];
-  const shipped = (await peers.delivery.shipments()).flatMap(shipment => shipment.keys);
+  const wrong: string[] = [];
+  const wanting = keys.map(({ value }) => value).filter(key => key.mail.state !== "none");
   for (const key of wanting) {
-    const mail = mails.find(({ text }) => text?.includes(key.serial ?? "no serial"));
-    const [, told = "none"] = /^ {4}(\S+)\r?$/m.exec(mail?.text ?? "") ?? [];
-    const isTold = shipped.some(({ serial, pin }) => serial === key.serial && pin === told);
-    if (!isTold && !onSitePin(key, told, { peers, requestId })) wrong.push(`the PIN of ${key.id} is lost`);
+    const own = mails.filter(({ text }) => text?.includes(`Serial number: ${key.serial}`));
+    if (!allowed.includes(own.length)) wrong.push(`${own.length} mails for ${key.id}`);
+    const pins = own.map(({ text }) => /^ {4}(\S+)\r?$/m.exec(text ?? "")?.[1] ?? "");
+    const isRight = (told: string) =>
+      shipped.some(({ serial, pin }) => serial === key.serial && pin === told) ||
+      (key.place === "authenticator" && peers.rfpr.opens(enrollmentId(requestId, key.id), told));
+    if (!pins.every(isRight)) wrong.push(`the PIN of ${key.id} is told wrong`);
   }
-  return wrong;
-}
-
-function onSitePin(key: Key, pin: string, { peers, requestId }: Pick<Stage, "peers" | "requestId">): boolean {
-  return key.place === "authenticator" && peers.rfpr.opens(enrollmentId(requestId, key.id), pin);
+  const most = wanting.length * Math.max(...allowed);
+  return mails.length > most ? [...wrong, `${mails.length} mails for ${wanting.length} keys`] : wrong;
 }
 
 /** Nothing of an ended request can be enrolled. */

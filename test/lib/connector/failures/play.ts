@@ -1,6 +1,6 @@
 import type { Failure } from "./failure.ts";
 import { heal } from "./heal.ts";
-import { stuck, wrongInTheEnd } from "./invariants.ts";
+import { brokenJobs, stuck, wrongInTheEnd } from "./invariants.ts";
 import { type Shown, shown } from "./reading.ts";
 import type { Scene, Stage, Step } from "./stage.ts";
 import { recover, strike } from "./strike.ts";
@@ -21,19 +21,20 @@ export async function play(
   stage: Stage,
   { scene, step, failure }: { scene: Scene; step: Step; failure: Failure },
 ): Promise<{ readonly row: Row; readonly wrong: readonly string[] }> {
+  const { connector, requestId } = stage;
+  const { requests } = connector.context;
   await scene.before?.(stage);
-  const failing = stage.connector.beside(await strike(stage, step, failure));
+  const failing = connector.beside(await strike(stage, step, failure));
   const answer = await scene.act(stage, failing);
-  const then = await shown(stage.connector, stage.requestId);
-  const wrong = [...(await stuck(stage)), ...failing.events("work_failed").map(event => JSON.stringify(event))];
+  const then = await requests.load(requestId);
+  const row = { peer: step.peer, call: step.call, failure: failure.name, answer, ...shown(then, connector.now()) };
+  const wrong = [...(await stuck(stage, then)), ...brokenJobs(failing)];
   await recover(stage, step, failure);
-  await heal(stage);
-  const { state, message } = await shown(stage.connector, stage.requestId);
+  await scene.after?.(stage);
+  const healed = await heal(stage);
+  const { state, message } = shown(healed, connector.now());
   return {
-    row: {
-      ...{ peer: step.peer, call: step.call, failure: failure.name, answer, ...then },
-      end: message === "" ? state : `${state}: ${message}`,
-    },
-    wrong: [...wrong, ...(await wrongInTheEnd(stage))],
+    row: { ...row, end: message === "" ? state : `${state}: ${message}` },
+    wrong: [...wrong, ...(await (scene.wrong?.(stage) ?? wrongInTheEnd(stage, healed, scene.mails ?? [1])))],
   };
 }

@@ -1,37 +1,54 @@
-import { between } from "../../../../lib/time.ts";
-import type { TestConnector } from "../../../support/connector.ts";
+import type { Loaded } from "../../../../lib/connector/ports.ts";
+import { readShipmentV1 } from "../../../../lib/connector/wire-v1-shipment.ts";
+import { readV2 } from "../../../../lib/connector/wire-v2-read.ts";
+import { between, type Instant } from "../../../../lib/time.ts";
+import { isWork, rowsOf } from "./rows.ts";
 
 /** What a request shows of itself, in the words of the table. */
 export interface Shown {
-  /** Of the request, its credentials and, where it is not to be expected from these, its PIN mail. */
+  /** Of the request and its credentials, and of a PIN mail that is not sent. */
   readonly state: string;
   readonly message: string;
   /** When a job looks at it again. */
   readonly again: string;
 }
 
-const atRest = ["clean", "forget"];
-
-export async function shown(connector: TestConnector, requestId: string): Promise<Shown> {
-  const loaded = await connector.context.requests.load(requestId);
+export function shown(loaded: Loaded | undefined, now: Instant): Shown {
   if (loaded === undefined) return { state: "none", message: "", again: "never" };
-  const read = await connector.read(requestId);
+  const rows = rowsOf(loaded);
+  const dues = rows.flatMap(({ due }) => due ?? []).filter(isWork);
+  const [next] = dues.toSorted((a, b) => (a.at < b.at ? -1 : 1));
+  const { states, messages } = loaded.request.value.origin === "v1_shipment" ? ofV1(loaded, now) : ofV2(loaded);
+  return {
+    state: distinct(states).join(", "),
+    message: plain(distinct(messages.filter(message => message !== undefined)).join(" / "), loaded.request.value.id),
+    again: next === undefined ? "never" : duration(between(now, next.at)) + (next.held === true ? ", not before" : ""),
+  };
+}
+
+interface Told {
+  readonly states: readonly string[];
+  readonly messages: readonly (string | undefined)[];
+}
+
+function ofV2({ request, keys }: Loaded): Told {
+  const values = keys.map(({ value }) => value);
+  const read = readV2(request.value, values);
   const credentials = [...(read.shipment?.shipment_items ?? []), ...(read.authenticators ?? [])].flatMap(
     key => key.credentials,
   );
-  const mails = loaded.keys
-    .map(({ value }) => value.mail.state)
-    .filter(state => state === "due" || state === "given_up");
-  const states = [read.state, ...credentials.map(({ state }) => state), ...mails.map(state => `mail ${state}`)];
-  const messages = [read.error_message, ...credentials.map(credential => credential.error_message)];
-  const dues = [loaded.request, ...loaded.keys].flatMap(({ value }) => value.due ?? []);
-  const next = dues.filter(({ queue }) => !atRest.includes(queue)).toSorted((a, b) => (a.at < b.at ? -1 : 1))[0];
+  const mails = values.map(({ mail }) => mail.state).filter(state => state === "due" || state === "given_up");
   return {
-    state: distinct(states).join(", "),
-    message: plain(distinct(messages.filter(message => message !== undefined)).join(" / "), requestId),
-    again:
-      next === undefined ? "never" : duration(between(connector.now(), next.at)) + (next.held ? ", not before" : ""),
+    states: [read.state, ...credentials.map(({ state }) => state), ...mails.map(state => `mail ${state}`)],
+    messages: [read.error_message, ...credentials.map(credential => credential.error_message)],
   };
+}
+
+function ofV1({ request, keys }: Loaded, now: Instant): Told {
+  const shipmentId = request.value.delivery?.shipmentId ?? "";
+  const values = keys.map(({ value }) => value);
+  const { shipment_state, error_message } = readShipmentV1(shipmentId, request.value, values, now);
+  return { states: [shipment_state], messages: [error_message] };
 }
 
 const distinct = <T>(values: readonly T[]): readonly T[] => [...new Set(values)];

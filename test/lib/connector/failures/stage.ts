@@ -37,4 +37,10 @@ export interface Scene {
   /** The work; answers what a caller is told. @param connector to whom the call fails */
   readonly act: (stage: Stage, connector: TestConnector) => Promise<string>;
   readonly steps: readonly Step[];
+  /** What brings it to its end, where the jobs alone do not. */
+  readonly after?: (stage: Stage) => Promise<void>;
+  /** What the end must be, where a request is not to end as others do; answers what is wrong. */
+  readonly wrong?: (stage: Stage) => Promise<readonly string[]>;
+  /** Mails of a key's PIN, 1 where missing. */
+  readonly mails?: readonly number[];
 }

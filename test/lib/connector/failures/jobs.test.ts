@@ -1,4 +1,0 @@
-import { jobScenes } from "./job-scenes.ts";
-import { prove } from "./prove.ts";
-
-prove("jobs", jobScenes);

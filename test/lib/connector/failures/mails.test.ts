@@ -1,0 +1,4 @@
+import { mailScenes } from "./mail-scenes.ts";
+import { prove } from "./prove.ts";
+
+prove("mails", mailScenes);
