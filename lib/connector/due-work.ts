@@ -1,5 +1,5 @@
 import { Fault } from "../fault.ts";
-import { withLogFields } from "../log.ts";
+import { type Fields, withLogFields } from "../log.ts";
 import { between, type Instant, plus } from "../time.ts";
 import type { ConnectorDeps, DueEntry, Loaded } from "./ports.ts";
 import type { Due, Lease, Queue } from "./request.ts";
@@ -116,10 +116,15 @@ async function visit(
       }
       if (loaded !== undefined && current.length > 0) await work(loaded, current);
     } catch (error) {
-      if (error instanceof Fault && error.kind === "unavailable") throw error;
-      deps.log.error("work_failed", { queue: entries[0]?.queue, run: run.owner, error });
+      passOver(error, { queue: entries[0]?.queue, run: run.owner }, deps);
     }
   });
+}
+
+/** Tells that an item failed, which stays due and keeps nobody else's from being done. Storage that is away is thrown again. */
+export function passOver(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
+  if (error instanceof Fault && error.kind === "unavailable") throw error;
+  log.error("work_failed", { ...fields, error });
 }
 
 const dueOf = (loaded: Loaded, keyId: string | undefined): Due | undefined =>

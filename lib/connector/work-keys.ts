@@ -1,5 +1,5 @@
 import type { Instant } from "../time.ts";
-import { forEachDue, isOver, type Run } from "./due-work.ts";
+import { forEachDue, isOver, passOver, type Run } from "./due-work.ts";
 import type { ConnectorDeps, DueEntry } from "./ports.ts";
 import { type Key, keyQueue } from "./request.ts";
 import { type Brakes, type KeyCounts, workKey } from "./work-key.ts";
@@ -23,9 +23,14 @@ export async function workKeys(
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isOver(run, deps)) break;
-      const visit = await workKey(loaded, keyId, { run, brakes }, deps);
-      for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
-      loaded = visit.loaded;
+      try {
+        const visit = await workKey(loaded, keyId, { run, brakes }, deps);
+        for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
+        loaded = visit.loaded;
+      } catch (error) {
+        passOver(error, { queue, run: run.owner, keyId }, deps);
+        loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
+      }
     }
     const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(keyOf(loaded, keyId), deps.now());
     if (isOver(run, deps) && entries.some(isLeft)) unfinished++;

@@ -121,6 +121,28 @@ describe("a job works on what is due (decision C15)", () => {
     expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
   });
 
+  test("and goes on with the other keys of a request of which one fails", async () => {
+    const connector = await testConnector(peers);
+    const [placed] = await orders(connector, 1, [1, 1, 1]);
+    const requestId = placed?.requestId ?? "";
+    await connector.runShipments();
+    const faulty = connector.beside({
+      ports: ({ responses }) => ({
+        responses: {
+          ...responses,
+          get: name => (name.includes("s-01") ? Promise.reject(new Error("a bug")) : responses.get(name)),
+        },
+      }),
+    });
+    expect(await faulty.runCredentials()).toMatchObject({ activated: 2 });
+    expect(faulty.events("work_failed")).toMatchObject([
+      { credentialRequestId: requestId, keyId: "s-01-001", error: { message: "a bug" } },
+    ]);
+    expect(await connector.queue("key")).toMatchObject([{ requestId, keyId: "s-01-001" }]);
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
   test("and ends where storage is away, all that is left staying due", async () => {
     const connector = await testConnector(peers, oneAtATime);
     await orders(connector, 3);
