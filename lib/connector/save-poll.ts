@@ -5,14 +5,17 @@ import { rolledUp } from "./roll-up.ts";
 import { backOff } from "./timing.ts";
 import { write } from "./write.ts";
 
-/** The request as it is to be polled next: after 1 hour, backing off to 6 (decision C10). */
+/** The request as it is to be polled next: when the service says so, else after 1 hour, backing off to 6 (decisions C10, C15). */
 function polledAgain(
   request: CredentialRequest,
   { now, timing }: ConnectorDeps,
   retryAfter?: number,
 ): CredentialRequest {
   const { lease, ...rest } = request;
-  const wait = Math.max(backOff(request.attempts, timing.pollAfter, timing.pollMax), (retryAfter ?? 0) * 1000);
+  const wait =
+    retryAfter === undefined
+      ? backOff(request.attempts, timing.pollAfter, timing.pollMax)
+      : Math.max(retryAfter * 1000, timing.retryMin);
   const due = { queue: "poll", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
   return { ...rest, attempts: request.attempts + 1, due };
 }

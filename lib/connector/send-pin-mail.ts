@@ -82,19 +82,22 @@ async function deliver(
 
 /** The mail was accepted: most are on their way within a moment, the others are looked up by a later run. */
 async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
-  for (let look = 0; look < lookUps; look++) {
+  let retryAfter: number | undefined;
+  for (let look = 0; look < lookUps && retryAfter === undefined; look++) {
     if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
-    const status = await deps.mailer.status(operation).catch(stillRunning);
+    const status = await deps.mailer.status(operation).catch(asFailure);
     if (status === "succeeded") return sent(hold, deps);
     if (status === "failed")
       return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
+    if (status instanceof PeerFailure) ({ retryAfter } = status);
   }
-  return change(hold, { nextAt: plus(deps.now(), deps.timing.mailRunning), held: true }, deps);
+  const wait = Math.max(deps.timing.mailRunning, (retryAfter ?? 0) * 1000);
+  return change(hold, { nextAt: plus(deps.now(), wait), held: true }, deps);
 }
 
-/** A look-up that fails tells nothing: a later run asks again. */
-function stillRunning(error: unknown): "running" {
-  if (error instanceof PeerFailure) return "running";
+/** A look-up that fails tells nothing: it is made again. */
+function asFailure(error: unknown): PeerFailure {
+  if (error instanceof PeerFailure) return error;
   throw error;
 }
 

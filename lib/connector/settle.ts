@@ -48,7 +48,8 @@ async function undoAll(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("undo_failed", { error });
-    await later(claimed, request.errorMessage ?? "What was begun for the request is being undone.", deps);
+    const message = request.errorMessage ?? "What was begun for the request is being undone.";
+    await later(claimed, message, deps, error.retryAfter);
     return;
   }
   const interrupted =
@@ -61,7 +62,7 @@ async function undoAll(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
 async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<void> {
   const { requests, now, timing, log } = deps;
   const request = claimed.request.value;
-  const found = await candidates(claimed, sentAt, deps);
+  const { found, retryAfter } = await candidates(claimed, sentAt, deps);
   const [shipment] = found;
   if (found.length === 1 && shipment !== undefined && (await requests.claimShipment(shipment.shipmentId, request.id))) {
     log.info("shipment_adopted", { shipmentId: shipment.shipmentId });
@@ -76,35 +77,44 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-    if (await takeBackOnSite(claimed, deps)) await failRequest(claimed, reason, deps, "never_confirmed");
-    else await later(claimed, reason, deps);
+    const failure = await takeBackOnSite(claimed, deps);
+    if (failure === undefined) await failRequest(claimed, reason, deps, "never_confirmed");
+    else await later(claimed, reason, deps, failure.retryAfter);
     return;
   }
-  await later(claimed, request.errorMessage ?? unconfirmed, deps);
+  await later(claimed, request.errorMessage ?? unconfirmed, deps, retryAfter);
 }
 
-/** The authenticators of a request that never starts are not to be enrolled. False where they may still be: the undoing goes on. */
-async function takeBackOnSite({ request, keys }: Loaded, deps: ConnectorDeps): Promise<boolean> {
+/** The authenticators of a request that never starts are not to be enrolled. A failure where they may still be: the undoing goes on. */
+async function takeBackOnSite({ request, keys }: Loaded, deps: ConnectorDeps): Promise<PeerFailure | undefined> {
   const waiting = keys.map(({ value }) => value).filter(key => isOnSite(key) && key.state === "processing");
   try {
     await undo(request.value.id, waiting, deps);
-    return true;
+    return undefined;
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("undo_failed", { error });
-    return false;
+    return error;
   }
 }
 
-/** Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. */
-async function candidates(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<readonly DeliveryShipment[]> {
+/**
+ * Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. With them,
+ * the seconds after which the service wants to be asked again, where it did not answer now.
+ */
+async function candidates(
+  claimed: Loaded,
+  sentAt: string,
+  deps: ConnectorDeps,
+): Promise<{ readonly found: readonly DeliveryShipment[]; readonly retryAfter?: number | undefined }> {
   const request = claimed.request.value;
   const found = await deps.delivery.findByReference(referenceOf(request)).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("look_up_failed", { error });
-    return "cannot_tell" as const;
+    return error;
   });
-  if (found === "cannot_tell") return [];
+  if (found instanceof PeerFailure) return { found: [], retryAfter: found.retryAfter };
+  if (found === "cannot_tell") return { found: [] };
   const earliest = plus(sentAt, -5 * 60_000);
   const likely = found.filter(
     shipment =>
@@ -113,13 +123,14 @@ async function candidates(claimed: Loaded, sentAt: string, deps: ConnectorDeps):
       request.delivery?.strangers?.includes(shipment.shipmentId) !== true,
   );
   const owners = await Promise.all(likely.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
-  return likely.filter((_, index) => owners[index] === undefined || owners[index] === request.id);
+  return { found: likely.filter((_, index) => owners[index] === undefined || owners[index] === request.id) };
 }
 
-async function later(claimed: Loaded, errorMessage: string, deps: ConnectorDeps): Promise<void> {
+/** @param retryAfter seconds that a peer asked to wait */
+async function later(claimed: Loaded, errorMessage: string, deps: ConnectorDeps, retryAfter?: number): Promise<void> {
   const { now, timing } = deps;
   const { lease, ...request } = claimed.request.value;
-  const at = plus(now(), backOff(request.attempts, timing.retryMin, timing.retryMax));
-  const changed = { ...request, errorMessage, attempts: request.attempts + 1, due: { queue: "settle", at } as const };
-  await write(claimed, { request: changed }, deps);
+  const wait = Math.max(backOff(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+  const due = { queue: "settle", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
+  await write(claimed, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
 }

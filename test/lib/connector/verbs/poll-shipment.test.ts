@@ -176,11 +176,11 @@ describe("polling (decision C10)", () => {
     expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
   });
 
-  test("waits for Retry-After, on demand too", async () => {
+  test.each([90, 7200])("waits for a Retry-After of %i seconds, on demand too, and no longer", async retryAfter => {
     const one = await ordered();
-    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter: 7200 });
+    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter });
     await one.connector.runShipments();
-    one.connector.advance(seconds(7199));
+    one.connector.advance(seconds(retryAfter - 1));
     expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 0 });
     one.connector.advance(seconds(1));
     expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 1 });
