@@ -12,10 +12,8 @@ export function mailFailure(operation: string, error: unknown, now: Now): PeerFa
   if (!isServiceError(error) || error.statusCode === undefined) return unanswered(operation, error);
   const { statusCode: status, response, code } = error;
   const retryAfter = retryAfterSeconds(response?.headers.get("retry-after") ?? null, now);
-  // A 408 was given up by the service, not refused.
-  const kind = status === 408 ? "unanswered" : kindOfStatus(status, retryAfter);
   // Neither text nor cause: the service quotes addresses of recipients (decision G10).
-  return new PeerFailure(peer, operation, kind, {
+  return new PeerFailure(peer, operation, kindOfStatus(status, retryAfter), {
     status,
     ...(retryAfter === undefined ? {} : { retryAfter }),
     ...(code === undefined ? {} : { code }),

@@ -133,8 +133,8 @@ function failed(
 ): Promise<Loaded | undefined> {
   deps.log.warn("activation_failed", { keyId: hold.keyId, index, error: failure });
   const reason = failure.detail ?? failure.message;
-  // A 404 without the IdP's own words may be a proxy's, and so may a 408.
-  const foreign = (failure.kind === "missing" && failure.code === undefined) || failure.status === 408;
+  // A 404 without the IdP's own words may be a proxy's.
+  const foreign = failure.kind === "missing" && failure.code === undefined;
   if (failure.passing || failure.kind === "unauthorized" || foreign) {
     // A 5xx never says that it was not done, not even one that names a time to come back.
     const unanswered = failure.kind === "unanswered" || foreign || (failure.status ?? 0) >= 500;

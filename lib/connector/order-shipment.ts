@@ -2,7 +2,7 @@ import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import type { Created } from "./created.ts";
 import { tooLate, writeAsCreator } from "./creator-write.ts";
-import { deliveryFault } from "./delivery-fault.ts";
+import { deliveryFault, isClientError } from "./delivery-fault.ts";
 import { giveUp } from "./give-up.ts";
 import { orderOf } from "./order.ts";
 import { outcome } from "./outcome.ts";
@@ -59,8 +59,12 @@ export async function orderShipment({ loaded, orders, markedAt }: Marked, deps: 
   }
 }
 
-/** Whether the order may have been taken. A 5xx never says that it was not, not even one that names a time to come back. */
-const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unanswered" || status >= 500;
+/**
+ * Whether the order may have been taken. A 4xx says that it was not (decision C6); a 5xx never does, not even one that names a time
+ * to come back.
+ */
+const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean =>
+  status >= 500 || (kind === "unanswered" && !isClientError(status));
 
 /** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
 async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown, deps: ConnectorDeps): Promise<Fault> {

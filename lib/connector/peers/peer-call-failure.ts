@@ -6,6 +6,8 @@ export function kindOfStatus(status: number, retryAfter: number | undefined): Pe
   if (status === 429 || (status === 503 && retryAfter !== undefined)) return "throttled";
   if (status === 401 || status === 403) return "unauthorized";
   if (status === 404) return "missing";
+  // Given up in the midst, here or by a proxy, and not refused (RFC 9110 section 15.5.9).
+  if (status === 408) return "unanswered";
   return status >= 400 && status < 500 ? "refused" : "unanswered";
 }
 

@@ -1,7 +1,7 @@
 /**
  * How a call to a peer went wrong, as far as it changes what may be done next:
  * - `unreachable`: no connection was made, so nothing was received there
- * - `unanswered`: the call may have been received and done (time-out, connection lost after the first byte, 3xx, 5xx, unreadable 2xx)
+ * - `unanswered`: the call may have been received and done (time-out, connection lost after the first byte, 3xx, 408, 5xx, unreadable 2xx)
  * - `throttled`: 429 (or 503 with Retry-After): not done, again later
  * - `unauthorized`: 401 or 403: our credentials, not this call
  * - `missing`: 404

@@ -138,6 +138,7 @@ describe("an answer that is no success", () => {
     [403, "unauthorized"],
     [404, "missing"],
     [405, "refused"],
+    [408, "unanswered"],
     [409, "refused"],
     [422, "refused"],
     [429, "throttled"],

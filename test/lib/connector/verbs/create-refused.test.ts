@@ -58,6 +58,7 @@ describe("a create that an identity provider answers no (decision C6)", () => {
     ["is throttling", { kind: "throttle", retryAfter: 7 }, "7"],
     ["fails", { kind: "refuse", status: 500 }, "30"],
     ["is away for a while", { kind: "refuse", status: 503 }, "30"],
+    ["gives the call up", { kind: "refuse", status: 408 }, "30"],
     ["answers nonsense", { kind: "nonsense" }, "30"],
     ["drops the connection", { kind: "drop" }, "30"],
   ])("because it %s: 503 with Retry-After", async (_, fault, retryAfter) => {
@@ -114,7 +115,7 @@ describe("a create that an identity provider answers no (decision C6)", () => {
 });
 
 describe("a create that the delivery service answers no (decision C6)", () => {
-  test.each([400, 404, 409, 422])("with %i: 400 delivery_error with its code and message", async status => {
+  test.each([400, 404, 408, 409, 422])("with %i: 400 delivery_error with its code and message", async status => {
     const connector = await testConnector(peers);
     const words = { code: "validation_error", message: "recipient_lastname: must be at most 20 characters" };
     peers.delivery.fail({ kind: "refuse", method: "POST", status, body: words });
@@ -153,6 +154,7 @@ describe("a create that the delivery service answers no (decision C6)", () => {
 
   test.each([
     [404, 500],
+    [408, 503],
     [500, 503],
   ])(
     "by transport keys that are answered %i: %i, nothing is ordered and the shipment is not at fault",
