@@ -1,4 +1,4 @@
-import { days, hours } from "../../../../lib/time.ts";
+import { days, hours, minutes } from "../../../../lib/time.ts";
 import { authenticatorsOf, idAt } from "../../../support/on-site.ts";
 import { cancel, cleanUp, complete, enrolled, processCredentialRequests, started } from "./acts.ts";
 import { mixed, onSite } from "./bodies.ts";
@@ -41,6 +41,12 @@ async function notProduced(stage: Stage): Promise<void> {
   stage.connector.advance(1000);
 }
 
+/** The job goes on with a cancel while the shipment still is not begun. */
+async function resumed(stage: Stage): Promise<void> {
+  stage.connector.advance(minutes(2));
+  await processCredentialRequests(stage, stage.connector);
+}
+
 const unanswered = (stage: Stage) => stage.peers.delivery.fail({ kind: "drop", method: "DELETE", times: 2 });
 
 export const onSiteScenes: readonly Scene[] = [
@@ -63,6 +69,7 @@ export const onSiteScenes: readonly Scene[] = [
     body: mixed("pingone"),
     before: notProduced,
     act: cancel,
+    after: resumed,
     steps: [delivery.deletion, enrollment.cancel, ...[enrollment.token, pingone.look, pingone.removal].map(briefly)],
   },
   {
@@ -73,6 +80,7 @@ export const onSiteScenes: readonly Scene[] = [
       unanswered(stage);
     },
     act: cancel,
+    after: resumed,
     steps: [as("shipment, read back", delivery.shipment)],
   },
   {

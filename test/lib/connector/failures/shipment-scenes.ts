@@ -78,7 +78,7 @@ export const shipmentScenes: readonly Scene[] = [
     steps: [
       briefly(pingone.token),
       also(pingone.activation, expired("pingone"), standing("pingone", "unknown")),
-      pingone.name,
+      briefly(pingone.name),
     ],
   },
   {
