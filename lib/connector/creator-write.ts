@@ -1,6 +1,9 @@
 import { Fault } from "../fault.ts";
 import { plus } from "../time.ts";
+import { undoAtIdps } from "./ask-idps.ts";
+import { outcome } from "./outcome.ts";
 import type { Changes, ConnectorDeps, Loaded } from "./ports.ts";
+import type { Key } from "./request.ts";
 import { write } from "./write.ts";
 
 /**
@@ -21,6 +24,16 @@ export async function writeAsCreator(
   if (written !== undefined) return written;
   const now = await deps.requests.load(id);
   return now !== undefined && isOurs(now) ? now : undefined;
+}
+
+/**
+ * Takes back what was begun at the IdPs for keys that could not be written down any more: no row tells the job of it. Returns what
+ * the caller is told.
+ */
+export async function tooLateWith(requestId: string, keys: readonly Key[], deps: ConnectorDeps): Promise<Fault> {
+  const undone = await outcome(undoAtIdps(requestId, keys, deps));
+  if ("error" in undone) deps.log.warn("undo_failed", { credentialRequestId: requestId, error: undone.error });
+  return tooLate();
 }
 
 /** What the caller of a create is told that has used up its time. */

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
-import { tooLate, writeAsCreator } from "./creator-write.ts";
+import { tooLate, tooLateWith, writeAsCreator } from "./creator-write.ts";
 import { enrollmentSide } from "./enrollment-side.ts";
 import { giveUp } from "./give-up.ts";
 import { enrollmentId, positionOf } from "./key-ids.ts";
@@ -35,7 +35,7 @@ export async function enroll(stored: Loaded, { keys, orders }: Prepared, deps: C
   const isOurs = (now: Loaded) => now.keys.every(({ value }) => hasKeysOf(value, keys));
   // The request's row is written too, so that a job that has begun to undo it is met here.
   const loaded = await writeAsCreator(stored, { request, keys }, isOurs, deps);
-  if (loaded === undefined) throw tooLate();
+  if (loaded === undefined) throw await tooLateWith(request.id, keys, deps);
   const onSite = keys.filter(isOnSite);
   const put = await outcome(putAll(request, onSite, orders, deps));
   if ("error" in put) throw await giveUp(loaded, put.error instanceof Fault ? put.error : internal(put.error), deps);

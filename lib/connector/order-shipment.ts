@@ -1,7 +1,7 @@
 import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import type { Created } from "./created.ts";
-import { tooLate, writeAsCreator } from "./creator-write.ts";
+import { tooLateWith, writeAsCreator } from "./creator-write.ts";
 import { deliveryFault, isClientError } from "./delivery-fault.ts";
 import { giveUp } from "./give-up.ts";
 import { orderOf } from "./order.ts";
@@ -35,7 +35,7 @@ export async function mark(loaded: Loaded, { keys, orders }: Prepared, deps: Con
   const changes = { request, ...(stored ? {} : { keys }) };
   const isOurs = (now: Loaded) => now.request.value.delivery?.sentAt === markedAt;
   const marked = await writeAsCreator(loaded, changes, isOurs, deps);
-  if (marked === undefined) throw tooLate();
+  if (marked === undefined) throw await tooLateWith(request.id, stored ? [] : keys, deps);
   return { loaded: marked, orders, markedAt };
 }
 

@@ -9,6 +9,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector.ts";
+import { authenticator, onSiteBody } from "../../../support/on-site.ts";
 
 const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);
@@ -192,6 +193,31 @@ describe("a create and time (decision C6)", () => {
       error_message: expect.stringContaining("never sent"),
     });
     expect(ordered()).toBe(1);
+  });
+
+  test.each([
+    ["a shipment", () => orderBody([2])],
+    ["an authenticator", () => onSiteBody([authenticator(2)])],
+  ])("takes back by itself after 150 s what it began for %s, because no row tells the job of it", async (_, body) => {
+    const begun: unknown[] = [];
+    const undone: unknown[] = [];
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => {
+            const challenge = await idp.creationOptions(wanted, signal);
+            clock.advance(seconds(76));
+            begun.push(challenge.handle);
+            return challenge;
+          },
+          undo: async handle => void undone.push(handle),
+        })),
+      }),
+    });
+    expect(await refusalOf(connector.order(body()))).toMatchObject({ status: 503 });
+    expect(begun).toHaveLength(2);
+    expect(undone).toEqual(expect.arrayContaining(begun));
+    expect(ordered()).toBe(0);
   });
 
   test("that died before its mark is undone after 5 minutes and ends failed, never sent", async () => {
