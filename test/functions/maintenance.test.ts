@@ -1,0 +1,163 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it, vi } from "vitest";
+import { authTasks } from "../../functions/maintenance-auth.ts";
+import { connectorTasks } from "../../functions/maintenance-connector.ts";
+import { taskTemplate } from "../../lib/http/task.ts";
+import { localTokens } from "../../local/tokens.ts";
+import { newUser, orderBody, peersOfFile } from "../support/connector.ts";
+import { connectorHostOfFile } from "../support/connector-host.ts";
+import { hotpKey } from "../support/software-key.ts";
+import { until } from "../support/until.ts";
+
+/** Log events so far: the host collects the console, which is looked up when the adapter is loaded. */
+const events = vi.hoisted(() => {
+  const noted: Record<string, unknown>[] = [];
+  for (const level of ["info", "warn", "error"] as const) {
+    const write = console[level];
+    console[level] = (...words: unknown[]) => {
+      const [line] = words;
+      if (typeof line === "string" && line.startsWith("{")) noted.push(JSON.parse(line));
+      else write(...words);
+    };
+  }
+  return noted;
+});
+
+const peers = await peersOfFile();
+const host = connectorHostOfFile(peers, {
+  SERVICE_APIS: "core,client,connector",
+  LOGGING_LEVEL_COM_SERVICE: "INFO",
+});
+
+const eventsOf = (event: string, task: string) => events.filter(each => each.event === event && each.task === task);
+
+const paths = [
+  ...Object.keys(authTasks).map(name => taskTemplate("auth", name)),
+  ...Object.keys(connectorTasks).map(name => taskTemplate("connector", name)),
+];
+
+const asAdmin = (path: string, body?: object) =>
+  host.call(`POST ${path}`, { ...(body && { body }), headers: { "x-functions-key": host.masterKey } });
+const core = (route: string, body?: object) =>
+  host.call(route, { token: localTokens(peers.vault).core, ...(body && { body }) });
+
+async function signedUp() {
+  const user = { username: `user-${randomBytes(4).toString("hex")}`, password: randomBytes(16).toString("hex") };
+  const { body } = await core("POST /core/users", user);
+  return { ...user, id: Number(body.id) };
+}
+
+describe("maintenance over HTTP (decision G13)", () => {
+  it.each(paths)(
+    "POST /%s asks for the master key: neither nothing, nor a caller's token, nor another key is enough",
+    async path => {
+      const { core: coreToken, connector } = localTokens(peers.vault);
+      const before = events.length;
+      for (const token of ["", coreToken, connector]) {
+        for (const headers of [{}, { "x-functions-key": "another" }])
+          expect((await host.call(`POST /${path}`, { token, headers })).status).toBe(401);
+      }
+      expect(events.slice(before).filter(({ event }) => event === "task_started")).toEqual([]);
+    },
+  );
+
+  it.each(paths)("/%s is nothing to other methods", async path => {
+    expect((await host.call(`GET /${path}`, { headers: { "x-functions-key": host.masterKey } })).status).toBe(404);
+  });
+
+  it("refuses a wrong input by its fields, an unknown backup, and tables that are not empty", async () => {
+    await signedUp();
+    const wrong = await asAdmin("/maintenance/auth/restore", { backup: 7, otp_uses: -1, more: true });
+    expect(wrong.status).toBe(400);
+    const paths = wrong.body.fields.map(({ path }: { path: string }) => path);
+    expect(paths.sort()).toEqual(["", "backup", "otp_uses"]);
+    expect(JSON.stringify(wrong.body.fields)).toContain("must not have other fields");
+    const unknown = { backup: "2020-01-01T00-00-00.000Z-00000000" };
+    expect((await asAdmin("/maintenance/auth/restore", unknown)).status).toBe(404);
+    const { data } = (await asAdmin("/maintenance/auth/back-up")).body;
+    expect(await asAdmin("/maintenance/auth/restore", { backup: data.backup })).toMatchObject({
+      status: 409,
+      body: { error: expect.stringMatching(/not empty/) },
+    });
+  });
+
+  it("backs up users and keys and restores them, and nobody is signed in", async () => {
+    const [user, key] = [await signedUp(), hotpKey()];
+    await core("POST /core/otpkeys", key.fields);
+    await core(`POST /core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
+    const { password, username } = user;
+    const login = async (otp: number) =>
+      (await host.call("POST /client/login", { body: { username, password, otp: key.otp(otp) } })).body;
+    const { session } = await login(0);
+    const isSignedIn = async () =>
+      (await host.call("GET /client/status", { headers: { "x-service-session": session } })).status === 200;
+    expect(await isSignedIn()).toBe(true);
+    const { backup } = (await asAdmin("/maintenance/auth/back-up")).body.data;
+    expect((await core(`POST /core/users/${user.id}/delete`)).status).toBe(204);
+    const { status, body } = await asAdmin("/maintenance/auth/restore", { backup, replace: true, otp_uses: 3 });
+    expect([status, body.data.users > 0, body.data.otpkeys]).toEqual([200, true, 1]);
+    expect(await isSignedIn()).toBe(false);
+    expect((await login(3)).session).toBeUndefined();
+    expect((await login(4)).session).toEqual(expect.any(String));
+  });
+
+  it("restores credential requests with every list that they are found by (decision C19)", async () => {
+    const [to, since] = [newUser(), new Date(Date.now() - 1).toISOString()];
+    const order = orderBody([1], to);
+    const user = order.shipment.shipment_items[0]?.credentials[0]?.user_id ?? "";
+    const { body } = await host.call("POST /v2/credential-requests", { body: order });
+    const id = body.data.credential_request_id;
+    const lists = ["state=started", `user_id=${encodeURIComponent(user)}`, `created_after=${since}`];
+    const found = async () =>
+      (await Promise.all(lists.map(list => host.call(`GET /v2/credential-requests?${list}`)))).map(
+        answer => answer.body,
+      );
+    const before = await found();
+    for (const each of before) expect(each).toMatchObject([{ credential_request_id: id }]);
+    const { backup } = (await asAdmin("/maintenance/connector/back-up")).body.data;
+    const later = await host.call("POST /v2/credential-requests", { body: orderBody([1]) });
+    expect(later.status).toBe(201);
+    const restored = await asAdmin("/maintenance/connector/restore", { backup, replace: true });
+    expect(restored.body.data).toMatchObject({ requests: 1, open: 1 });
+    expect(await found()).toEqual(before);
+    // An erasure finds its person by the lists, also by the address that is in no filter.
+    await peers.delivery.control(body.data.shipment_id, { state: 101 });
+    const erased = await asAdmin("/maintenance/connector/erase", { email: to.toUpperCase() });
+    expect(erased.body.data).toEqual({ erased: 1, left: [] });
+    expect(await found()).toEqual([[], [], []]);
+  });
+});
+
+describe("maintenance that the host's admin endpoint starts (decision G13)", () => {
+  const start = (name: string, invocation: object, key = host.masterKey) =>
+    host.call(`POST /admin/functions/${name}`, { body: invocation, headers: { "x-functions-key": key } });
+
+  /** Starts it and awaits the event that ends it. */
+  async function ended(name: string, task: string, invocation: object, event = "task") {
+    const before = eventsOf(event, task).length;
+    expect((await start(name, invocation)).status).toBe(202);
+    await until(
+      () => eventsOf(event, task).length > before,
+      () => JSON.stringify(events.slice(-5)),
+    );
+    return eventsOf(event, task).at(-1) ?? {};
+  }
+
+  it("takes the input as text, answers at once, and tells the report as an event", async () => {
+    const user = await signedUp();
+    const { backup } = await ended("authBackUp", "backUp", {});
+    await core(`POST /core/users/${user.id}/delete`);
+    const input = JSON.stringify({ backup, replace: true });
+    expect(await ended("authRestore", "restore", { input })).toMatchObject({ users: expect.any(Number) });
+    expect((await core(`GET /core/users/${user.id}`)).body).toMatchObject({ name: user.username });
+  });
+
+  it("tells of an input that is refused", async () => {
+    const { error } = await ended("connectorRestore", "restore", { input: "{}" }, "task_refused");
+    expect(JSON.stringify(error)).toContain("not valid");
+  });
+
+  it("asks for the master key", async () => {
+    for (const key of ["", "another"]) expect((await start("authBackUp", {}, key)).status).toBe(401);
+  });
+});
