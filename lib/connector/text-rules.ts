@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { optional } from "./field-rules.ts";
+import { listOf, optional } from "./field-rules.ts";
 import { isCountryCode } from "./regions.ts";
+import { requestLimits } from "./request-limits.ts";
 
 /**
  * Upper bound, in UTF-16 code units, of text that the specification does not bound. It lies above every limit of the delivery
@@ -32,6 +33,23 @@ export const email = () =>
   line(254)
     .check(z.email({ pattern: emailPattern, error: "must be an e-mail address" }))
     .refine(value => value.indexOf("@") <= 64, { error: "must have at most 64 characters before the @" });
+
+/** Who gets the PIN mail: each address once (decision C5). */
+export const emailsTo = () =>
+  listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
+    when: ({ value }) => Array.isArray(value),
+  });
+
+/** Addresses differ when they do so in lower case: no mail service in use tells mailboxes apart by case. */
+function differentAddresses(addresses: readonly unknown[], context: z.core.$RefinementCtx): void {
+  const first = new Map<string, number>();
+  for (const [index, address] of addresses.entries()) {
+    if (typeof address !== "string") continue;
+    const same = first.get(address.toLowerCase());
+    if (same === undefined) first.set(address.toLowerCase(), index);
+    else context.addIssue({ code: "custom", path: [index], message: `must differ from element ${same}` });
+  }
+}
 
 /** For the carrier: digits, `+`, `(`, `)`, and dashes, which are discouraged (specification section 2). */
 export const telephone = () =>

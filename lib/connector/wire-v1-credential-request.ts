@@ -5,8 +5,7 @@ import { authenticatorKeyId } from "./key-ids.ts";
 import type { NewRequest } from "./new-request.ts";
 import { present } from "./present.ts";
 import { requestLimits } from "./request-limits.ts";
-import { defaultPinLength, email, filledLine, keyName, optionalLine, pinLength } from "./text-rules.ts";
-import { differentAddresses } from "./wire-v2-rules.ts";
+import { defaultPinLength, email, emailsTo, filledLine, keyName, optionalLine, pinLength } from "./text-rules.ts";
 
 const bodyV1 = z.object({
   recipient: z
@@ -32,9 +31,7 @@ const bodyV1 = z.object({
   customization_id: optionalLine().describe("Customization of the key."),
   enrollment_contacts: z
     .object({
-      emails_to: listOf(email(), requestLimits.emailsTo)
-        .superRefine(differentAddresses, { when: ({ value }) => Array.isArray(value) })
-        .describe("The PIN is mailed here. Each address once, in whatever case."),
+      emails_to: emailsTo().describe("The PIN is mailed here. Each address once, in whatever case."),
     })
     .describe("Who is told the PIN."),
 });

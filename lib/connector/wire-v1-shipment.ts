@@ -4,22 +4,20 @@ import { listOf, optional, whateverFieldsHold } from "./field-rules.ts";
 import { shipmentKeyId } from "./key-ids.ts";
 import type { NewKey, NewRequest } from "./new-request.ts";
 import { present } from "./present.ts";
-import { normalRegion, regionProblem } from "./regions.ts";
-import type { CredentialRequest, Key } from "./request.ts";
 import { requestLimits } from "./request-limits.ts";
 import {
   countryCode,
   email,
+  emailsTo,
   filledLine,
   keyName,
   line,
   namesOrCompany,
   optionalLine,
   pinLength,
-  postalCode,
   telephone,
 } from "./text-rules.ts";
-import { differentAddresses } from "./wire-v2-rules.ts";
+import { addressFields, mailingAddressOf, regionByCountry } from "./wire-address.ts";
 
 const recipient = z
   .object({
@@ -32,18 +30,8 @@ const recipient = z
   .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), whateverFieldsHold);
 
 const mailingAddress = z
-  .object({
-    street_line1: filledLine().describe("Street and number."),
-    street_line2: optionalLine().describe("Further line of the street address."),
-    city: filledLine().describe("City."),
-    region: optionalLine(50).describe("Two-letter postal code of the region."),
-    postal_code: postalCode().describe("A space, or 00000, where the country has no postal codes."),
-    country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case."),
-  })
-  .superRefine(({ country_code_2, region }: Readonly<Record<string, unknown>>, context) => {
-    const message = regionProblem(country_code_2, region);
-    if (message !== undefined) context.addIssue({ code: "custom", path: ["region"], message });
-  }, whateverFieldsHold);
+  .object({ ...addressFields, country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
+  .superRefine(regionByCountry("country_code_2"), whateverFieldsHold);
 
 const productId = () => z.int().min(1).max(999_999_999);
 
@@ -65,11 +53,7 @@ const bodyV1 = z
     pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
     enrollment_contacts: optional(
       z.object({
-        emails_to: optional(
-          listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
-            when: ({ value }) => Array.isArray(value),
-          }),
-        ).describe("Addresses that receive the PIN."),
+        emails_to: optional(emailsTo()).describe("Addresses that receive the PIN."),
       }),
     ),
     delivery_shipment_request: z.object({
@@ -108,7 +92,7 @@ interface ShipmentDraftV1 extends NewRequest {
 export const createShipmentBodyV1 = bodyV1
   .transform((body): ShipmentDraftV1 => {
     const { delivery_shipment_request: shipment, enrollment_contacts } = body;
-    const { mailing_address: address, recipient: told } = shipment;
+    const { recipient: told } = shipment;
     return {
       recipient: {
         email: told.recipient_email,
@@ -124,14 +108,7 @@ export const createShipmentBodyV1 = bodyV1
         deliveryType: shipment.delivery_type,
         resellerOrganizationId: shipment.reseller_organization_id,
         addressValidationBypass: shipment.address_validation_bypass,
-        mailingAddress: present({
-          streetLine1: address.street_line1,
-          streetLine2: address.street_line2,
-          postalCode: address.postal_code,
-          city: address.city,
-          region: address.region && normalRegion(address.country_code_2, address.region),
-          countryCode: address.country_code_2,
-        }),
+        mailingAddress: mailingAddressOf(shipment.mailing_address, shipment.mailing_address.country_code_2),
       }),
       keys: shipment.shipment_items.flatMap((item, index) => keysOf(item, index, body)),
     };
@@ -171,51 +148,3 @@ function keysOf(
 
 /** Version 1 answer to a shipment create (specification section 4). */
 export const createdShipmentV1 = z.object({ data: z.object({ shipment_id: z.string() }) });
-
-/** Version 1 shipment status (specification section 2, decision C9). */
-export const shipmentStatusV1 = z.object({
-  shipment_id: z.string(),
-  shipment_state: z.enum(["ongoing", "processing", "complete", "pending_pin_sending"]),
-  error_kind: z.literal("GENERAL").optional().describe("Only after a processing error."),
-  error_message: z.string().optional().describe("Detail from the delivery service or the IdP."),
-});
-
-/** The version 1 status of a request's shipment, whichever version made it (decisions C4, C9). */
-export function readShipmentV1(
-  shipmentId: string,
-  request: CredentialRequest,
-  keys: readonly Key[],
-  now: string,
-): z.output<typeof shipmentStatusV1> {
-  const shipped = keys.filter(({ place }) => place === "shipment");
-  const problem = processingError(request, shipped);
-  return present({
-    shipment_id: shipmentId,
-    shipment_state: shipmentState(request, shipped, now),
-    error_kind: problem === undefined ? undefined : ("GENERAL" as const),
-    error_message: problem,
-  });
-}
-
-function shipmentState(
-  request: CredentialRequest,
-  keys: readonly Key[],
-  now: string,
-): z.output<typeof shipmentStatusV1>["shipment_state"] {
-  if (keys.every(({ state }) => state === "complete")) {
-    const unsent = keys.some(
-      ({ mail }) => mail.state === "given_up" || (mail.state === "due" && mail.errorMessage !== undefined),
-    );
-    if (unsent) return "pending_pin_sending";
-    if (keys.every(({ mail }) => mail.state !== "due")) return "complete";
-  }
-  const held = [request, ...keys].some(({ lease }) => lease !== undefined && lease.until > now);
-  return held ? "processing" : "ongoing";
-}
-
-function processingError(request: CredentialRequest, keys: readonly Key[]): string | undefined {
-  const ofCredentials = keys.flatMap(({ credentials }) => credentials.map(({ errorMessage }) => errorMessage));
-  return [...ofCredentials, ...keys.map(({ mail }) => mail.errorMessage), request.errorMessage].find(
-    message => message !== undefined,
-  );
-}

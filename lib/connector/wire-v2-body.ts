@@ -1,22 +1,22 @@
 import * as z from "zod";
 import { listOf, optional, whateverFieldsHold, withDefault } from "./field-rules.ts";
-import { regionProblem } from "./regions.ts";
 import { requestLimits } from "./request-limits.ts";
 import {
   countryCode,
   defaultPinLength,
   digitsAsNumber,
   email,
+  emailsTo,
   filledLine,
   keyName,
   line,
   namesOrCompany,
   optionalLine,
   pinLength,
-  postalCode,
   telephone,
 } from "./text-rules.ts";
-import { differentAddresses, somethingToMake, withinLimits } from "./wire-v2-rules.ts";
+import { addressFields, regionByCountry } from "./wire-address.ts";
+import { somethingToMake, withinLimits } from "./wire-v2-rules.ts";
 
 const recipient = z
   .object({
@@ -28,10 +28,6 @@ const recipient = z
     external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
   })
   .superRefine(namesOrCompany(["first_name", "last_name"], "company"), whateverFieldsHold);
-
-const emailsTo = listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
-  when: ({ value }) => Array.isArray(value),
-});
 
 const credential = z.object({
   idp_id: optional(filledLine(64)).describe("The IdP. By default that of the deployment."),
@@ -62,20 +58,8 @@ const shipmentItem = z.object({
 });
 
 const mailingAddress = z
-  .object({
-    street_line1: filledLine().describe("Street and number."),
-    street_line2: optionalLine().describe("Further line of the street address."),
-    postal_code: postalCode().describe("A space, or 00000, where the country has no postal codes."),
-    city: filledLine().describe("City."),
-    region: optionalLine(50).describe(
-      "Two-letter postal code of the region. Required in the US, at US military bases and in Canada.",
-    ),
-    country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case."),
-  })
-  .superRefine(({ country_code, region }: Readonly<Record<string, unknown>>, context) => {
-    const message = regionProblem(country_code, region);
-    if (message !== undefined) context.addIssue({ code: "custom", path: ["region"], message });
-  }, whateverFieldsHold);
+  .object({ ...addressFields, country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
+  .superRefine(regionByCountry("country_code"), whateverFieldsHold);
 
 const shipment = z.object({
   delivery_type: withDefault(z.literal([1, 2]), 1).meta({ type: "integer", description: "1 standard, 2 expedited." }),
@@ -109,7 +93,7 @@ export const bodyV2 = z
   .object({
     recipient: recipient.describe("Who gets the keys."),
     enrollment_contacts: z
-      .object({ emails_to: emailsTo.describe("The PIN is mailed here. Each address once, in whatever case.") })
+      .object({ emails_to: emailsTo().describe("The PIN is mailed here. Each address once, in whatever case.") })
       .describe("Who is told the PIN."),
     shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),
     authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(

@@ -2,8 +2,8 @@ import type { CreateWire } from "./create-wire.ts";
 import { authenticatorKeyId, positionOf, shipmentKeyId } from "./key-ids.ts";
 import type { NewCredential, NewKey, NewRequest } from "./new-request.ts";
 import { present } from "./present.ts";
-import { normalRegion } from "./regions.ts";
 import type { ShipmentOrder } from "./request.ts";
+import { mailingAddressOf } from "./wire-address.ts";
 import { type BodyV2, bodyV2 } from "./wire-v2-body.ts";
 
 type Shipment = NonNullable<BodyV2["shipment"]>;
@@ -43,20 +43,12 @@ export const createV2: CreateWire = {
 };
 
 function shipmentOrder(shipment: Shipment): ShipmentOrder {
-  const address = shipment.mailing_address;
   return present({
     deliveryType: shipment.delivery_type,
     resellerOrganizationId: shipment.reseller_organization_id,
     customerReference: shipment.customer_reference,
     addressValidationBypass: shipment.address_validation_bypass,
-    mailingAddress: present({
-      streetLine1: address.street_line1,
-      streetLine2: address.street_line2,
-      postalCode: address.postal_code,
-      city: address.city,
-      region: address.region && normalRegion(address.country_code, address.region),
-      countryCode: address.country_code,
-    }),
+    mailingAddress: mailingAddressOf(shipment.mailing_address, shipment.mailing_address.country_code),
   });
 }
 

@@ -6,17 +6,6 @@ import { requestLimits } from "./request-limits.ts";
 type Context = z.core.$RefinementCtx;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Addresses differ when they do so in lower case: no mail service in use tells mailboxes apart by case. */
-export function differentAddresses(addresses: readonly unknown[], context: Context): void {
-  const first = new Map<string, number>();
-  for (const [index, address] of addresses.entries()) {
-    if (typeof address !== "string") continue;
-    const same = first.get(address.toLowerCase());
-    if (same === undefined) first.set(address.toLowerCase(), index);
-    else context.addIssue({ code: "custom", path: [index], message: `must differ from element ${same}` });
-  }
-}
-
 export function somethingToMake({ shipment, authenticators }: Fields, context: Context): void {
   if (shipment !== undefined || authenticators !== undefined) return;
   context.addIssue({ code: "custom", path: ["shipment"], message: "is required where authenticators is absent" });

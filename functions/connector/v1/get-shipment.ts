@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/wire-v1-shipment-status.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

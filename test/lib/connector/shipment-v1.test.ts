@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createRequest } from "../../../lib/connector/create-request.ts";
-import { createShipmentBodyV1, createShipmentV1, readShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import { readShipmentV1 } from "../../../lib/connector/wire-v1-shipment-status.ts";
 import { problems } from "../../../lib/http/problems.ts";
 import { minutes } from "../../../lib/time.ts";
 import { newUser, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../support/connector.ts";

@@ -1,5 +1,5 @@
 import type { Loaded } from "../../../../lib/connector/ports.ts";
-import { readShipmentV1 } from "../../../../lib/connector/wire-v1-shipment.ts";
+import { readShipmentV1 } from "../../../../lib/connector/wire-v1-shipment-status.ts";
 import { readV2 } from "../../../../lib/connector/wire-v2-read.ts";
 import { between, type Instant } from "../../../../lib/time.ts";
 import { isWork, rowsOf } from "./rows.ts";
