@@ -58,7 +58,7 @@ export async function outcome(
   requestId: string,
   { hosts, system }: { hosts: readonly [HostProcess, ...HostProcess[]]; system: TestSystem },
 ): Promise<Outcome> {
-  const { delivery, entra, mail } = system.peers;
+  const { delivery, entra, pingone, aic, mail } = system.peers;
   const [host] = hosts;
   const { data } = (await host.call("GET", `/v2/credential-requests/${requestId}`)).body as ReadAnswer;
   const credentials = data.shipment.shipment_items.flatMap(item => item.credentials);
@@ -69,12 +69,13 @@ export async function outcome(
   const perKey = shipments.flatMap(({ keys }) => keys).map(mailsOf);
   const told = perKey.reduce((sum, count) => sum + count, 0);
   const wrong = [...(await wrongRows(system, requestId)), ...hosts.flatMap(wrongInLog)];
+  const registered = [entra, pingone, aic].flatMap(idp => idp.registrations());
   return {
     state: data.state,
     credentials: credentials.map(({ state }) => state),
     errors: [...new Set(credentials.flatMap(({ error_message }) => error_message ?? []))],
     shipments: shipments.length,
-    registrations: order.users.map(user => entra.registrations().filter(({ userId }) => userId === user).length),
+    registrations: order.users.map(user => registered.filter(({ userId }) => userId === user).length),
     mails: perKey,
     wrong: told === mails.length ? wrong : [...wrong, `${mails.length - told} mails tell no PIN of a key`],
   };

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pLimit from "p-limit";
+import { afterAll, expect } from "vitest";
+import { idpFile } from "../../local/peers/all.ts";
+import type { HostProcess } from "../support/host-process.ts";
+import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+
+/** A system on which one host after another is killed, with all three IdPs. */
+export interface Lane {
+  readonly system: TestSystem;
+  readonly proxy: PausingProxy;
+  /** The one that lives. */
+  host(): HostProcess;
+  /** Starts work that ends when the host is killed at the point, then another host. */
+  killed(work: (host: HostProcess) => Promise<unknown>, point: () => Promise<void>): Promise<void>;
+  /** A host that looks for what creators left, and soon gives up. */
+  settler(): Promise<HostProcess>;
+  close(): Promise<void>;
+}
+
+/** So many hosts at once share a machine of two cores and still answer in time. */
+const mostAtOnce = 3;
+
+/** Lanes of a test file, each of which serves one test at a time; they end with the file. @param settings of every host */
+export function lanesOfFile(
+  settings: Readonly<Record<string, string>>,
+): <T>(work: (lane: Lane) => Promise<T>) => Promise<T> {
+  const all: Promise<Lane>[] = [];
+  const free: Lane[] = [];
+  const limit = pLimit(mostAtOnce);
+  afterAll(async () => {
+    for (const lane of await Promise.all(all)) await lane.close();
+  });
+  const open = () => {
+    const opened = openLane(settings);
+    all.push(opened);
+    return opened;
+  };
+  return work =>
+    limit(async () => {
+      const lane = free.pop() ?? (await open());
+      for (const peer of Object.values(lane.system.peers)) {
+        peer.clearFaults();
+        peer.resetRequests();
+      }
+      const result = await work(lane);
+      free.push(lane);
+      return result;
+    });
+}
+
+async function openLane(settings: Readonly<Record<string, string>>): Promise<Lane> {
+  const directory = mkdtempSync(join(tmpdir(), "idps-"));
+  const path = join(directory, "idps.yaml");
+  const system = await startTestSystem({ IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, ...settings });
+  writeFileSync(path, idpFile(system.peers));
+  const proxy = await startPausingProxy(system.storage.tableUrl);
+  const startHost = () => system.startHost({ through: proxy });
+  let host = await startHost();
+  let settler: Promise<HostProcess> | undefined;
+  return {
+    system,
+    proxy,
+    host: () => host,
+    killed: async (work, point) => {
+      const ended = work(host).then(
+        () => "answered",
+        () => "unanswered",
+      );
+      await point();
+      await host.kill();
+      expect(await ended).toBe("unanswered");
+      host = await startHost();
+    },
+    settler: () => {
+      settler ??= system.startHost({ settings: { ...settling, SETTLE_DAYS: "0" } });
+      return settler;
+    },
+    close: async () => {
+      await proxy.close();
+      await system.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+/** The point at which the proxy holds a write; what is held never arrives. */
+export function held({ proxy }: Lane, phase: HoldRule["phase"], write: Omit<HoldRule, "phase">): () => Promise<void> {
+  const hold = proxy.hold({ phase, ...write });
+  return async () => {
+    await hold.untilHeld();
+    hold.drop();
+  };
+}
+
+/** The point at which a peer has been called: `before` it has done anything, or `after` it has. */
+export function called(
+  { system }: Lane,
+  name: Exclude<keyof TestSystem["peers"], "vault" | "issuer">,
+  call: { readonly method: string; readonly path: string; readonly phase?: "before" | "after"; readonly skip?: number },
+): () => Promise<void> {
+  const { skip = 0, ...rule } = call;
+  const peer = system.peers[name];
+  if (skip > 0) peer.fail({ kind: "delay", ms: 0, times: skip, method: rule.method, path: rule.path });
+  peer.fail({ kind: "hang", ...rule });
+  return () => peer.untilHanging();
+}
