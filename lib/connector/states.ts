@@ -9,7 +9,7 @@ export type RequestState = (typeof requestStates)[number];
 /**
  * What can happen to a credential:
  * - `response_decoded`: its key's response opened with our keys and carries our signer's signature
- * - `response_rejected`: the response answers something else than was asked (decision C11)
+ * - `response_rejected`: the response that was decoded is lost, or of no use any more, when it is to be activated (decision C11)
  * - `activated`, `refused`: the IdP's last word (decision C8)
  * - `not_enrolled`: the enrollment side could not make it (decision C12)
  * - `expired`: `retryable_until` or the challenge's end has passed (decision C8)
@@ -30,7 +30,6 @@ export type CredentialEvent =
 const transitions: Readonly<Record<CredentialState, Readonly<Partial<Record<CredentialEvent, CredentialState>>>>> = {
   processing: {
     response_decoded: "activation_pending",
-    response_rejected: "failed",
     not_enrolled: "failed",
     expired: "failed",
     cancelled: "cancelled",

@@ -16,7 +16,6 @@ import { forAll } from "../../support/for-all.ts";
 
 const legal: readonly (readonly [CredentialState, CredentialEvent, CredentialState])[] = [
   ["processing", "response_decoded", "activation_pending"],
-  ["processing", "response_rejected", "failed"],
   ["processing", "not_enrolled", "failed"],
   ["processing", "expired", "failed"],
   ["processing", "cancelled", "cancelled"],
