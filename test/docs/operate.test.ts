@@ -1,0 +1,92 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { client, core } from "../../functions/auth/routes.ts";
+import { connectorJobs } from "../../functions/connector/jobs.ts";
+import { connector } from "../../functions/connector/routes.ts";
+import { authTasks } from "../../functions/maintenance-auth.ts";
+import { connectorTasks } from "../../functions/maintenance-connector.ts";
+import { connectorSettings } from "../../lib/connector/settings.ts";
+import { httpFunctions } from "../../lib/http/register.ts";
+import { taskTemplate } from "../../lib/http/task.ts";
+import { readSettings } from "../../lib/settings.ts";
+
+const runbooks = readFileSync("docs/operate.md", "utf8");
+const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
+
+const tasks = [
+  ...Object.keys(authTasks).map(name => ["auth", name] as const),
+  ...Object.keys(connectorTasks).map(name => ["connector", name] as const),
+];
+
+/** Every route as `POST /core/users`, with `{}` for each parameter. */
+const routes = [
+  ...httpFunctions(core, "core").flatMap(({ template, parts }) => parts.map(({ method }) => `${method} /${template}`)),
+  ...httpFunctions(client, "client").flatMap(({ template, parts }) =>
+    parts.map(({ method }) => `${method} /${template}`),
+  ),
+  ...httpFunctions(connector, "").flatMap(({ template, parts }) => parts.map(({ method }) => `${method} /${template}`)),
+  ...tasks.map(([wing, name]) => `POST /${taskTemplate(wing, name)}`),
+].map(route => route.replace(/\{[^}]*\}/g, "{}"));
+
+describe("docs/operate.md", () => {
+  it("names calls that are there", () => {
+    const told = [
+      ...matches(runbooks, /`((?:GET|POST|DELETE) \$(?:CORE|CONNECTOR)\/[^`\s]*)`/g),
+      ...matches(runbooks, /curl -X (POST \$(?:CORE|CONNECTOR)\/\S+)/g),
+    ].map(call =>
+      call
+        .replace(/\$(CORE|CONNECTOR)/, "")
+        .replace(/\?.*$/, "")
+        .replace(/\{[^}]*\}/g, "{}"),
+    );
+    expect(told.length).toBeGreaterThan(12);
+    expect(told.filter(call => !routes.includes(call))).toEqual([]);
+  });
+
+  it("lists every maintenance task with its function", () => {
+    for (const [wing, name] of tasks) {
+      expect(runbooks).toContain(`\`/${taskTemplate(wing, name)}\``);
+      expect(runbooks).toContain(`\`${wing}${name.charAt(0).toUpperCase()}${name.slice(1)}\``);
+    }
+  });
+
+  it("has a line for every reason for which a sign-in is refused", () => {
+    const policy = readFileSync("lib/auth/policy.ts", "utf8");
+    const verdict = readFileSync("lib/auth/otp/verdict.ts", "utf8");
+    const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
+    const reasons = union(policy, /type SignInRefusal = ([^;]+);/);
+    const outcomes = union(verdict, /outcome: ([^;]+);/);
+    expect([reasons.length, outcomes.length]).toEqual([4, 7]);
+    const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
+    for (const name of [...reasons, "nobody", "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
+      expect(inTable(name), name).toBe(true);
+  });
+
+  it("has a line of rotation for every secret that the code reads", () => {
+    const sources = ["auth-deps", "connector-deps", "deployment"].map(name =>
+      readFileSync(`functions/${name}.ts`, "utf8"),
+    );
+    const secrets = sources.flatMap(source => [
+      ...matches(source, /secretText\("([^"]+)"\)/g),
+      ...matches(source, /keyRing\(\w+, "([^"]+)"/g),
+      ...matches(source, /dataKey = "([^"]+)"/g),
+    ]);
+    expect(secrets.length).toBe(5);
+    for (const name of [...secrets, "core-api-tokens", "connector-api-tokens", "idp-<id>-client-secret"])
+      expect(runbooks).toMatch(new RegExp(`^\\|[^|]*\`${name}\`[^|]*\\|`, "m"));
+  });
+
+  it("stops the connector's timers by their names", () => {
+    const address = "https://sample.example.com";
+    const settings = readSettings(connectorSettings, {
+      EMAIL_API_SEND_ENDPOINT: address,
+      EMAIL_SENDER_ADDRESS: "keys@example.com",
+      DELIVERY_API_BASE_URL: address,
+      DELIVERY_JWKS_SIGN_ENDPOINT: address,
+      DELIVERY_JWKS_TRANSPORT_ENDPOINT: address,
+    });
+    expect(matches(runbooks, /AzureWebJobs\.(\w+)\.Disabled/g).sort()).toEqual(
+      Object.keys(connectorJobs(settings)).sort(),
+    );
+  });
+});
