@@ -27,13 +27,14 @@ const notGiven: readonly string[] = [
 
 /**
  * Parameters of `main.bicep` by the azd variable that fills each; a setting's variable has the setting's own name. An unset variable is
- * an empty text to azd, which would take the place of the template's default, so a text that has one has it here too.
+ * an empty text to azd, which would take the place of the template's default, so a text that has one has it here too. Where the azd environment
+ * has no such variable, that of the shell counts, so none has a name that images and shells use for something else.
  */
 const variables: Readonly<Record<string, string>> = {
   environmentName: "AZURE_ENV_NAME",
   location: "AZURE_LOCATION",
   nameSuffix: "NAME_SUFFIX",
-  nodeVersion: "NODE_VERSION=24",
+  nodeVersion: "FUNCTIONS_NODE_VERSION=24",
   maximumInstanceCount: "MAXIMUM_INSTANCE_COUNT",
   instanceMemoryMB: "INSTANCE_MEMORY_MB",
   clientAlwaysReadyInstances: "CLIENT_ALWAYS_READY_INSTANCES",

@@ -241,6 +241,12 @@ describe("main.parameters.json", () => {
       expect(told, name).toContain(`\`${name}\``);
   });
 
+  it("takes no variable that images of Node and shells set: azd looks there too", () => {
+    const variables = [...JSON.stringify(file).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
+    const others = ["NODE_VERSION", "NODE_ENV", "PORT", "HOSTNAME", "LOCATION", "NAME", "TZ"];
+    expect(variables.filter(name => others.includes(name))).toEqual([]);
+  });
+
   it("takes no variable that an output of the template would overwrite", () => {
     const outputs = (templates.get("main.bicep")?.declarations ?? [])
       .filter(({ kind }) => kind === "output")
