@@ -1,0 +1,90 @@
+// Orders keys for one user by version 1 of the connector, follows the shipment, and has its PINs mailed once more.
+//
+//   export CONNECTOR_URL=https://keys.example.com API_TOKEN=connector_…
+//   node connector-v1.mjs order REQ0012345 connector-order-v1.json   # orders once, however often it is run
+//   node connector-v1.mjs follow <shipment_id>                       # tells each change until the keys are complete
+//   node connector-v1.mjs resend-pin <shipment_id>
+//
+// The ticket's number is the Idempotency-Key, which version 1 knows too: a call whose answer got lost is made again. An order that was refused
+// goes out under a new key once it is corrected.
+//
+// `follow` asks every POLL_SECONDS (300) for WAIT_SECONDS (0: once). Version 1 does not tell an error that heals from one that does not:
+// a shipment with an error is told and goes on being `ongoing`. Version 2 reads the same request with the state of every credential.
+//
+// It ends with 0 done; 1 refused, and somebody has to correct something; 2 not yet, run it again later.
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+
+const { CONNECTOR_URL = "", API_TOKEN = "", POLL_SECONDS = "300", WAIT_SECONDS = "0" } = process.env;
+const codes = { done: 0, refused: 1, later: 2 };
+
+/** One call. A create may take 150 seconds. Throws where nobody answers. */
+async function call(route, { body, headers = {} } = {}) {
+  const [method, path] = route.split(" ");
+  const response = await fetch(CONNECTOR_URL + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${API_TOKEN}`,
+      ...(body && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body && { body: JSON.stringify(body) }),
+    redirect: "error",
+    signal: AbortSignal.timeout(240_000),
+  });
+  const answer = await response.json().catch(() => undefined);
+  return { status: response.status, body: answer, headers: response.headers };
+}
+
+/** Tells a refusal with every field that is wrong, and whether another try may help. */
+function refused({ status, body, headers }) {
+  const fields = (body?.error_data?.fields ?? []).map(({ path, reason }) => `\n  ${path} ${reason}`);
+  console.error(`${status} ${body?.error_message ?? "no readable answer"}${fields.join("")}`);
+  return status >= 500 || headers.has("retry-after") ? "later" : "refused";
+}
+
+async function order(ticket, file) {
+  const body = JSON.parse(readFileSync(file, "utf8"));
+  const answer = await call("POST /v1/fpr/shipments", { body, headers: { "idempotency-key": ticket } });
+  const ignored = answer.headers.get("x-ignored-fields");
+  if (ignored !== null) console.error(`${ticket}: the connector knows no ${decodeURIComponent(ignored)}`);
+  if (answer.status !== 201) return refused(answer);
+  console.log(`${ticket}: shipment ${answer.body.data.shipment_id}`);
+  return "done";
+}
+
+async function follow(id) {
+  const end = Date.now() + Number(WAIT_SECONDS) * 1000;
+  for (let before = ""; ; ) {
+    const answer = await call(`GET /v1/fpr/shipments/${encodeURIComponent(id)}`);
+    if (answer.status !== 200) {
+      if (refused(answer) === "refused") return "refused";
+    } else {
+      const { shipment_state: state, error_kind: kind, error_message: message } = answer.body;
+      const now = kind === undefined ? `${id} ${state}` : `${id} ${state}: ${message}`;
+      if (now !== before) console.log(now);
+      before = now;
+      if (state === "complete") return "done";
+    }
+    if (Date.now() >= end) return "later";
+    await pause(Number(POLL_SECONDS) * 1000);
+  }
+}
+
+/** Good for a shipment that is `complete` or `pending_pin_sending`. */
+async function resendPin(id) {
+  const answer = await call(`GET /v1/operations/resend-pin/${encodeURIComponent(id)}`);
+  if (answer.status !== 204) return refused(answer);
+  console.log("sent");
+  return "done";
+}
+
+const [, , command, ...words] = process.argv;
+const commands = { order, follow, "resend-pin": resendPin };
+try {
+  if (!Object.hasOwn(commands, command ?? "")) throw new Error("order <ticket> <file> | follow <id> | resend-pin <id>");
+  process.exitCode = codes[await commands[command](...words)];
+} catch (error) {
+  console.error(error.cause?.message ?? error.message);
+  process.exitCode = codes.later;
+}
