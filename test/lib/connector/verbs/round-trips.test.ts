@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
+import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
 import type { CredentialRequest, Key } from "../../../../lib/connector/request.ts";
 import { hours, plus } from "../../../../lib/time.ts";
 import type { CallCounts } from "../../../support/call-counter.ts";
@@ -42,6 +43,18 @@ describe("sequential round trips to storage", () => {
     const { requestId } = await connector.order(orderBody(shape));
     const { sequential, total } = await connector.counted(() => connector.context.requests.load(requestId));
     expect([sequential, total]).toEqual([1, 1]);
+  });
+
+  test("of a read by shipment id are 2", async () => {
+    const connector = await testConnector(peers);
+    const { shipmentId = "" } = await connector.order(orderBody([1, 2]));
+    const input = { params: { shipment_id: shipmentId }, query: {}, body: undefined };
+    const url = new URL(`http://localhost/v1/fpr/shipments/${shipmentId}`);
+    const call = { method: "GET", url, headers: new Headers(), invocationId: "", body: async () => new Uint8Array() };
+    const by = { call, caller: { id: "" }, requestId: "" };
+    const { sequential, total, result } = await connector.counted(() => getShipment.run(input, connector.context, by));
+    expect(result.reply).toMatchObject({ status: 200, body: { shipment_id: shipmentId } });
+    expect([sequential, total]).toEqual([2, 2]);
   });
 
   test("of a poll that brings nothing are 5", async () => {
