@@ -67,9 +67,9 @@ async function deliver(
 ): Promise<Loaded | undefined> {
   const key = keyOf(hold.loaded, hold.keyId);
   const { emailsTo } = hold.loaded.request.value;
-  const userIds = key.credentials
-    .filter(({ state }) => state !== "failed" && state !== "cancelled")
-    .map(({ userId }) => userId);
+  const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
+  // One user may have a credential at several identity providers.
+  const userIds = [...new Set(usable.map(({ userId }) => userId))];
   try {
     const words = wordPinMail({ pin, keyName: shownName(key), serial: key.serial ?? "", userIds });
     await deps.mailer.send({ to: emailsTo, ...words, operationId: operation });

@@ -111,7 +111,7 @@ const readCredential = (credential: Credential, { mail }: Key): z.output<typeof 
     relying_party_id: credential.relyingPartyId,
     user_id: credential.userId,
     state: credential.state,
-    retryable_until: credential.retryableUntil,
+    retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
     error_message: credential.errorMessage ?? (credential.state === "active" ? mail.errorMessage : undefined),
   });
 

@@ -137,6 +137,18 @@ describe("the version 2 read model (specification section 2)", () => {
     expect(readV2(request, [{ ...key, place: "authenticator" }]).authenticators?.[0]?.name).toBe("Pre-Reg Key");
   });
 
+  it("says until when activation is tried again only while it is", () => {
+    const retryableUntil = "2026-02-14T10:00:00.000Z";
+    for (const [state, shown] of [
+      ["activation_pending", retryableUntil],
+      ["active", undefined],
+      ["failed", undefined],
+    ] as const) {
+      const read = readV2(request, [{ ...key, credentials: [{ ...credential, state, retryableUntil }] }]);
+      expect(read.shipment?.shipment_items[0]?.credentials[0]?.retryable_until, state).toBe(shown);
+    }
+  });
+
   it("tells of a failing PIN mail with the active credentials of its key (decision C14)", () => {
     const failed = { ...credential, state: "failed", errorMessage: "The user is gone." } as const;
     const mail = { ...key.mail, state: "due", errorMessage: "The PIN mail could not be sent." } as const;

@@ -52,6 +52,15 @@ const madeKeys = async (shipmentId: string) =>
   (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys ?? [];
 
 describe("the PIN mail (decision C14)", () => {
+  test("names a user once who has several credentials on the key", async () => {
+    const to = newUser();
+    const body = orderBody([2], to);
+    for (const credential of body.shipment.shipment_items[0]?.credentials ?? []) credential.user_id = to;
+    const { connector } = await ready({}, body);
+    await connector.runCredentials();
+    expect(mailsTo(to)[0]?.text).toContain(`User: ${to}\r\n`);
+  });
+
   test("is one a key, one message to all contacts, with serial, name, users and PIN, which is not in the subject", async () => {
     const to = [newUser(), newUser(), newUser()];
     const body = altered(orderBody([2, 1]), { "enrollment_contacts.emails_to": to });
