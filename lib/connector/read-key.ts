@@ -31,7 +31,7 @@ export async function readKey(
   const { opened = 0, unopened = 0 } = read ?? {};
   // What came for an authenticator came under our id; a shipment may be another's.
   const isOurs = key.place === "authenticator" || opened > 0;
-  const blob = responses !== undefined && isOurs ? await deps.responses.put(request.id, key.id, responses) : undefined;
+  const blob = responses !== undefined && isOurs ? await keep(request.id, key, responses, deps) : undefined;
   const named = {
     ...(responses?.serial && { serial: responses.serial }),
     ...(responses?.firmware && { firmware: responses.firmware }),
@@ -47,6 +47,25 @@ export async function readKey(
     return withRollUp({ ...current, ...named, credentials }, now);
   };
   return { apply, opened, unopened };
+}
+
+/**
+ * Keeps responses beside those that came before: what a credential was decoded from stays, and so does what the peer tells no more
+ * (decision C14). Returns the name of the copy.
+ */
+async function keep(
+  requestId: string,
+  { id, responses: before, credentials }: Key,
+  told: KeyResponses,
+  { responses }: Pick<ConnectorDeps, "responses">,
+): Promise<string> {
+  const kept = before === undefined ? undefined : await responses.get(before);
+  if (kept === undefined) return responses.put(requestId, id, told);
+  const merged = credentials.map(({ state }, index) => {
+    const [old = "", now = ""] = [kept.credentials[index], told.credentials[index]];
+    return state === "processing" ? now || old : old || now;
+  });
+  return responses.put(requestId, id, { ...kept, ...told, credentials: merged });
 }
 
 /** Whether any credential has no response yet. */

@@ -239,6 +239,34 @@ describe("polling (decision C10)", () => {
     expect(registered(one.users)).toHaveLength(3);
     expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
   });
+
+  test("keeps what came before where the service tells the rest later and the first no more", async () => {
+    let told: readonly [from: number, to: number] = [0, 1];
+    const one = await ordered(
+      { body: orderBody([2]) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body) => ({
+          ...item,
+          product_data: item.product_data.map(({ fido_pin_response: pin, ...key }: Body) => ({
+            ...key,
+            ...(told[0] === 0 && { fido_pin_response: pin }),
+            fido_credential_responses: key.fido_credential_responses.map((response: string, index: number) =>
+              index >= told[0] && index < told[1] ? response : "",
+            ),
+          })),
+        })),
+      })),
+    );
+    const { connector, requestId, users } = one;
+    await connector.runShipments();
+    told = [1, 2];
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(registered(users)).toHaveLength(2);
+    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
+  });
 });
 
 describe("a shipment that the service does not know (decision C10)", () => {
