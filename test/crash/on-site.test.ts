@@ -1,0 +1,182 @@
+import { describe, expect, test } from "vitest";
+import type { Loaded } from "../../lib/connector/ports.ts";
+import type { Body } from "../lib/connector/wire-v2-bodies.ts";
+import type { HostProcess } from "../support/host-process.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/on-site.ts";
+import { called, held, type Lane, lanesOfFile, patience } from "./idp-lanes.ts";
+import { processCredentialRequests } from "./orders.ts";
+import { deliveryCalls, untilQuiet } from "./outcome.ts";
+import { writes } from "./writes.ts";
+
+const onLane = lanesOfFile({
+  IDP_DEFAULT: "pingone",
+  ENROLLMENT_POLL_AFTER_SECONDS: "0.2",
+  ENROLLMENT_POLL_MAX_SECONDS: "0.2",
+});
+
+type Arrange = (lane: Lane) => () => Promise<void>;
+const create = (body: Body) => (host: HostProcess) => host.call("POST", "/v2/credential-requests", body);
+/** Where the keys lie in storage already, the mark is written alone. */
+const mark = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
+const put = { method: "PUT", path: "/authenticator-requests/" };
+
+/** The stored request that mails to the body's recipient; one that waits to be settled or enrolled is in the index. */
+async function stored({ system }: Lane, body: Body): Promise<Loaded> {
+  for (const queue of ["settle", "key", "poll"] as const)
+    for await (const { requestId } of system.store.due(queue)) {
+      const loaded = await system.store.load(requestId);
+      if (loaded !== undefined && loaded.request.value.recipient.email === body.recipient.email) return loaded;
+    }
+  throw new Error("no index row names the request");
+}
+
+/** What became of the request when all is quiet; the agent enrolls what waits. */
+async function settled({ system }: Lane, host: HostProcess, requestId: string) {
+  const { rfpr, pingone, delivery, mail } = system.peers;
+  rfpr.settings({ eager: true });
+  await untilQuiet(host, system, requestId);
+  rfpr.settings({ eager: false });
+  const loaded = await system.store.load(requestId);
+  if (loaded === undefined) throw new Error("the request is gone");
+  const { request, keys } = loaded;
+  const users = keys.flatMap(({ value }) => value.credentials.map(({ userId }) => userId));
+  return {
+    state: request.value.state,
+    why: request.value.errorMessage,
+    held: [request, ...keys].filter(({ value }) => value.lease !== undefined).length,
+    atEnrollment: authenticatorsOf(system.peers, requestId).map(({ state }) => state),
+    shipments: (await delivery.shipments()).filter(({ customerReference }) => customerReference === requestId).length,
+    registrations: users.map(user => pingone.registrations(user).length),
+    mails: mail.mails().filter(({ to }) => to.includes(request.value.recipient.email)).length,
+  };
+}
+
+const nothing = { state: "failed", held: 0, atEnrollment: [], shipments: 0, registrations: [0, 0], mails: 0 };
+const all = { state: "complete", why: undefined, held: 0, registrations: [1, 1], mails: 2 };
+const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/devices\//);
+
+describe.concurrent("a host that is killed while it creates a request of authenticators (decisions C6, C12)", () => {
+  test.each<[string, Arrange]>([
+    [
+      "while it gets the enrollment side's token",
+      lane => called(lane, "enrollment", { method: "POST", path: "/token$" }),
+    ],
+    ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],
+  ])(
+    "%s: nothing can be enrolled, and devices that are known are taken back",
+    async (_, arrange) => {
+      await onLane(async lane => {
+        const body = onSiteBody([authenticator(), authenticator()]);
+        await lane.killed(create(body), arrange(lane));
+        const { request, keys } = await stored(lane, body);
+        const known = keys.filter(({ value }) => value.credentials[0]?.handle !== undefined).length;
+        const why = "The request was interrupted before it was started.";
+        expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
+        expect(removals(lane)).toBe(known);
+      });
+    },
+    patience,
+  );
+
+  test.each<[string, Arrange]>([
+    [
+      "in the removal of a device, before it is done",
+      lane => called(lane, "pingone", { method: "DELETE", path: "/devices/" }),
+    ],
+    [
+      "in the removal of a device, after it is done",
+      lane => called(lane, "pingone", { method: "DELETE", path: "/devices/", phase: "after" }),
+    ],
+    [
+      "in the removal of an authenticator, after it is done",
+      lane => called(lane, "rfpr", { method: "DELETE", path: "a-01$", phase: "after" }),
+    ],
+  ])(
+    "and then one that takes it back, %s: the next host does",
+    async (_, arrange) => {
+      await onLane(async lane => {
+        const body = onSiteBody([authenticator(), authenticator()]);
+        await lane.killed(create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
+        const { request } = await stored(lane, body);
+        const point = arrange(lane);
+        const working = async (host: HostProcess) => {
+          for (;;) await processCredentialRequests(host);
+        };
+        await lane.killed(working, point, "settler");
+        const why = "The request was interrupted before it was started.";
+        expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
+        expect(removals(lane)).toBeGreaterThanOrEqual(2);
+      });
+    },
+    patience,
+  );
+});
+
+describe.concurrent("a host that is killed while it creates a request of both kinds (decision C6)", () => {
+  test(
+    "after the hand-over, before the delivery mark is stored: nothing is ordered, nothing can be enrolled",
+    async () => {
+      await onLane(async lane => {
+        const body = mixedBody();
+        await lane.killed(create(body), held(lane, "request", mark));
+        const { request } = await stored(lane, body);
+        const why = "The request was interrupted and never sent to the delivery service.";
+        expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
+        expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
+      });
+    },
+    patience,
+  );
+
+  test.each<[string, Arrange]>([
+    [
+      "in the order, after it is done",
+      lane => called(lane, "delivery", { method: "POST", path: "/shipments$", phase: "after" }),
+    ],
+    ["after the order, before the start is stored", lane => held(lane, "request", writes.startedOnSite)],
+  ])(
+    "%s: the shipment is found, and each key made and told of once",
+    async (_, arrange) => {
+      await onLane(async lane => {
+        const body = mixedBody();
+        await lane.killed(create(body), arrange(lane));
+        const { request } = await stored(lane, body);
+        const end = await settled(lane, await lane.settler(), request.value.id);
+        expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
+        expect(deliveryCalls(lane.system)).toBe(1);
+      });
+    },
+    patience,
+  );
+});
+
+describe.concurrent("a host that is killed while it works on an authenticator that is enrolled (decisions C8, C14, C15)", () => {
+  const reading = { method: "GET", path: "/authenticator-requests/" };
+  test.each<[string, Arrange]>([
+    [
+      "in the activation, after it is done",
+      lane => called(lane, "pingone", { method: "POST", path: "/devices/", phase: "after" }),
+    ],
+    ["while it fetches the PIN", lane => called(lane, "rfpr", { ...reading, skip: 1 })],
+    [
+      "in the mail, after it is taken",
+      lane => called(lane, "mail", { method: "POST", path: "/emails:send$", phase: "after" }),
+    ],
+  ])(
+    "%s: it is activated once and told of once",
+    async (_, arrange) => {
+      await onLane(async lane => {
+        const body = onSiteBody();
+        const { status } = await create(body)(await lane.host());
+        expect(status).toBe(201);
+        const { request } = await stored(lane, body);
+        const requestId = request.value.id;
+        await lane.system.peers.rfpr.enroll(idAt(requestId));
+        await lane.killed(processCredentialRequests, arrange(lane), "settler");
+        const one = { registrations: [1], mails: 1, shipments: 0, atEnrollment: ["completed"] };
+        expect(await settled(lane, await lane.host(), requestId)).toEqual({ ...all, ...one });
+      });
+    },
+    patience,
+  );
+});
