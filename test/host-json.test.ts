@@ -4,6 +4,7 @@ import * as z from "zod";
 
 const hostJson = z
   .object({
+    functionTimeout: z.string(),
     telemetryMode: z.string(),
     extensions: z.object({ http: z.object({ routePrefix: z.string() }) }),
     logging: z.object({
@@ -19,6 +20,11 @@ const hostJson = z
 describe("host.json", () => {
   it("leaves the paths of the specifications as they are (decision G2)", () => {
     expect(hostJson.extensions.http.routePrefix).toBe("");
+  });
+
+  it("lets a restore of a hundred thousand users come to its end, at a thousand calls of storage a second (decision G13)", () => {
+    const [hours = 0, minutes = 0, seconds = 0] = hostJson.functionTimeout.split(":").map(Number);
+    expect((hours * 60 + minutes) * 60 + seconds).toBeGreaterThanOrEqual((100_000 * (4 + 6)) / 1000);
   });
 
   it("makes the host a part of the app's traces (docs/telemetry.md)", () => {

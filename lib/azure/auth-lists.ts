@@ -16,7 +16,7 @@ type Shown = Readonly<Record<string, Value>>;
 export const pointerRow = "pointer";
 
 /** Where an id points to. */
-export const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
+const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
   schema: schemaVersion,
   ...shown,
   partitionKey: idKey(id),

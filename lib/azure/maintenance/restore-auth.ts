@@ -4,7 +4,7 @@ import { otpKind } from "../../auth/otp/kinds.ts";
 import type { OtpKey } from "../../auth/ports.ts";
 import { spendOnce } from "../auth-expiry.ts";
 import { assignmentFact, attributeFact, type Fact, indexRowOf } from "../auth-facts.ts";
-import { listedRow, pointerRow, pointerRowOf } from "../auth-lists.ts";
+import { type ListName, listedRow, pointerRow } from "../auth-lists.ts";
 import {
   assignedPrefix,
   attributePrefix,
@@ -20,7 +20,7 @@ import {
 import type { Shelves } from "../auth-shelves.ts";
 import type { Entity, Row } from "../tables.ts";
 import type { Backup } from "./backup-files.ts";
-import { forEachOf, partitions, upsertAll } from "./rows.ts";
+import { forEachOf, gathered, partitions, upsertAll } from "./rows.ts";
 
 /** What a backup of the authentication server copies: sessions end, throttles are forgotten, lists and indexes are told from the rows. */
 export const authBackedUp: readonly string[] = ["otpkeys", "users", "ids", "spentotps"];
@@ -41,22 +41,25 @@ export async function restoreAuth(
   { uses, windows }: { readonly uses: number; readonly windows: OtpWindows },
 ): Promise<AuthRestored> {
   const keyIds = new Map<string, number>();
+  const lists: Lists = { users: gathered(shelves.ids), otpkeys: gathered(shelves.ids) };
   let users = 0;
   await forEachOf(partitions(backup.rows("otpkeys")), async rows => {
     const key = asRow(rows.find(({ rowKey }) => rowKey === keyRow));
     if (key === undefined) return;
     const { value } = fromKeyRow(key);
     keyIds.set(value.prefix, value.id);
-    await restoreKey(shelves, moved(value, uses, { now: shelves.now(), windows }), rows);
+    await restoreKey(shelves, moved(value, uses, { now: shelves.now(), windows }), rows, lists);
   });
   await forEachOf(partitions(backup.rows("users")), async rows => {
     const user = asRow(rows.find(({ rowKey }) => rowKey === userRow));
     if (user === undefined) return;
     users++;
-    await restoreUser(shelves, user, rows, keyIds);
+    await restoreUser(shelves, user, rows, { keyIds, lists });
   });
+  await Promise.all([lists.users.flush(), lists.otpkeys.flush()]);
   await forEachOf(backup.rows("ids"), async row => {
-    // An id that was once given is never given again, also where nobody has it any more (decision A3).
+    // An id that was once given is never given again, also where nobody has it any more (decision A3). Pointers are inserted first and never
+    // removed, and read last: everybody's is here.
     if (row.rowKey === pointerRow) await upsertAll(shelves.ids, [row]);
   });
   await forEachOf(backup.rows("spentotps"), async ({ partitionKey, rowKey, ends }) => {
@@ -74,14 +77,13 @@ function moved(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows
   return { ...key, form };
 }
 
-async function restoreKey(shelves: Shelves, key: OtpKey, rows: readonly Entity[]): Promise<void> {
+/** Each list is one partition. */
+type Lists = Readonly<Record<ListName, ReturnType<typeof gathered>>>;
+
+async function restoreKey(shelves: Shelves, key: OtpKey, rows: readonly Entity[], lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;
-  const shown = { prefix, enabled };
   const attributes = rows.filter(row => row.rowKey.startsWith(attributePrefix) && ownerOf(asRow(row)) === id);
-  await Promise.all([
-    shelves.ids.upsert(pointerRowOf("otpkeys", id, shown)),
-    shelves.ids.upsert(listedRow("otpkeys", id, { ...shown, settled: true, writtenAt: shelves.now() })),
-  ]);
+  await lists.otpkeys.add(listedRow("otpkeys", id, { prefix, enabled, settled: true, writtenAt: shelves.now() }));
   await upsertAll(shelves.otpkeys, [
     { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(key) },
     ...attributes,
@@ -93,7 +95,7 @@ async function restoreUser(
   shelves: Shelves,
   user: Row,
   rows: readonly Entity[],
-  keyIds: ReadonlyMap<string, number>,
+  { keyIds, lists }: { readonly keyIds: ReadonlyMap<string, number>; readonly lists: Lists },
 ): Promise<void> {
   const { id, name, handle } = fromUserRow(user).value;
   const own = rows.filter(row => ownerOf(asRow(row)) === id);
@@ -109,10 +111,8 @@ async function restoreUser(
     ),
     ...assigned.map(({ rowKey, keyId }) => assignmentFact(shelves, rowKey.slice(assignedPrefix.length), Number(keyId))),
   ];
-  const shown = { handle, name };
   await Promise.all([
-    shelves.ids.upsert(pointerRowOf("users", id, shown)),
-    shelves.ids.upsert(listedRow("users", id, { ...shown, settled: true, writtenAt: shelves.now() })),
+    lists.users.add(listedRow("users", id, { handle, name, settled: true, writtenAt: shelves.now() })),
     ...facts.map(fact =>
       fact.index.table.upsert({ partitionKey: fact.index.partitionKey, ...indexRowOf(shelves, { handle, id }, fact) }),
     ),

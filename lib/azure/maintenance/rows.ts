@@ -28,6 +28,23 @@ export async function* partitions<R extends { readonly partitionKey: string }>(
 
 const transactionSize = 100;
 
+/** Gathers rows of one partition that come one by one, and writes them by the hundred. `flush` writes the rest. */
+export function gathered(table: Table) {
+  let rows: Entity[] = [];
+  const flush = async () => {
+    const some = rows;
+    rows = [];
+    await upsertAll(table, some);
+  };
+  return {
+    async add(row: Entity) {
+      rows.push(row);
+      if (rows.length === transactionSize) await flush();
+    },
+    flush,
+  };
+}
+
 /** Writes rows of one partition whatever is there, in transactions of 100. */
 export async function upsertAll(table: Table, rows: readonly Entity[]): Promise<void> {
   for (let start = 0; start < rows.length; start += transactionSize) {
