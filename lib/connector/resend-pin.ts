@@ -45,7 +45,7 @@ function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, dep
     const retryAfter = between(now(), held.lease.until) / 1000;
     throw new Fault("conflict", "A job is working on a key of the request.", { retryAfter });
   }
-  const open = mailed.filter(key => recent(key, now()).length < deps.resendsPerHour);
+  const open = mailed.filter(key => mayResend(key, run, deps));
   if (mailed.length > 0 && open.length === 0) {
     const oldest = mailed.map(key => recent(key, now())[0] ?? now()).sort()[0] ?? now();
     const retryAfter = between(now(), plus(oldest, hours(1))) / 1000;
@@ -53,6 +53,12 @@ function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, dep
   }
   return open.map(({ id }) => id);
 }
+
+const busy = (): Fault => new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: 5 });
+
+/** Whether nobody holds the key and its limit allows one more mail. */
+const mayResend = (key: Key, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
+  !heldByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
 /** Mails each key whose PIN is at hand until the time is over. @returns how many were sent; throws why none was even tried */
 async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, deps: ConnectorDeps): Promise<number> {
@@ -65,14 +71,18 @@ async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, de
       none = new Fault("unavailable", "There was not time enough to ask for every PIN.", { retryAfter: 30 });
       break;
     }
+    // It was read again where another was faster with the key before it.
+    if (!mayResend(keyOf(loaded, keyId), run, deps)) {
+      none = busy();
+      continue;
+    }
     const pin = await fetchPin(loaded, keyId, deps);
     if ("problem" in pin) {
-      if (pin.passing === true && tried === 0) none = new Fault("unavailable", pin.problem, { retryAfter: 30 });
+      if (pin.passing === true) none = new Fault("unavailable", pin.problem, { retryAfter: 30 });
       continue;
     }
     const after = await resend(loaded, keyId, run, deps);
-    if (after === undefined)
-      none = new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: 5 });
+    if (after === undefined) none = busy();
     else tried++;
     loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
     if (after !== undefined && keyOf(after, keyId).mail.state === "sent") sent++;

@@ -56,6 +56,27 @@ describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 120 });
   });
 
+  it("takes no key that another has taken since the resend began", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 2);
+    const taken = connector.beside({
+      ports: ({ delivery, requests }) => ({
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            const loaded = await connector.load(requestId);
+            const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
+            await requests.save(loaded, { keys: loaded.keys.map(({ value }) => ({ ...value, lease })) });
+            return delivery.getShipment(id);
+          },
+        },
+      }),
+    });
+    await expect(resendPin(requestId, taken.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+    expect(mailsTo(to)).toHaveLength(2);
+    expect((await connector.keyRow(requestId, "s-02-001")).lease?.owner).toBe("another");
+  });
+
   it("answers 429 with Retry-After when a key's PIN was resent RESEND_PIN_PER_HOUR times, until the hour is over", async () => {
     const connector = await testConnector(peers, { settings: { RESEND_PIN_PER_HOUR: "2" } });
     const { requestId, to } = await mailed(connector);
