@@ -11,6 +11,7 @@ export const isPrefix = (text: string): boolean => /^[a-z0-9]{1,32}$/.test(text)
 
 /** A key's prefix as a path segment, a filter or an import names it. Undefined for one that no key can have. */
 export function parsePrefix(text: string): string | undefined {
+  if (text.length > prefixMaxLength) return undefined;
   const prefix = foldPrefix(text);
   return isPrefix(prefix) ? prefix : undefined;
 }

@@ -57,8 +57,10 @@ export function parsePrefixOrOtp(text: string): Parsed<string> {
 }
 
 function formedCuts(otp: string): readonly (Cut & { readonly form: CodeForm })[] {
-  const text = foldPrefix(otp);
-  return forms
+  // Folding a megabyte takes a while, and no OTP is long.
+  const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
+  const text = fitting.length === 0 ? "" : foldPrefix(otp);
+  return fitting
     .map(form => ({ form, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
     .filter(({ form, prefix, code }) => isPrefix(prefix) && isOf(form, code))
     .sort((one, other) => other.prefix.length - one.prefix.length);

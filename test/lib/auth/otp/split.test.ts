@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { cuts, type KeyShape, parsePrefixOrOtp, split } from "../../../../lib/auth/otp/split.ts";
+import { parsePrefix } from "../../../../lib/auth/prefix.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";
@@ -77,6 +78,18 @@ describe("an OTP is split by the known kind of the key with that prefix (decisio
       expect(lengths).toEqual([...lengths].sort((a, b) => b - a));
     });
   });
+});
+
+it("a text that is longer than any OTP or prefix is not looked through", () => {
+  const replace = vi.spyOn(String.prototype, "replace");
+  try {
+    for (const text of ["V".repeat(65), "V".repeat(10_000), `${"v".repeat(10_000)}${modhex}`]) {
+      expect([cuts(text), parsePrefix(text), parsePrefixOrOtp(text).ok]).toEqual([[], undefined, false]);
+    }
+    expect(replace).not.toHaveBeenCalled();
+  } finally {
+    replace.mockRestore();
+  }
 });
 
 describe("a prefix to assign (decision A9)", () => {
