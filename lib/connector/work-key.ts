@@ -9,7 +9,7 @@ import { isWaiting } from "./read-key.ts";
 import type { Key } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 import { tellUnsentMail } from "./tell-unsent-mail.ts";
-import { keyOf } from "./write.ts";
+import { keyOf, sameDue } from "./write.ts";
 
 /** What a run has learned of the peers that all keys share. */
 export interface Brakes {
@@ -59,10 +59,11 @@ export async function workKey(
     for (const index of polled) visited.add(index);
     loaded = after;
   }
-  const stop = async () => {
-    if (loaded !== start) loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
+  const giveBack = async () => {
+    loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
     return visit();
   };
+  const stop = () => (loaded === start ? visit() : giveBack());
   const due = dueActivations(keyOf(loaded, keyId), run, deps);
   for (const index of due) {
     if (isOver(run, deps)) return stop();
@@ -73,7 +74,11 @@ export async function workKey(
     visited.add(index);
     loaded = after;
   }
-  if (!mailIsDue(keyOf(loaded, keyId), run, deps)) return visit();
+  if (!mailIsDue(keyOf(loaded, keyId), run, deps)) {
+    // What it was due for was ended while a job that held it died: nobody else takes it out of the queue.
+    const idle = loaded === start && !sameDue(rest(keyOf(start, keyId)).due, keyOf(start, keyId).due);
+    return idle ? giveBack() : visit();
+  }
   if (isOver(run, deps)) return stop();
   loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brakes.mail, deps)) ?? loaded;
   return visit();

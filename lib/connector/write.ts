@@ -3,7 +3,7 @@ import type { Due, Key } from "./request.ts";
 import { placeOf } from "./request-lists.ts";
 import { rolledUp } from "./roll-up.ts";
 
-const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
+export const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
   a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
 const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.at;
 

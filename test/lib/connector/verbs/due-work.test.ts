@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { cancelRequest } from "../../../../lib/connector/cancel-request.ts";
 import { startRun } from "../../../../lib/connector/due-work.ts";
 import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
 import type { Loaded } from "../../../../lib/connector/ports.ts";
@@ -14,6 +15,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector.ts";
+import { onSiteBody } from "../../../support/on-site.ts";
 import type { Body } from "../wire-v2-bodies.ts";
 
 const peers = await peersOfFile();
@@ -141,6 +143,21 @@ describe("a job works on what is due (decision C15)", () => {
     expect(await connector.queue("key")).toMatchObject([{ requestId, keyId: "s-01-001" }]);
     expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("and takes a key that died under another's work out of the queue where nothing of it is due any more", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order(onSiteBody());
+    const held = await connector.load(requestId);
+    const key = await connector.keyRow(requestId, "a-01");
+    const lease = { owner: "dead", until: plus(connector.now(), minutes(3)) };
+    await connector.context.requests.save(held, { keys: [{ ...key, lease }] });
+    await cancelRequest(requestId, connector.context);
+    connector.advance(minutes(6));
+    await connector.runCredentials("timer");
+    expect(await connector.queue("key")).toEqual([]);
+    const { due, lease: left } = await connector.keyRow(requestId, "a-01");
+    expect([due, left]).toEqual([undefined, undefined]);
   });
 
   test("and ends where storage is away, all that is left staying due", async () => {
