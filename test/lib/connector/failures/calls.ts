@@ -1,6 +1,6 @@
 import { usersOf } from "./bodies.ts";
-import { doneOrNot, type Failure, undone, words } from "./failure.ts";
-import type { Stage, Step } from "./stage.ts";
+import { doneOrNot, undone, words } from "./failure.ts";
+import type { Failure, Stage, Step } from "./stage.ts";
 
 const call = (peer: string, name: string, at: Step["at"], failures: readonly Failure[]): Step => ({
   peer,
@@ -154,7 +154,7 @@ export const wrongResponses = (
     by: { begin: stage => sabotage(stage, how), end: stage => sabotage(stage, null) },
   }));
 
-export const shipmentIdOf = async ({ connector, requestId }: Stage): Promise<string> =>
+const shipmentIdOf = async ({ connector, requestId }: Stage): Promise<string> =>
   (await connector.requestRow(requestId)).delivery?.shipmentId ?? "";
 
 export const wrongShipments = wrongResponses(async (stage, sabotage) =>

@@ -1,8 +1,7 @@
 import { create } from "./acts.ts";
 import { mixed, onSite, shipped } from "./bodies.ts";
 import { aic, also, briefly, delivery, enrollment, entra, pingone, standing } from "./calls.ts";
-import type { Failure } from "./failure.ts";
-import type { Scene } from "./stage.ts";
+import type { Failure, Scene } from "./stage.ts";
 
 /** Answered as throttling is, yet it does not pass. */
 const deviceCap: Failure = {

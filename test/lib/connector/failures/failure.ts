@@ -1,21 +1,4 @@
-import type { FaultRule } from "../../../../local/peers/peer.ts";
-import type { Stage } from "./stage.ts";
-
-/** One way in which a call goes wrong. */
-export interface Failure {
-  /** As the table names it. */
-  readonly name: string;
-  /** What the peer is told about the call; `away`: nobody listens at its address; else what is done to the peer, and how it is made good. */
-  readonly by: Fault | "away" | Trouble;
-}
-
-type Fault = Omit<FaultRule, "method" | "path" | "times">;
-
-interface Trouble {
-  readonly begin: (stage: Stage) => unknown;
-  /** Where missing it can not be made good. */
-  readonly end?: (stage: Stage) => unknown;
-}
+import type { Failure } from "./stage.ts";
 
 /** How a peer words a "no". */
 export type Words = (status: number) => unknown;

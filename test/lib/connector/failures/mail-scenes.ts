@@ -11,8 +11,7 @@ import {
 } from "./acts.ts";
 import { onSite, shipped } from "./bodies.ts";
 import { also, as, briefly, delivery, enrollment, entra, later, mail, wrongShipments } from "./calls.ts";
-import type { Failure } from "./failure.ts";
-import type { Scene } from "./stage.ts";
+import type { Failure, Scene } from "./stage.ts";
 
 const undelivered: Failure = {
   name: "taken, then failed",

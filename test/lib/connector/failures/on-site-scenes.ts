@@ -3,8 +3,8 @@ import { authenticatorsOf, idAt } from "../../../support/on-site.ts";
 import { cancel, cleanUp, complete, enrolled, processCredentialRequests, started } from "./acts.ts";
 import { mixed, onSite } from "./bodies.ts";
 import { as, briefly, delivery, enrollment, pingone, wrongResponses } from "./calls.ts";
-import { type Failure, words } from "./failure.ts";
-import type { Scene, Stage } from "./stage.ts";
+import { words } from "./failure.ts";
+import type { Failure, Scene, Stage } from "./stage.ts";
 
 const wrongEnrollments = wrongResponses(({ peers, requestId }, sabotage) =>
   peers.rfpr.control(idAt(requestId), { sabotage }),

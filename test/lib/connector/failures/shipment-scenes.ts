@@ -14,8 +14,8 @@ import {
   standing,
   wrongShipments,
 } from "./calls.ts";
-import { type Failure, words } from "./failure.ts";
-import type { Scene, Stage } from "./stage.ts";
+import { words } from "./failure.ts";
+import type { Failure, Scene, Stage } from "./stage.ts";
 
 const ownMissing: Failure = { name: "404 of its own", by: { kind: "refuse", status: 404, body: words.flat(404) } };
 

@@ -1,7 +1,23 @@
 import type { Peers } from "../../../../local/peers/all.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
 import type { TestConnector } from "../../../support/connector.ts";
 import type { Body } from "../wire-v2-bodies.ts";
-import type { Failure } from "./failure.ts";
+
+/** One way in which a call goes wrong. */
+export interface Failure {
+  /** As the table names it. */
+  readonly name: string;
+  /** What the peer is told about the call; `away`: nobody listens at its address; else what is done to the peer, and how it is made good. */
+  readonly by: Fault | "away" | Trouble;
+}
+
+type Fault = Omit<FaultRule, "method" | "path" | "times">;
+
+interface Trouble {
+  readonly begin: (stage: Stage) => unknown;
+  /** Where missing it can not be made good. */
+  readonly end?: (stage: Stage) => unknown;
+}
 
 /** Where one row of the table is played: peers that nobody else uses meanwhile, and a connector with a clock of its own. */
 export interface Stage {

@@ -1,8 +1,7 @@
 import type { Peers } from "../../../../local/peers/all.ts";
 import type { ConnectorOptions } from "../../../support/connector.ts";
 import { deadAddress } from "../peers/peer-tools.ts";
-import type { Failure } from "./failure.ts";
-import type { Stage, Step } from "./stage.ts";
+import type { Failure, Stage, Step } from "./stage.ts";
 
 const forEver = 1000;
 
