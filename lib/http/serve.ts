@@ -69,11 +69,14 @@ async function answer<D>(
     return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
   } catch (error) {
     const refusal = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
-    if (refusal.kind === "internal") log.error("failed", { error });
+    if (refusal.kind === "internal" && !repeats(error)) log.error("failed", { error });
     if (refusal.kind === "unavailable") log.warn("unavailable", { error });
     return surface.refuse(refusal);
   }
 }
+
+/** A 500 that nothing has caused in this call tells again what an earlier one came to, and was logged then. */
+const repeats = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
 async function rawInput<D>(
   surface: Surface<D>,

@@ -294,6 +294,12 @@ describe("what goes wrong inside (decision G6)", () => {
     });
   });
 
+  it("is logged once: a 500 that only repeats what a call before was told is no new failure", async () => {
+    const { send, lines } = throwing(new Fault("internal", "It is not known yet."));
+    expect(await send()).toMatchObject({ status: 500, body: { message: "It is not known yet." } });
+    expect(lines.map(({ event }) => event)).toEqual(["http"]);
+  });
+
   it("is 503 with the time to wait, and logged, where something is away", async () => {
     const { send, lines } = throwing(
       new Fault("unavailable", "Storage is away.", { retryAfter: 7, cause: new Error("ECONNREFUSED") }),
