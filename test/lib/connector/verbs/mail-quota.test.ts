@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { hours } from "../../../../lib/time.ts";
+import { orderBody, peersOfFile, testConnector } from "../../../support/connector.ts";
+
+const peers = await peersOfFile();
+
+test("the mail service's quota slows the mails of many keys down and loses and doubles none (decision C14)", async () => {
+  const connector = await testConnector(peers);
+  const body = orderBody(Array<number>(7).fill(1));
+  const { requestId } = await connector.order(body);
+  await connector.runShipments();
+  const mailed: number[] = [];
+  for (const sends of [3, 3, 6, 9]) {
+    // The service counts by the real clock, in which all of this is one hour: what it allows anew is what the quota was raised by.
+    peers.mail.quota({ sends, seconds: 3600 });
+    await connector.runCredentials("timer");
+    mailed.push(peers.mail.mails().length);
+    // The service names the rest of its hour; nobody asks it before.
+    const calls = peers.mail.count("POST", /send/);
+    await connector.runCredentials("on_demand");
+    expect(peers.mail.count("POST", /send/)).toBe(calls);
+    connector.advance(hours(1));
+  }
+  expect(mailed).toEqual([3, 3, 6, 7]);
+  const texts = peers.mail.mails().map(({ text = "" }) => text);
+  const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
+  for (const user of users) expect(texts.filter(text => text.includes(user))).toHaveLength(1);
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  expect(await connector.queue("key")).toEqual([]);
+});
