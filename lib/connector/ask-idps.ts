@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../fault.ts";
+import type { Instant } from "../time.ts";
 import type { Place } from "./create-wire.ts";
 import type { Challenge, Idp } from "./idp/contract.ts";
 import type { NewRequest } from "./new-request.ts";
@@ -34,11 +35,13 @@ export type Challenges = ReadonlyMap<Credential, Challenge>;
 
 /**
  * Asks the IdP of every credential for creation options, a few at a time. On the first refusal the rest is not asked.
+ * @param until nobody is asked later
  * @returns what was begun, and the first failure
  */
 export async function askIdps(
   keys: readonly Key[],
-  { idps, timing, concurrency }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency">,
+  until: Instant,
+  { idps, timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency" | "now">,
 ): Promise<{ challenges: Challenges; failure?: { idp: Idp; error: unknown } }> {
   const limit = pLimit(concurrency);
   const challenges = new Map<Credential, Challenge>();
@@ -46,6 +49,11 @@ export async function askIdps(
   const ask = async (credential: Credential): Promise<void> => {
     const idp = idps.get(credential.idpId);
     if (idp === undefined || failure !== undefined) return;
+    if (now() > until) {
+      const detail = "The identity providers took too long.";
+      failure = { idp, error: new PeerFailure(`IdP ${idp.id}`, "creation options", "unanswered", { detail }) };
+      return;
+    }
     const { userId, relyingPartyId } = credential;
     // A call under way is not cut: what it begins there has to be known, to be undone.
     const signal = AbortSignal.timeout(timing.idpCall);

@@ -1,4 +1,5 @@
 import { Fault } from "../fault.ts";
+import { plus } from "../time.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
 import { transportFault } from "./delivery-fault.ts";
 import { giveUp } from "./give-up.ts";
@@ -18,7 +19,8 @@ export interface Prepared {
 /** Asks the IdPs and encrypts the requests of every key (decision C6). Where anybody says no, gives up and throws a Fault. */
 export async function prepareRequest(stored: Loaded, deps: ConnectorDeps): Promise<Prepared> {
   const keys = stored.keys.map(({ value }) => value);
-  const [asked, transport] = await Promise.all([askIdps(keys, deps), outcome(deps.delivery.transportKeys())]);
+  const until = plus(stored.request.value.createdAt, deps.timing.create);
+  const [asked, transport] = await Promise.all([askIdps(keys, until, deps), outcome(deps.delivery.transportKeys())]);
   const { challenges, failure } = asked;
   const refuse = (fault: Fault) => giveUp(stored, fault, deps, challenges);
   if (failure !== undefined) throw await refuse(idpFault(failure));

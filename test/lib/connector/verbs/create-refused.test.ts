@@ -54,6 +54,27 @@ describe("a create that an identity provider answers no (decision C6)", () => {
     expect(ordered()).toBe(0);
   });
 
+  test("that takes longer in all than a create has is asked no more: 503, and nothing is ordered", async () => {
+    let asked = 0;
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => {
+            asked++;
+            clock.advance(minutes(1));
+            return idp.creationOptions(wanted, signal);
+          },
+        })),
+      }),
+    });
+    const { status, body } = await refusalOf(connector.order(orderBody([4, 2])));
+    expect({ status, asked }).toEqual({ status: 503, asked: 3 });
+    expect(body).toMatchObject({ error_message: expect.stringMatching(/does not answer now/) });
+    expectFailed(await endedRequest(connector), expect.any(String));
+    expect(ordered()).toBe(0);
+  });
+
   test.each<[string, FaultRule, string]>([
     ["is throttling", { kind: "throttle", retryAfter: 7 }, "7"],
     ["fails", { kind: "refuse", status: 500 }, "30"],
