@@ -52,3 +52,9 @@ export async function place(count: number, one: () => Promise<unknown>): Promise
   const limit = pLimit(6);
   await Promise.all(Array.from({ length: count }, () => limit(one)));
 }
+
+/** In the order in which a request meets them. */
+export const bothJobs = [
+  ["process-shipments", processShipments],
+  ["process-credential-requests", processCredentialRequests],
+] as const;
