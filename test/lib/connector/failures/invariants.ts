@@ -36,7 +36,7 @@ export async function wrongInTheEnd(
     ...index.filter(isWork).map(({ queue, at }) => `${queue} has a row of ${at}`),
     ...unindexed(loaded, index),
     ...brokenJobs(stage.connector),
-    ...wrongOrders(stage, shipments),
+    ...wrongOrders(loaded, stage, shipments),
     ...wrongRegistrations(loaded, stage.peers),
     ...wrongMails(loaded, stage, { shipped: shipments.flatMap(shipment => shipment.keys), mails }),
     ...wrongEnrollments(stage),
@@ -57,13 +57,19 @@ const unindexed = (loaded: Loaded, index: readonly DueEntry[]): readonly string[
     return due === undefined || index.some(isThere) ? [] : [`${keyId ?? "the request"} has no row in ${due.queue}`];
   });
 
+/** Ordered once at most, and what was taken is known here. */
 function wrongOrders(
+  { request }: Loaded,
   { requestId, peers }: Stage,
-  shipments: readonly { readonly customerReference: string | undefined }[],
+  shipments: readonly { readonly id: string; readonly customerReference: string | undefined }[],
 ): readonly string[] {
-  const made = shipments.filter(({ customerReference }) => customerReference === requestId).length;
+  const made = shipments.filter(({ customerReference }) => customerReference === requestId);
   const calls = peers.delivery.count("POST", /shipments$/);
-  return made > 1 || calls > 1 ? [`ordered by ${calls} calls, of which ${made} were taken`] : [];
+  const unknown = made.filter(({ id }) => id !== request.value.delivery?.shipmentId);
+  return [
+    ...(made.length > 1 || calls > 1 ? [`ordered by ${calls} calls, of which ${made.length} were taken`] : []),
+    ...unknown.map(({ id }) => `shipment ${id} is lost`),
+  ];
 }
 
 /** A credential is at its IdP once where it counts as active, and never else. */
