@@ -1,6 +1,6 @@
 import type { Instant } from "../time.ts";
-import type { Credential, CredentialRequest, Key } from "./request.ts";
-import { isTerminal } from "./states.ts";
+import { type Credential, type CredentialRequest, type Key, keyQueue } from "./request.ts";
+import { isTerminal, startRequest } from "./states.ts";
 
 interface Restored {
   readonly request: CredentialRequest;
@@ -13,7 +13,23 @@ interface Restored {
  */
 export function restored({ request, keys }: Restored): Restored {
   const { lease, ...held } = request;
-  return { request: marked(held), keys: keys.map(key => restoredKey(key, request.createdAt)) };
+  const tried = keys.map(key => restoredKey(key, request.createdAt));
+  return mayBeHandedOver(request, keys) ? started(held, tried) : { request: marked(held), keys: tried };
+}
+
+/** Nothing is handed over on site before its response keys are stored (decision C6). */
+const mayBeHandedOver = ({ state, shipment }: CredentialRequest, keys: readonly Key[]): boolean =>
+  state === "received" &&
+  shipment === undefined &&
+  keys.every(({ credentials }) => credentials.every(({ responseKey }) => responseKey !== undefined));
+
+/** Undone as never started, it would lose what was enrolled since: so the enrollment side is asked instead. */
+function started({ due, ...request }: CredentialRequest, keys: readonly Key[]): Restored {
+  const at = request.createdAt;
+  return {
+    request: { ...request, state: startRequest(request.state) },
+    keys: keys.map(key => ({ ...key, enrollment: { attempts: 0, nextAt: at }, due: { queue: keyQueue(key), at } })),
+  };
 }
 
 /** Without a mark it would be undone as never sent. */

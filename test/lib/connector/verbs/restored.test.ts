@@ -2,9 +2,11 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/maintenance-connector.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
+import { enrollmentId } from "../../../../lib/connector/key-ids.ts";
 import type { Fetch } from "../../../../lib/connector/peers/peer-call.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { type ConnectorOptions, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { onSiteBody } from "../../../support/on-site.ts";
 
 const peers = await peersOfFile();
 const counts = () => ({
@@ -63,7 +65,10 @@ describe("a request restored from a backup is read back before any call (decisio
   });
 
   /** Makes a backup while a peer is being called. */
-  async function backedUpAt(path: RegExp): Promise<{ connector: TestConnector; backup: string; requestId: string }> {
+  async function backedUpAt(
+    path: RegExp,
+    body?: unknown,
+  ): Promise<{ connector: TestConnector; backup: string; requestId: string }> {
     let backup = "";
     const fetch: Fetch = async (url, init) => {
       if (backup === "" && path.test(`${init?.method} ${new URL(String(url)).pathname}`)) {
@@ -73,7 +78,7 @@ describe("a request restored from a backup is read back before any call (decisio
       return globalThis.fetch(url, init);
     };
     const connector = await open({ fetch });
-    const { requestId } = await connector.order();
+    const { requestId } = await connector.order(body);
     return { connector, backup, requestId };
   }
 
@@ -102,6 +107,26 @@ describe("a request restored from a backup is read back before any call (decisio
     expect(read.state).toBe("failed");
     expect(read.shipment?.shipment_items[0]?.credentials[0]?.error_message).toMatch(/order/i);
     expect(counts()).toEqual(done);
+  });
+
+  test("made while its authenticator was being handed over: it is asked for, not taken back", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/PUT .*authenticator-requests/, onSiteBody());
+    await peers.rfpr.enroll(enrollmentId(requestId, "a-01"));
+    const done = counts();
+    await restore(connector, backup);
+    await finish(connector);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "complete",
+      authenticators: [{ credentials: [{ state: "active" }] }],
+    });
+    expect(counts()).toEqual({ ...done, activations: done.activations + 1, mails: done.mails + 1 });
+  });
+
+  test("made before the keys of its authenticator were stored: whatever was handed over is taken back", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/GET .*creationOptions/, onSiteBody());
+    await restore(connector, backup);
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("failed");
   });
 
   test("is due again, at its time, with its shipment id and its copy of the responses", async () => {
