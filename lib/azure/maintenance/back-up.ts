@@ -68,7 +68,7 @@ async function removeOld(
     if (startedAt === undefined) continue;
     const ends = plus(startedAt, isFinished(names) ? keepMs : unfinishedMs);
     if (ends > now()) continue;
-    // The manifest sorts last but two; without it first, a removal that stops half-way leaves no backup that looks whole.
+    // The manifest goes first: a removal that stops half-way leaves no backup that looks whole.
     for (const name of [...names].sort(manifestFirst)) await blobs.remove(backupsContainer, name);
     removed++;
   }

@@ -1,5 +1,5 @@
 import type { Log } from "../../log.ts";
-import type { Sealer } from "../../seal.ts";
+import { SealError, type Sealer } from "../../seal.ts";
 import type { Row, Table, Tables } from "../tables.ts";
 import { forEachOf } from "./rows.ts";
 
@@ -27,7 +27,7 @@ export async function reseal(
       try {
         if (await resealRow(table, row, sealer)) report.resealed++;
       } catch (error) {
-        if (!(error instanceof Error && error.name === "SealError")) throw error;
+        if (!(error instanceof SealError)) throw error;
         report.failed++;
         log.error("reseal_failed", { table: name, partitionKey: row.partitionKey, rowKey: row.rowKey, error });
       }
