@@ -26,11 +26,14 @@ export interface Sealer {
   seal(plaintext: string, place: Place): Promise<string>;
   /** Throws a `SealError` where it was changed, moved, or sealed by a key that the ring has not. */
   open(sealed: string, place: Place): Promise<string>;
+  /** The version of the key that `seal` uses. */
+  currentVersion(): Promise<string>;
   /**
-   * A text with every sealed value in it sealed anew under the current version, each for the place it names; undefined where all
-   * are current. Throws as `open` does.
+   * Returns the text with every value that was sealed for this table and row sealed again under the current version; undefined
+   * where nothing changes. Values that name another place are text, not ours to open: a caller may have typed them. Throws as
+   * `open` does.
    */
-  renew(text: string): Promise<string | undefined>;
+  renew(text: string, row: Pick<Place, "table" | "row">): Promise<string | undefined>;
 }
 
 const alg = "A256GCMKW";
@@ -60,22 +63,33 @@ export function createSealer(keys: KeyRing): Sealer {
   return {
     seal,
     open,
-    async renew(text) {
+    currentVersion: async () => (await keys.current()).version,
+    async renew(text, { table, row }) {
+      const own = sealedIn(text).filter(({ place }) => place.table === table && place.row === row);
+      if (own.length === 0) return undefined;
       const { version } = await keys.current();
-      const old = [...new Set(text.match(compactJwe))].flatMap(found => {
-        const place = placeOf(found);
-        return place === undefined || versionOf(found) === version ? [] : [{ found, place }];
-      });
+      const old = own.filter(({ sealed }) => versionOf(sealed) !== version);
       let renewed = text;
-      for (const { found, place } of old)
-        renewed = renewed.replaceAll(found, await seal(await open(found, place), place));
+      for (const { sealed, place } of old)
+        renewed = renewed.replaceAll(sealed, await seal(await open(sealed, place), place));
       return old.length === 0 ? undefined : renewed;
     },
   };
 }
 
-/** Five parts of base64url, of which the first is JSON: it stands in JSON and in text alike without an escape. */
-const compactJwe = /eyJ[\w-]+(?:\.[\w-]+){4}/g;
+interface Sealed {
+  readonly sealed: string;
+  readonly place: Place;
+}
+
+/** The values in a text that name a place: five parts of base64url, the first of which is JSON. In linear time, as callers write texts. */
+function sealedIn(text: string): readonly Sealed[] {
+  const found = new Set(text.match(/[\w.-]+/g));
+  return [...found].flatMap(sealed => {
+    const place = sealed.startsWith("eyJ") && sealed.split(".", 6).length === 5 ? placeOf(sealed) : undefined;
+    return place === undefined ? [] : [{ sealed, place }];
+  });
+}
 
 /** The place that a value of ours names; undefined for one that others have encrypted. */
 function placeOf(value: string): Place | undefined {

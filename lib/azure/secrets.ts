@@ -18,6 +18,7 @@ export interface Secret {
 export interface Secrets {
   /** The current version. Undefined where there is none, or it was deleted. */
   get(name: string): Promise<Secret | undefined>;
+  /** Undefined where there is none, and for a text that cannot be a version: it would become part of the vault's path. */
   getVersion(name: string, version: string): Promise<Secret | undefined>;
   /** Makes a new version, the current one from then on. */
   set(name: string, value: string, options?: { readonly expiresOn?: Date }): Promise<Secret>;
@@ -31,6 +32,9 @@ export interface SecretsOptions {
 }
 
 const service = "Key Vault";
+
+/** Whether the vault could have given this version: versions come from stored rows, which callers' texts are part of. */
+const isVersion = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
 
 /** The SDK is loaded at the first call. */
 export function openSecrets(options: SecretsOptions): Secrets {
@@ -50,8 +54,10 @@ export function openSecrets(options: SecretsOptions): Secrets {
 
   return {
     get: name => unlessMissing(call((client, abortSignal) => client.getSecret(name, { abortSignal }))),
-    getVersion: (name, version) =>
-      unlessMissing(call((client, abortSignal) => client.getSecret(name, { version, abortSignal }))),
+    getVersion: async (name, version) =>
+      isVersion(version)
+        ? unlessMissing(call((client, abortSignal) => client.getSecret(name, { version, abortSignal })))
+        : undefined,
     set: (name, value, more = {}) =>
       call((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
   };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Fault } from "../fault.ts";
+import { Fault, type FaultKind } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
 import { type AnswerOptions, answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
@@ -66,15 +66,25 @@ function refused(error: unknown, log: Log): Reply {
   const { kind, message, problems: fields, retryAfter } = error;
   log.warn("task_refused", { error });
   return {
-    status: statusOf[kind] ?? 400,
+    status: statusOf[kind],
     headers: retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfter))) },
     body: { error: message, ...(fields.length > 0 && { fields }) },
   };
 }
 
-const statusOf: Partial<Record<Fault["kind"], number>> = {
+/** Status of every refusal of a task. */
+const statusOf: Readonly<Record<FaultKind, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
   not_found: 404,
   conflict: 409,
+  length_required: 411,
   too_large: 413,
+  unsupported_media: 415,
+  throttled: 429,
+  internal: 500,
+  delivery_refused: 502,
+  idp_refused: 502,
   unavailable: 503,
 };

@@ -1,33 +1,39 @@
+import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
-import { SealError, type Sealer } from "../../seal.ts";
+import type { Sealer } from "../../seal.ts";
 import type { Row, Table, Tables } from "../tables.ts";
 import { forEachOf } from "./rows.ts";
 
 export interface ResealReport {
+  /** The version of the key that everything is sealed under now. */
+  readonly version: string;
   readonly rows: number;
-  /** Rows whose sealed values were sealed anew. */
+  /** Rows with a value that was sealed again. */
   readonly resealed: number;
-  /** Rows with a value that does not open: told by an error event each. */
+  /** Rows that could not be sealed again; each is named by an error event. */
   readonly failed: number;
 }
 
 /**
- * Seals everything in these tables under the current version of the key (decision G8). Safe at any time beside the service, and to
- * repeat: each row is written by its version, and one that is current is left alone.
+ * Seals every value in these tables under the current version of the key (decision G8). Safe to run beside the service and to
+ * repeat: each row is written by its ETag, and a current one is left alone. A row that fails is counted and logged; only an
+ * outage of storage or vault ends the run.
  */
 export async function reseal(
   names: readonly string[],
   { tables, sealer, log }: { readonly tables: Tables; readonly sealer: Sealer; readonly log: Log },
 ): Promise<ResealReport> {
-  const report = { rows: 0, resealed: 0, failed: 0 };
+  // Read first: without a current version no row can be sealed.
+  const version = await sealer.currentVersion();
+  const report = { version, rows: 0, resealed: 0, failed: 0 };
   for (const name of names) {
     const table = tables.table(name);
     await forEachOf(table.scan(), async row => {
       report.rows++;
       try {
-        if (await resealRow(table, row, sealer)) report.resealed++;
+        if (await resealRow(name, table, row, sealer)) report.resealed++;
       } catch (error) {
-        if (!(error instanceof SealError)) throw error;
+        if (error instanceof Fault && error.kind === "unavailable") throw error;
         report.failed++;
         log.error("reseal_failed", { table: name, partitionKey: row.partitionKey, rowKey: row.rowKey, error });
       }
@@ -37,12 +43,12 @@ export async function reseal(
   return report;
 }
 
-/** @returns whether there was anything to seal anew */
-async function resealRow(table: Table, read: Row, sealer: Sealer): Promise<boolean> {
+/** Returns whether the row had a value to seal again. */
+async function resealRow(name: string, table: Table, read: Row, sealer: Sealer): Promise<boolean> {
   let row: Row | undefined = read;
   while (row !== undefined) {
     const { partitionKey, rowKey, etag } = row;
-    const renewed = await renewedColumns(row, sealer);
+    const renewed = await renewedColumns(name, row, sealer);
     if (Object.keys(renewed).length === 0) return false;
     if ((await table.merge({ partitionKey, rowKey, ...renewed }, etag)) !== undefined) return true;
     row = await table.get(partitionKey, rowKey);
@@ -50,10 +56,11 @@ async function resealRow(table: Table, read: Row, sealer: Sealer): Promise<boole
   return false;
 }
 
-async function renewedColumns(row: Row, sealer: Sealer): Promise<Record<string, string>> {
+async function renewedColumns(table: string, row: Row, sealer: Sealer): Promise<Record<string, string>> {
+  const place = { table, row: `${row.partitionKey}/${row.rowKey}` };
   const renewed: Record<string, string> = {};
   for (const [column, value] of Object.entries(row)) {
-    const text = typeof value === "string" ? await sealer.renew(value) : undefined;
+    const text = typeof value === "string" ? await sealer.renew(value, place) : undefined;
     if (text !== undefined) renewed[column] = text;
   }
   return renewed;

@@ -40,9 +40,10 @@ describe("sealing anew after a rotation of the key (decision G8)", () => {
     try {
       on.vault.set(name, randomBytes(32).toString("base64url"));
       const host = on.beside();
-      expect(await run("reseal", {}, host)).toEqual({ rows: 2, resealed: 1, failed: 0 });
+      const version = (await host.deployment.secrets.get(name))?.version;
+      expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 1, failed: 0 });
       expect(await sealed()).not.toBe(before);
-      expect(await run("reseal", {}, host)).toEqual({ rows: 2, resealed: 0, failed: 0 });
+      expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 0, failed: 0 });
       const body = (
         await host.post("/client/authenticate", { username: user.name, password: user.password, otp: key.otp(0) })
       ).body;
@@ -52,21 +53,94 @@ describe("sealing anew after a rotation of the key (decision G8)", () => {
     }
   });
 
-  it("tells of a value that does not open, and seals the others", async () => {
+  /** Keys with secrets on storage of their own, and a host that has read the new version of the key alone. */
+  async function rotated(count: number, beforehand: (on: TestAuth, prefixes: readonly string[]) => Promise<unknown>) {
     const on = await testAuth();
-    const [broken, good] = [hotpKey(), hotpKey()];
+    const keys = Array.from({ length: count }, () => hotpKey());
     const user = await makeUser(on);
-    for (const key of [broken, good]) await giveKey(on, user, key);
+    for (const key of keys) await giveKey(on, user, key);
+    const name = "data-encryption-key";
+    const old = on.vault.get(name) ?? "";
+    const version = (await on.deployment.secrets.get(name))?.version ?? "";
+    await beforehand(
+      on,
+      keys.map(({ prefix }) => prefix),
+    );
+    on.vault.set(name, randomBytes(32).toString("base64url"));
+    const host = on.beside();
+    const reseal = async () => {
+      try {
+        return await run("reseal", {}, host);
+      } finally {
+        on.vault.set(name, old);
+      }
+    };
+    return { host, version, reseal };
+  }
+
+  const changeRow = async (on: TestAuth, prefix: string, columns: Readonly<Record<string, string>>) => {
     const keys = on.deployment.tables.table("otpkeys");
-    const row = await keys.get(broken.prefix, "key");
-    const changed = `${String(row?.sealedSecret).slice(0, -4)}AAAA`;
-    await keys.merge({ partitionKey: broken.prefix, rowKey: "key", sealedSecret: changed }, row?.etag ?? "");
-    const old = on.vault.get("data-encryption-key") ?? "";
+    const row = await keys.get(prefix, "key");
+    await keys.merge({ partitionKey: prefix, rowKey: "key", ...columns }, row?.etag ?? "");
+    return row;
+  };
+  const shaped = (header: object) => `${Buffer.from(JSON.stringify(header)).toString("base64url")}.a.b.c.d`;
+
+  it("counts a value that does not open, names its row in the log, and seals the others", async () => {
+    let broken = "";
+    const { host, reseal } = await rotated(2, async (on, [first = ""]) => {
+      broken = first;
+      const row = await on.deployment.tables.table("otpkeys").get(first, "key");
+      await changeRow(on, first, { sealedSecret: `${String(row?.sealedSecret).slice(0, -4)}AAAA` });
+    });
+    expect(await reseal()).toMatchObject({ resealed: 1, failed: 1 });
+    expect(host.events("reseal_failed")).toMatchObject([{ table: "otpkeys", partitionKey: broken, rowKey: "key" }]);
+  });
+
+  it("takes a text that names another place for a text, whatever version it names", async () => {
+    const { host, reseal } = await rotated(2, async (on, [first = "", second = ""]) => {
+      const alg = { alg: "A256GCMKW", enc: "A256GCM", purpose: "otp-secret", table: "otpkeys" };
+      for (const kid of ["..", "../../secrets", "%2e%2e", "0".repeat(32)])
+        for (const row of [`${second}/key`, "another/key"])
+          await on.post(`/core/otpkeys/${first}/attributes`, {
+            key: randomBytes(4).toString("hex"),
+            value: shaped({ ...alg, row, kid }),
+          });
+    });
+    expect(await reseal()).toMatchObject({ resealed: 2, failed: 0 });
+    expect(host.events("reseal_failed")).toEqual([]);
+  });
+
+  it.each(["..", "../../secrets", "?x=", "0".repeat(32)])(
+    "counts a row whose own value names the version %j as failed, and goes on",
+    async kid => {
+      const { reseal } = await rotated(2, async (on, [first = ""]) => {
+        const row = `${first}/attr:odd`;
+        const header = { alg: "A256GCMKW", enc: "A256GCM", table: "otpkeys", row, purpose: "x", kid };
+        await on.post(`/core/otpkeys/${first}/attributes`, { key: "odd", value: shaped(header) });
+      });
+      expect(await reseal()).toMatchObject({ resealed: 2, failed: 1 });
+    },
+  );
+
+  it("counts a row whose version of the key the vault refuses as failed, and goes on", async () => {
+    const { host, version, reseal } = await rotated(1, async () => {});
+    host.vault.fail({ kind: "refuse", status: 403, body: { error: { code: "Forbidden" } }, path: version, times: 9 });
     try {
-      on.vault.set("data-encryption-key", randomBytes(32).toString("base64url"));
-      expect(await run("reseal", {}, on.beside())).toMatchObject({ resealed: 1, failed: 1 });
+      expect(await reseal()).toMatchObject({ resealed: 0, failed: 1 });
     } finally {
-      on.vault.set("data-encryption-key", old);
+      host.vault.clearFaults();
+    }
+  });
+
+  it("ends where the vault is away, and counts nothing as failed", async () => {
+    const { host, version, reseal } = await rotated(2, async () => {});
+    host.vault.fail({ kind: "throttle", retryAfter: 60, path: version, times: 9 });
+    try {
+      await expect(reseal()).rejects.toMatchObject({ kind: "unavailable" });
+      expect(host.events("reseal_failed")).toEqual([]);
+    } finally {
+      host.vault.clearFaults();
     }
   });
 });

@@ -55,6 +55,23 @@ describe("the vault", () => {
     expect(await secrets.getVersion(name, "0".repeat(32))).toBeUndefined();
   });
 
+  test.each([
+    "..",
+    ".",
+    "",
+    "versions",
+    `../${"0".repeat(32)}`,
+    "0".repeat(31),
+    "0".repeat(33),
+    "G".repeat(32),
+    "%2e%2e",
+  ])("is never asked for a version that it cannot have given: %j", async version => {
+    await secrets.set(name, "one");
+    const before = vault.count("GET", /./);
+    expect(await secrets.getVersion(name, version)).toBeUndefined();
+    expect(vault.count("GET", /./)).toBe(before);
+  });
+
   test("takes a value by the first call of a process", async () => {
     expect(await open().set(name, "one")).toMatchObject({ value: "one" });
     expect(vault.get(name)).toBe("one");
@@ -231,7 +248,10 @@ describe("the key ring (decision G8)", () => {
     newKey();
     clock += minutes(5);
     const renewed = await before.seal("new", place);
-    expect([typeof (await before.renew(old)), await before.renew(renewed)]).toEqual(["string", undefined]);
+    expect([typeof (await before.renew(old, place)), await before.renew(renewed, place)]).toEqual([
+      "string",
+      undefined,
+    ]);
 
     const after = createSealer(ring());
     const earlier = reads();

@@ -41,7 +41,7 @@ describe("a task (decision G13)", () => {
       body: { fields: [{ path: "most" }] },
     });
     expect(await served(counting)(call("{"))).toMatchObject({ status: 400 });
-    expect(await served(counting)(call("", { "transfer-encoding": "chunked" }))).toMatchObject({ status: 400 });
+    expect(await served(counting)(call("", { "transfer-encoding": "chunked" }))).toMatchObject({ status: 411 });
     expect(events().map(({ event }) => event)).toEqual(["task_refused", "task_refused", "task_refused"]);
   });
 
@@ -55,6 +55,9 @@ describe("a task (decision G13)", () => {
   it.each([
     ["conflict", 409],
     ["not_found", 404],
+    ["throttled", 429],
+    ["idp_refused", 502],
+    ["delivery_refused", 502],
     ["unavailable", 503],
   ] as const)("that is refused as %s is answered %d", async (kind, status) => {
     const refusing = task({
