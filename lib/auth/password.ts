@@ -1,6 +1,7 @@
 import { isCommonPassword } from "./common-passwords.ts";
+import { comparableText } from "./comparable-text.ts";
 import { accepted, type Parsed, refused } from "./parsed.ts";
-import { foldUsername, longerThan, tooLongToNormalize } from "./username.ts";
+import { longerThan, tooLongToNormalize } from "./username.ts";
 
 const passwordMaxCodePoints = 1024;
 
@@ -30,7 +31,9 @@ export async function parseNewPassword(
   if (longerThan(password, passwordMaxCodePoints))
     return refused(`must have at most ${passwordMaxCodePoints} characters`);
   if (!longerThan(password, rules.minLength - 1)) return refused(`must have at least ${rules.minLength} characters`);
-  if (foldUsername(password.trim()) === foldUsername(username.trim())) return refused("must not be the username");
-  if (await isCommonPassword(password)) return refused("must not be a common password");
+  if (comparableText(password) === comparableText(username)) return refused("must not be the username");
+  if (await isCommonPassword(password)) {
+    return refused("must not be a common password, a repetition, or a run such as abcdefgh");
+  }
   return accepted(password);
 }

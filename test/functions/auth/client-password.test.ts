@@ -97,7 +97,7 @@ describe("the password change (decisions A15, A16)", () => {
     [{ newpass: "" }, "newpass must have at least 8 characters"],
     [{ newpass: "7 chars" }, "newpass must have at least 8 characters"],
     [{ newpass: "x".repeat(1025) }, "newpass must have at most 1024 characters"],
-    [{ newpass: "password1" }, "newpass must not be a common password"],
+    [{ newpass: "password1" }, "newpass must not be a common password, a repetition, or a run such as abcdefgh"],
     [{ newpass: "NAME" }, "newpass must not be the username"],
   ])("refuses %j: 400, before an OTP is used up or a failure counted", async (fields, error) => {
     const user = await makeUser(auth);

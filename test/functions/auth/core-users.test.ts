@@ -74,7 +74,10 @@ describe("POST /core/users (specification section 4, decisions A3, A4, A17)", ()
     [{ username: "a".repeat(129), password: "a good password" }, "username must have at most 128 characters"],
     [{ username: "arthur", password: "7 chars" }, "password must have at least 8 characters"],
     [{ username: "arthur", password: "x".repeat(1025) }, "password must have at most 1024 characters"],
-    [{ username: "arthur", password: "password1" }, "password must not be a common password"],
+    [
+      { username: "arthur", password: "password1" },
+      "password must not be a common password, a repetition, or a run such as abcdefgh",
+    ],
     [{ username: "Arthur Dent", password: "arthur dent" }, "password must not be the username"],
     [
       { username: "1", password: "short" },
