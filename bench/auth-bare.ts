@@ -29,7 +29,7 @@ export async function registerBare(connectionString: string): Promise<void> {
     return { jsonBody: { username: user.name, user_id: Number(user.id), _creation_time: session.createdAt } };
   });
 
-  /** Who has no key costs a read that finds none (docs/decisions/0015). */
+  /** A user without an OTP key costs a read that finds none (decision A5). */
   const noKey = (handle: string) =>
     otpkeys.getEntity(handle, "key").then(
       () => undefined,

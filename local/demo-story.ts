@@ -48,7 +48,7 @@ export async function tellStory({
   await tellOnSite(calls, teller);
 }
 
-/** A token as the customer's tenant gives it to the application that calls the connector (decision G3a). */
+/** A token as the customer's tenant gives it to the application that calls the connector (decision G3). */
 async function mint({ peers }: Facts, end: AbortSignal): Promise<{ token: string }> {
   const response = await fetch(`${peers.issuer}/_control/tokens`, {
     method: "POST",

@@ -5,7 +5,7 @@ import { Fault } from "../fault.ts";
 import { type Now, seconds } from "../time.ts";
 import type { Caller } from "./endpoint.ts";
 
-/** Tokens of the customer's tenant (decision G3a). */
+/** Tokens of the customer's tenant (decision G3). */
 export interface TenantTokens {
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
