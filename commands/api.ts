@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { trimEnd } from "../lib/trim-end.ts";
 
 export interface ApiAnswer {
   readonly status: number;
@@ -45,7 +46,7 @@ export function connectApi(
   // `fetch` would quote it in its error.
   if (!Object.values(shown).every(value => /^(Bearer )?[\x21-\x7e]+$/.test(value)))
     throw new Error("The token is none: it has characters that no token has.");
-  const base = url.replace(/\/+$/, "");
+  const base = trimEnd(url, "/");
   return {
     url: base,
     async call({ method, path, body, signal }) {

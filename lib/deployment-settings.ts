@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { type Environment, setting } from "./settings.ts";
+import { trimEnd } from "./trim-end.ts";
 
 const surfaces = ["core", "client", "connector"] as const;
 
@@ -15,7 +16,7 @@ export const namedSurfaces = (environment: Environment): readonly SurfaceName[] 
 const path = (description: string) =>
   z
     .string()
-    .transform(text => text.replace(/^\/+|\/+$/g, ""))
+    .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
     .refine(text => /^[A-Za-z0-9._~-]*(\/[A-Za-z0-9._~-]+)*$/.test(text), {
       error: "must be path segments of letters, digits, . _ ~ -",
     })
@@ -62,9 +63,7 @@ export const deploymentSettings = z
     CLOUD_STORAGE_BLOB_ENDPOINT: setting.address("Blob storage.").optional(),
     CLOUD_STORAGE_CONNECTION_STRING: setting
       .text("Storage by account key, for local runs only; in Azure the managed identity is used.")
-      .regex(/^UseDevelopmentStorage=true;?$|(^|;)AccountName=[^;]+;(.*;)?AccountKey=[^;]+/, {
-        error: "must have AccountName and AccountKey",
-      })
+      .refine(hasAccountKey, { error: "must have AccountName and AccountKey" })
       .optional(),
     CLOUD_KEY_VAULT_ENDPOINT: setting.address("Key Vault."),
     AZURE_CLIENT_ID: setting.text("Client id of the managed identity.").optional(),
@@ -104,6 +103,12 @@ export const deploymentSettings = z
       refuse("CALLER_AUDIENCES", "needs CLOUD_TENANT_ID, or CALLER_ISSUERS and CALLER_JWKS_ENDPOINT");
     }
   });
+
+function hasAccountKey(connectionString: string): boolean {
+  const parts = connectionString.split(";");
+  const isGiven = (name: string) => parts.some(part => part.startsWith(`${name}=`) && part !== `${name}=`);
+  return /^UseDevelopmentStorage=true;?$/.test(connectionString) || (isGiven("AccountName") && isGiven("AccountKey"));
+}
 
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Problem } from "./fault.ts";
 import { isNcrontab } from "./ncrontab.ts";
+import { trimEnd } from "./trim-end.ts";
 
 /** The environment as the platform gives it: strings, where an empty one counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -36,7 +37,7 @@ export const setting = {
     z
       .string()
       .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
-      .transform(text => text.replace(/\/+$/, ""))
+      .transform(text => trimEnd(text, "/"))
       .meta({ description }),
   /** Six-field NCRONTAB, as timers take it (decision C17). */
   schedule: (description: string) =>

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { importKey } from "../../../lib/auth/manage-otpkeys.ts";
 import { otpKindNames } from "../../../lib/auth/otp/kinds.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
+import { trimEnd } from "../../../lib/trim-end.ts";
 import type { AuthContext } from "../context.ts";
 import { prefixField } from "../inputs.ts";
 import { otpkeyView, viewKey } from "../views.ts";
@@ -35,7 +36,7 @@ const base32 = z
   .max(base32MaxLength)
   .transform((text, context) => {
     try {
-      const bytes = base32nopad.decode(text.replace(/[\s-]/g, "").replace(/=+$/, "").toUpperCase());
+      const bytes = base32nopad.decode(trimEnd(text.replace(/[\s-]/g, ""), "=").toUpperCase());
       if (bytes.length > 0) return bytes;
     } catch {
       // What the decoder says quotes the secret.

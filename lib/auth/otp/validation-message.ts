@@ -19,9 +19,10 @@ const textOf = (message: ValidationMessage): string =>
  */
 export function readSigned(text: string, key: Uint8Array): ValidationMessage | undefined {
   const pairs = text
-    .split(/\r?\n/)
-    .filter(line => line.trim() !== "")
-    .map(line => /^\s*([a-z]+)=(.*?)\s*$/.exec(line)?.slice(1) ?? []);
+    .split("\n")
+    .map(line => line.trim())
+    .filter(line => line !== "")
+    .map(line => /^([a-z]+)=(.*)$/.exec(line)?.slice(1) ?? []);
   const message = Object.fromEntries(pairs.map(([name = "", value = ""]) => [name, value]));
   if (Object.keys(message).length !== pairs.length) return undefined;
   const { h, ...rest } = message;

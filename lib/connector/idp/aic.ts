@@ -38,11 +38,13 @@ type AicSettings = z.output<typeof settings>;
 const handle = z.object({ step });
 /** Bytes of a step as JSON: sealed it is a third longer, and a key's row holds 20 of them (decisions C5, C18). */
 const longestStep = 16_000;
+/** Bytes of the longest answer: more than a step has, so that one that is too long is named as such. */
+const longestAnswer = 64 * 1024;
 const ended = z.union([step, end]);
 type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf };
+  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer };
   const realm = `realms/root/realms/${told.realm.replace("/", "")}`;
   const tokens = createPingTokens(access, {
     tokenUrl: `${amUnder(told["auth-base-url"])}/oauth2/${realm}/access_token`,
@@ -82,6 +84,8 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
     if (named === undefined) throw failed(operation, "refused", `The journey has no ${userField.type} for the user.`);
     const asked = await goOn({ ...call, ...post(operation, named) });
     if (asked === undefined) throw failed(operation, "refused", "The journey ended without creation options.");
+    if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
+      throw failed(operation, "refused", "The journey's step is too long to be kept.");
     const options = optionsOf(asked, told["callback-2"]);
     if (options === "unreadable") throw failed(operation, "unanswered", "The creation options are not readable.");
     if (options === "no relying party") throw failed(operation, "refused", "The journey names no relying party.");
@@ -91,8 +95,6 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
         "refused",
         `The journey has no ${told["callback-2"]} with options, but ${typesOf(asked)}.`,
       );
-    if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
-      throw failed(operation, "refused", "The journey's step is too long to be kept.");
     return { asked, options };
   };
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { trimEnd } from "../../trim-end.ts";
 import type { Attestation, CreationOptions } from "./contract.ts";
 
 /** Takes a body also where it is wrapped in `value`, as some versions of Graph do. */
@@ -6,8 +7,13 @@ const perhapsWrapped = <T>(body: z.ZodType<T>) =>
   z.union([body, z.object({ value: body }).transform((wrapped): T => wrapped.value as T)]);
 
 /** base64url, also where it came padded or in the standard alphabet. */
-const unpadded = (text: string) => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-const binary = z.string().min(1).transform(unpadded);
+const unpadded = (text: string) => trimEnd(text.replaceAll("+", "-").replaceAll("/", "_"), "=");
+
+/** Characters of the longest binary value: a challenge has about 7,000. */
+const longestBinary = 32_768;
+/** A credential id has at most 1,023 bytes (WebAuthn Level 3 section 4). */
+const longestId = 2048;
+const binary = z.string().min(1).max(longestBinary).transform(unpadded);
 
 /** A digit at the end may count the padding that was left off, as ASP.NET writes it. */
 const digitCounted = /^[A-Za-z0-9_-]+[012]$/;
@@ -39,7 +45,7 @@ const algorithm = z.union([
     .transform(Number),
 ]);
 const parameter = z.object({ type: z.literal("public-key"), alg: algorithm });
-const excluded = z.object({ id: z.string().min(1) });
+const excluded = z.object({ id: z.string().min(1).max(longestId) });
 
 const publicKey = z.object({
   rp: z.object({ id: z.string().min(1), name: z.string().optional() }),

@@ -14,7 +14,7 @@ import {
   registrationBody,
   spellings,
 } from "./entra-wire.ts";
-import { endpoint, type IdpDeps, type IdpKind, wholeNumber } from "./kind.ts";
+import { endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
   error: "must be true or false",
@@ -63,7 +63,7 @@ const mostPages = 10;
 const longestDisplayName = 30;
 
 function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf };
+  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer: longestIdpAnswer };
   const tokens = tokensOf(access, told, deps);
   const graph = `${told["graph-endpoint"]}/${told["api-version"]}`;
   const timeout = told["challenge-timeout-minutes"];

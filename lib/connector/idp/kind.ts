@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { trimEnd } from "../../trim-end.ts";
 import type { PeerAccess, PeerTools } from "../peers/peer-call.ts";
 import type { Idp } from "./contract.ts";
 
@@ -12,6 +13,9 @@ export interface IdpDeps extends PeerTools, Pick<PeerAccess, "patience"> {
   readonly managedIdentityToken?: ((scope: string) => Promise<string>) | undefined;
 }
 
+/** Bytes of the longest answer of an IdP: the list of a user's keys is the longest that is read. */
+export const longestIdpAnswer = 256 * 1024;
+
 /** A kind of IdP: the settings it reads, by the specification's names, and how to connect one. */
 export interface IdpKind<Settings> {
   readonly settings: z.ZodType<Settings>;
@@ -24,7 +28,7 @@ const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 export const endpoint = z
   .string()
   .refine(isEndpoint, "must be an https address without credentials, query and fragment")
-  .transform(address => address.replace(/\/+$/, ""));
+  .transform(address => trimEnd(address, "/"));
 
 /** A whole number of a setting; a file and the environment have it as text. */
 export function wholeNumber(least: number, most: number) {

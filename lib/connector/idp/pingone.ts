@@ -4,7 +4,7 @@ import { anyAnswer, callPeer, type PeerAccess, withinTime } from "../peers/peer-
 import { readPeer, repeat } from "../peers/peer-call-retry.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Challenge, Idp } from "./contract.ts";
-import { endpoint, type IdpDeps, type IdpKind, wholeNumber } from "./kind.ts";
+import { endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
 import {
   activationBody,
@@ -41,7 +41,7 @@ interface Call {
 }
 
 function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf };
+  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer: longestIdpAnswer };
   const tokens = createPingTokens(access, {
     tokenUrl: `${told["auth-base-url"]}/${told["environment-id"]}/as/token`,
     clientId: told["client-id"],

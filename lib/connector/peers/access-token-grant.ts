@@ -75,13 +75,17 @@ async function assertion(access: PeerAccess, client: ClientCredentials, pem: str
     .catch(() => unusable(access));
 }
 
+const certificateBegin = "-----BEGIN CERTIFICATE-----";
+
 /** The private key with its own certificate's thumbprint: a vault gives the issuers' certificates along with it. */
 function signer(pem: string): { key: KeyObject; thumbprint: string | undefined } | undefined {
   try {
     const key = createPrivateKey(pem);
-    const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
-    if (certificates === null) return { key, thumbprint: undefined };
-    const own = certificates.map(text => new X509Certificate(text)).find(found => found.checkPrivateKey(key));
+    const [, ...certificates] = pem.split(certificateBegin);
+    if (certificates.length === 0) return { key, thumbprint: undefined };
+    const own = certificates
+      .map(text => new X509Certificate(`${certificateBegin}${text}`))
+      .find(found => found.checkPrivateKey(key));
     return own && { key, thumbprint: createHash("sha256").update(own.raw).digest("base64url") };
   } catch {
     return undefined;

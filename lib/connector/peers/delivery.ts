@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
+import { trimEnd } from "../../trim-end.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "./jwks.ts";
@@ -49,7 +50,7 @@ const mostPages = 10;
 
 export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl, ...rest }: DeliveryOptions): Delivery {
   const access: PeerAccess = { ...rest, peer: "delivery service", refusalOf };
-  const shipments = `${baseUrl.replace(/\/+$/, "")}/v1/fpr/shipments`;
+  const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
   const { maxAgeMs, refreshAgeMs } = rest;
   const transportKeys = createKeySet(access, { url: transportJwksUrl, use: "enc", maxAgeMs, refreshAgeMs });

@@ -1,3 +1,4 @@
+import { trimEnd } from "../../trim-end.ts";
 import { type AccessTokens, createAccessTokens } from "./access-token.ts";
 import { askForToken } from "./access-token-grant.ts";
 import type { PeerAccess, PeerTools } from "./peer-call.ts";
@@ -16,7 +17,7 @@ const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 /** Access tokens of the pre-registration API, for which the enrollment service exchanges the credential (decision C12, RFC 8693). */
 export function connectEnrollment({ baseUrl, credential, ...rest }: EnrollmentOptions): AccessTokens {
   const access: PeerAccess = { ...rest, peer: "enrollment service" };
-  const url = `${baseUrl.replace(/\/+$/, "")}/v1/token`;
+  const url = `${trimEnd(baseUrl, "/")}/v1/token`;
   return createAccessTokens(access, async () => {
     const body = new URLSearchParams({
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",

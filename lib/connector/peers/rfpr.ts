@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
+import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "./access-token.ts";
 import { anyAnswer, type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "./peer-call.ts";
 import { repeat } from "./peer-call-retry.ts";
@@ -39,7 +40,7 @@ export interface Rfpr {
 
 export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
   const access: PeerAccess = { ...rest, peer: "enrollment side", refusalOf };
-  const requests = `${baseUrl.replace(/\/+$/, "")}/v1/authenticator-requests`;
+  const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>
     withinTime(access.timeLimitMs, outer, signal =>

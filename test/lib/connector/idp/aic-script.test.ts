@@ -78,3 +78,26 @@ describe("a registration script of AM", () => {
     expect(readLiteral('{"a": globalThis.process.exit()}')).toBeUndefined();
   });
 });
+
+describe("a script that is made to take long", () => {
+  const longest = 64 * 1024;
+  test.each([
+    ["a word without a colon", "a"],
+    ["texts that do not end", '\\"'],
+    ["comments that do not end", "/*"],
+    ["lists in lists", "["],
+    ["objects in objects", "{a:"],
+    ["functions that do not end", ", function ("],
+    ["white space", " \t"],
+    ["commas", ", "],
+    ["arrays of bytes", "new Int8Array("],
+    ["numbers", "1e+"],
+  ])("is read in a time proportional to its length: %s", (_, unit) => {
+    const text = unit.repeat(longest / unit.length);
+    const begun = performance.now();
+    for (const script of [`publicKey = {${text}`, `publicKey = { a: ${text}`, `publicKey = { a: "${text}`, text])
+      expect(readScript(script)).toBeUndefined();
+    expect(readLiteral(text)).toBeUndefined();
+    expect(performance.now() - begun).toBeLessThan(1000);
+  });
+});

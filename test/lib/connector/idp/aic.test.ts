@@ -395,6 +395,26 @@ describe("creation options of kind C", () => {
     expect(await failureOf(ask(unnamed))).toMatchObject({ detail: "The journey has no NameCallback for the user." });
   });
 
+  test("that are made to take long are refused at once: by their length, and read in one pass", async () => {
+    const script = (length: number) => `publicKey = {${"a".repeat(length)}`;
+    const scriptStep = (length: number) => ({
+      authId: "second",
+      callbacks: [{ type: "TextOutputCallback", output: [{ name: "message", value: script(length) }] }, hidden()],
+    });
+    const begun = performance.now();
+    for (const [length, failure] of [
+      [15_000, { kind: "refused", detail: "The journey has no TextOutputCallback with options, but" }],
+      [40_000, { kind: "refused", detail: "The journey's step is too long to be kept." }],
+      [70_000, { kind: "unanswered" }],
+    ] as const) {
+      const { with: connected } = await answering(nameStep, scriptStep(length));
+      const found = await failureOf(ask(connected({ "callback-2": "TextOutputCallback" })));
+      expect(found.kind).toBe(failure.kind);
+      if ("detail" in failure) expect(found.detail).toContain(failure.detail);
+    }
+    expect(performance.now() - begun).toBeLessThan(5000);
+  });
+
   test("of another relying party than the one asked for are refused", async () => {
     expect(await ask(idp, user, "keys.example")).toBeDefined();
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({

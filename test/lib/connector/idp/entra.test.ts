@@ -360,6 +360,21 @@ describe("answers of Graph that only some tenants get", () => {
     );
   });
 
+  test("are no answer where they are too long, and cost no time", async () => {
+    const slow = "=".repeat(160 * 1024);
+    const begun = performance.now();
+    for (const changes of [
+      { challenge: `${slow}c` },
+      { excludeCredentials: [{ id: `${slow}c` }] },
+      { user: { id: `${slow}c`, name: "jan" } },
+      { more: "a".repeat(256 * 1024) },
+    ]) {
+      const odd = await answering(...Array(3).fill({ publicKey: { ...publicKey, ...changes } }));
+      expect(await kindOf(ask(odd))).toBe("unanswered");
+    }
+    expect(performance.now() - begun).toBeLessThan(5000);
+  });
+
   test("a long list of keys is read to its end, at Graph alone", async () => {
     const asked: string[] = [];
     let base = "";

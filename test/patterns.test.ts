@@ -1,0 +1,66 @@
+import { globSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { patternsIn } from "./checks/patterns.ts";
+
+// The analysis in JavaScript: it needs neither Java nor a process of its own.
+process.env.RECHECK_BACKEND = "pure";
+const { check } = await import("recheck");
+
+/** Patterns that are not linear for any text, and why the text that they see cannot make them slow. */
+const exceptions: Readonly<Record<string, string>> = {
+  'lib/http/read-fields.ts: /[[{}\\]]|("[^"\\\\]*(?:\\\\.[^"\\\\]*)*")(?:\\s*:)?/g':
+    "Slow only for a string that does not end. It reads text that JSON.parse has accepted, in which every string ends.",
+  "lib/azure/tables-transaction.ts: /^(DELETE \\S*,RowKey='(\\S*)'\\)\\S* HTTP\\/1\\.1\\r\\n(?:.+\\r\\n)*?If-Match: )\\*(?=\\r\\n)/gim":
+    "It reads what the SDK wrote: the comma and equals sign of `,RowKey=` are encoded in keys, and every DELETE has its If-Match.",
+  "lib/seal.ts: /eyJ[\\w-]+(?:\\.[\\w-]+){4}/g":
+    "Maintenance only. It reads rows of this service, whose texts from callers have at most 255 characters.",
+};
+
+const deployed = globSync("{lib,functions,commands}/**/*.ts")
+  .toSorted()
+  .flatMap(path =>
+    patternsIn(path, readFileSync(path, "utf8")).map(pattern => ({
+      pattern,
+      name: `${path.replaceAll("\\", "/")}: ${pattern === undefined ? "built" : `/${pattern.source}/${pattern.flags}`}`,
+    })),
+  );
+
+const isLinear = async (source: string, flags: string): Promise<boolean> => {
+  const { status } = await check(source, flags, { timeout: 20_000, randomSeed: 1 });
+  return status === "safe";
+};
+
+describe("a regular expression of deployed code", { timeout: 120_000 }, () => {
+  it("takes a time that is proportional to the length of the text", async () => {
+    const slow: string[] = [];
+    for (const { name, pattern } of deployed) {
+      if (name in exceptions) continue;
+      if (pattern === undefined || !(await isLinear(pattern.source, pattern.flags))) slow.push(name);
+    }
+    expect(slow).toEqual([]);
+  });
+
+  it("that is excepted is still there", () => {
+    const names = deployed.map(({ name }) => name);
+    expect(Object.keys(exceptions).filter(name => !names.includes(name))).toEqual([]);
+  });
+
+  it.each([
+    ["a run at the end that may begin anywhere", "=+$", ""],
+    ["a word before a colon", "[A-Za-z_$][\\w$]*(?=\\s*:)", "g"],
+    ["a repetition inside a repetition", "^(a+)+$", ""],
+    ["a comment that does not end", "\\/\\*[\\s\\S]*?\\*\\/", "g"],
+  ])("is found slow: %s", async (_, source, flags) => {
+    expect(await isLinear(source, flags)).toBe(false);
+  });
+
+  it("is found wherever it stands, also where it is built from text", () => {
+    const module = 'const a = /x/g; f("y".replace(/z/, "")); new RegExp("(a+)+$"); RegExp(a);';
+    expect(patternsIn("a.ts", module)).toEqual([
+      { source: "x", flags: "g" },
+      { source: "z", flags: "" },
+      undefined,
+      undefined,
+    ]);
+  });
+});
