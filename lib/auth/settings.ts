@@ -84,7 +84,9 @@ export const authSettings = z
       .flag("Send the session cookie over TLS only; false in a local run.")
       .prefault("true"),
     CLIENT_ALLOWED_ORIGINS: setting
-      .list("Origins whose pages may call the Client API, comma list.")
+      .list(
+        "Origins whose pages may call the Client API, comma list; their calls must carry `Origin`, which links do not.",
+      )
       .refine(origins => origins.every(isOrigin), { error: "must be origins, as in https://app.example.com" })
       .prefault(""),
     CRON_SESSION_CLEANUP_SCHEDULE: setting

@@ -2,8 +2,9 @@ import { Fault } from "../../../lib/fault.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 
 /**
- * Keeps other sites' pages out of the Client API (decision A15): a foreign `Origin`, `null` too, or a cross-site fetch is refused
- * unless the origin is allowed. Throws Fault `forbidden`.
+ * Keeps pages of other origins out of the Client API (decision A15). Refuses a foreign `Origin`, `null` too, and a call that the
+ * browser reports as sent by another site or by a sibling of this host, unless its origin is allowed. A call without `Origin`, as
+ * a link or a picture makes it, names no page that could be allowed. Throws Fault `forbidden`.
  * @param own where callers see this deployment, besides the host that the call names
  * @returns headers for the answer to an allowed origin
  */
@@ -22,8 +23,9 @@ export function checkOrigin(
     };
   }
   const foreign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
-  if (foreign || headers.get("sec-fetch-site")?.toLowerCase() === "cross-site") {
-    throw new Fault("forbidden", "Calls from other sites are not allowed.");
+  const site = headers.get("sec-fetch-site") ?? undefined;
+  if (foreign || (site !== undefined && site !== "same-origin" && site !== "none")) {
+    throw new Fault("forbidden", "Pages of other origins may not call this API.");
   }
   return {};
 }

@@ -25,7 +25,7 @@ beforeAll(async () => {
 const credentials = () => ({ username: user.name, password: user.password });
 const authenticate = (headers: Record<string, string>, on = auth) =>
   on.post("/client/authenticate", credentials(), headers);
-const refused = { status: 403, body: { error: "Calls from other sites are not allowed." } };
+const refused = { status: 403, body: { error: "Pages of other origins may not call this API." } };
 
 describe("pages of other sites (decision A15)", () => {
   test.each([
@@ -37,6 +37,12 @@ describe("pages of other sites (decision A15)", () => {
     { origin: app },
     { "sec-fetch-site": "cross-site" },
     { "sec-fetch-site": "Cross-Site" },
+    { "sec-fetch-site": "same-site" },
+    { "sec-fetch-site": "" },
+    { "sec-fetch-site": "same-origin, cross-site" },
+    { "sec-fetch-site": "same-origin", origin: "null" },
+    { "sec-fetch-site": "same-origin", origin: "https://sibling.example" },
+    { origin, "sec-fetch-site": "same-site" },
     { origin, "sec-fetch-site": "cross-site" },
   ])("%j is refused: 403, before anything is done", async headers => {
     const before = auth.hashes();
@@ -50,8 +56,8 @@ describe("pages of other sites (decision A15)", () => {
     {},
     { origin },
     { origin, "sec-fetch-site": "same-origin" },
+    { "sec-fetch-site": "same-origin" },
     { "sec-fetch-site": "none" },
-    { "sec-fetch-site": "same-site" },
   ])("%j is served, without CORS headers", async headers => {
     const told = await authenticate(headers as Record<string, string>);
     expect(told).toMatchObject({ status: 200, body: true });
@@ -69,20 +75,23 @@ describe("pages of other sites (decision A15)", () => {
     }
   });
 
-  it("can not log anybody out, in, or change a password, by GET neither", async () => {
-    const session = await loggedIn(auth, user);
-    for (const path of ["logout", "password", "login", "status"]) {
-      for (const method of ["GET", "POST"]) {
-        const fields = { ...credentials(), newpass: "another password", oldpass: user.password };
-        const headers = { "sec-fetch-site": "cross-site", cookie: `__Host-Service-Session=${session}` };
-        expect(await auth.call(method, `/client/${path}`, { fields, headers })).toMatchObject({
-          ...refused,
-          cookies: [],
-        });
+  it.each(["cross-site", "same-site"])(
+    "cannot log a user out or in, or change a password, by GET neither: %s",
+    async site => {
+      const session = await loggedIn(auth, user);
+      for (const path of ["logout", "password", "login", "status"]) {
+        for (const method of ["GET", "POST"]) {
+          const fields = { ...credentials(), newpass: "another password", oldpass: user.password };
+          const headers = { "sec-fetch-site": site, cookie: `__Host-Service-Session=${session}` };
+          expect(await auth.call(method, `/client/${path}`, { fields, headers })).toMatchObject({
+            ...refused,
+            cookies: [],
+          });
+        }
       }
-    }
-    expect(await lives(auth, session)).toBe(true);
-  });
+      expect(await lives(auth, session)).toBe(true);
+    },
+  );
 
   it("are served where CLIENT_ALLOWED_ORIGINS names their origin, with CORS headers on every answer", async () => {
     for (const allowed of [app, "https://other.example.com:8443"]) {
@@ -99,6 +108,14 @@ describe("pages of other sites (decision A15)", () => {
     }
     for (const other of ["https://other.example.com", "http://app.example.com", `${app}.evil.example`, "null"]) {
       expect(await authenticate({ origin: other }, open)).toMatchObject(refused);
+    }
+  });
+
+  it("are refused without Origin, whatever CLIENT_ALLOWED_ORIGINS names: nothing says which page sent the call", async () => {
+    for (const site of ["same-site", "cross-site"]) {
+      const headers = { "sec-fetch-site": site, referer: `${app}/page` };
+      expect(await authenticate(headers, open)).toMatchObject(refused);
+      expect(await open.get("/client/logout", {}, headers)).toMatchObject(refused);
     }
   });
 
