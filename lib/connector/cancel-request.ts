@@ -1,8 +1,8 @@
 import { Fault } from "../fault.ts";
 import { withLogFields } from "../log.ts";
-import { between, plus } from "../time.ts";
+import { between, plus, seconds } from "../time.ts";
 import { carryOutCancel } from "./cancel-work.ts";
-import { heldByAnother, type Run, startRun } from "./due-work.ts";
+import { heldByAnother, type Run, retryAfterLease, startRun } from "./due-work.ts";
 import { outcome } from "./outcome.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { isWaiting } from "./read-key.ts";
@@ -30,7 +30,7 @@ function refuseWhatCannot({ request: { value: request }, keys }: Loaded, run: Ru
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
   if (lease !== undefined && heldByAnother(lease, run, now()))
-    throw conflict("A job is working on the request.", between(now(), lease.until));
+    throw conflict("A job is working on the request.", seconds(retryAfterLease));
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
     const creatorEnds = plus(request.createdAt, timing.receivedMaxAge);

@@ -4,7 +4,7 @@ import { undoAtIdps } from "./ask-idps.ts";
 import { atRest } from "./at-rest.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";
-import { leaseOf, type Run } from "./due-work.ts";
+import { leaseOf, type Run, retryAfterLease } from "./due-work.ts";
 import { outcome } from "./outcome.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
@@ -77,7 +77,7 @@ async function held(
   };
   const written = await rewritten(loaded, run, hold, deps);
   if (written !== undefined) return written;
-  throw new Fault("conflict", "A job is working on the request.", { retryAfter: 5 });
+  throw new Fault("conflict", "A job is working on the request.", { retryAfter: retryAfterLease });
 }
 
 /** @param next `ends`: nothing was cancelled, the request goes on as before; `goes_on`: the job tries again */

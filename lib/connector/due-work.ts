@@ -37,6 +37,12 @@ export const leaseOf = ({ owner }: Run, now: Instant, { lease }: ConnectorDeps["
 export const heldByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
   lease !== undefined && lease.owner !== owner && lease.until > now;
 
+/**
+ * Seconds after which a caller refused because of another's lease should try again. Jobs release a lease within seconds of the last
+ * call; only one whose process died lasts until it expires.
+ */
+export const retryAfterLease = 5;
+
 /** Whether an item may be worked on now: at its time, or on demand unless it waits for a peer's Retry-After. */
 export const isDue = (item: { readonly at: Instant; readonly held?: boolean }, { mode }: Run, now: Instant): boolean =>
   item.at <= now || (mode === "on_demand" && item.held !== true);

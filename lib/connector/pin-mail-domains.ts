@@ -1,17 +1,28 @@
 import type { Problem } from "../fault.ts";
 import type { Place } from "./create-wire.ts";
+import type { PinMail } from "./request.ts";
 
-/** Addresses outside the domains that PIN mails may go to (decision C14). @param domains lower case; empty allows any */
+/** Returns whether PIN mails may go to the address (decision C14). @param domains lower case; empty allows any */
+export function isMailable(email: string, domains: readonly string[]): boolean {
+  return domains.length === 0 || domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase());
+}
+
+/** Returns a problem for each address of a create that no PIN mail may go to. */
 export function pinMailProblems(
   emailsTo: readonly string[],
   domains: readonly string[],
   pathOf: (place: Place) => string,
 ): readonly Problem[] {
-  if (domains.length === 0) return [];
-  return emailsTo.flatMap((email, index) => {
-    const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
-    return domains.includes(domain)
+  return emailsTo.flatMap((email, index) =>
+    isMailable(email, domains)
       ? []
-      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN mails may go to" }];
-  });
+      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN mails may go to" }],
+  );
+}
+
+/** Returns what a read shows of a PIN mail: why it was not sent, and the addresses that it left out (decision C14). */
+export function pinMailMessage({ errorMessage, leftOut = [] }: PinMail): string | undefined {
+  const note =
+    leftOut.length === 0 ? undefined : `Not in a domain that PIN mails may go to, and left out: ${leftOut.join(", ")}.`;
+  return [errorMessage, note].filter(text => text !== undefined).join(" ") || undefined;
 }

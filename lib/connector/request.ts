@@ -142,6 +142,8 @@ export interface PinMail {
   readonly nextAt?: Instant;
   readonly held?: boolean;
   readonly errorMessage?: string;
+  /** Addresses that the last send, or the last attempt of one, left out: `PIN_MAIL_DOMAINS` no longer allows them. */
+  readonly leftOut?: readonly string[];
   /** Times of resends within the last hour (decision C1). */
   readonly resentAt?: readonly Instant[];
 }

@@ -2,10 +2,11 @@ import { Fault } from "../fault.ts";
 import { withLogFields } from "../log.ts";
 import { between, hours, type Instant, plus } from "../time.ts";
 import { atRest } from "./at-rest.ts";
-import { heldByAnother, isOver, type Run, startRun } from "./due-work.ts";
+import { heldByAnother, isOver, type Run, retryAfterLease, startRun } from "./due-work.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { renew } from "./key-hold.ts";
 import type { Delivery } from "./peers/delivery.ts";
+import { isMailable } from "./pin-mail-domains.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type Key, keyQueue } from "./request.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -14,7 +15,8 @@ import { keyOf } from "./write.ts";
 /**
  * Mails the PINs of a request again: those of every key whose PIN response is at hand and whose limit allows it (decisions C1,
  * C14). A mail that fails stays due for the job. Returns the number of mails sent.
- * Throws Fault: `not_found`; `conflict` when no PIN response is available, or with `retryAfter` while a job holds a key;
+ * Throws Fault: `not_found`; `conflict` when no PIN response is available, when `PIN_MAIL_DOMAINS` allows none of the addresses, or
+ * with `retryAfter` while a job has the lease of a key, for which the call waits 2 seconds at most;
  * `unavailable` when that can not be told now; `throttled` when every key is over its limit.
  * @param place of the keys; all of them where undefined
  */
@@ -23,28 +25,57 @@ export async function resendPin(
   deps: ConnectorDeps,
   place?: Key["place"],
 ): Promise<{ readonly sent: number }> {
-  const start = await deps.requests.load(requestId);
-  if (start === undefined) throw new Fault("not_found", "There is no such credential request.");
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
+    const start = await loadFree(requestId, place, run, deps);
     const sent = await resendEach(start, openKeys(start, place, run, deps), run, askedOnce(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
 }
 
-/** The keys that may be mailed now, or why there are none. */
-function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, deps: ConnectorDeps): readonly string[] {
-  const { now } = deps;
-  const mailed = loaded.keys
+/** Waits for the lease of a key, each before another read: a job's visit of a key usually lasts less than their sum. */
+const leaseWaitsMs = [200, 300, 500, 1000];
+
+/** Returns the request, read again while a job has the lease of a key to mail, until the waits are used up. */
+async function loadFree(
+  requestId: string,
+  place: Key["place"] | undefined,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<Loaded> {
+  const load = async (): Promise<Loaded> => {
+    const loaded = await deps.requests.load(requestId);
+    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+    return loaded;
+  };
+  let loaded = await load();
+  for (const waitMs of leaseWaitsMs) {
+    if (!mailedKeys(loaded, place).some(({ lease }) => heldByAnother(lease, run, deps.now()))) break;
+    await deps.sleep(waitMs);
+    loaded = await load();
+  }
+  return loaded;
+}
+
+/** The keys of the request whose PINs are mailed. */
+const mailedKeys = ({ keys }: Loaded, place: Key["place"] | undefined): readonly Key[] =>
+  keys
     .map(({ value }) => value)
     .filter(key => place === undefined || key.place === place)
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
-  const held = mailed.find(({ lease }) => heldByAnother(lease, run, now()));
-  if (held?.lease !== undefined) {
-    const retryAfter = between(now(), held.lease.until) / 1000;
-    throw new Fault("conflict", "A job is working on a key of the request.", { retryAfter });
-  }
+
+/** The keys that may be mailed now, or why there are none. */
+function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, deps: ConnectorDeps): readonly string[] {
+  const { now } = deps;
+  const mailed = mailedKeys(loaded, place);
+  if (mailed.some(({ lease }) => heldByAnother(lease, run, now()))) throw busy();
+  const { emailsTo } = loaded.request.value;
+  if (mailed.length > 0 && !emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
+    throw new Fault(
+      "conflict",
+      "PIN mails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
+    );
   const open = mailed.filter(key => mayResend(key, run, deps));
   if (mailed.length > 0 && open.length === 0) {
     const oldest = mailed.map(key => recent(key, now())[0] ?? now()).sort()[0] ?? now();
@@ -54,7 +85,8 @@ function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, dep
   return open.map(({ id }) => id);
 }
 
-const busy = (): Fault => new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: 5 });
+const busy = (): Fault =>
+  new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
 
 /** Whether nobody holds the key and its limit allows one more mail. */
 const mayResend = (key: Key, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
@@ -109,7 +141,7 @@ const recent = ({ mail }: Key, now: Instant): readonly Instant[] =>
 /** Takes the next number, so that the mail is another one than the last, and sends it as the job does. */
 async function resend(loaded: Loaded, keyId: string, run: Run, deps: ConnectorDeps): Promise<Loaded | undefined> {
   const at = deps.now();
-  const next = ({ errorMessage, triedAt, held, ...mail }: Key["mail"], key: Key): Key["mail"] => ({
+  const next = ({ errorMessage, leftOut, triedAt, held, ...mail }: Key["mail"], key: Key): Key["mail"] => ({
     ...mail,
     state: "due",
     number: mail.number + 1,

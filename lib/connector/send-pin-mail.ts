@@ -4,6 +4,7 @@ import { fetchPin } from "./fetch-pin.ts";
 import { conclude, type KeyHold, type MailBrake, renew } from "./key-hold.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import { wordPinMail } from "./pin-mail.ts";
+import { isMailable } from "./pin-mail-domains.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
 import { type Key, type PinMail, shownName } from "./request.ts";
 import { backOff } from "./timing.ts";
@@ -16,6 +17,7 @@ const firstWaitMs = 150;
 /**
  * Sends the PIN mail of a held key (decision C14). The send is written down before it goes out, under an id derived from key and
  * number; an unanswered one is looked up before anything is sent again. The PIN is fetched, opened, mailed and forgotten.
+ * An address that `PIN_MAIL_DOMAINS` does not allow any more is left out; with none left the mail stays due, as after a failure.
  * Returns the request as it now stands, undefined when the hold is lost.
  */
 export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
@@ -32,27 +34,34 @@ export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: Connect
       if (status === "failed") number++;
     }
     if (between(mail.firstDueAt ?? now(), now()) > timing.retryFor) return giveUp(hold, deps);
-    const pin = await fetchPin(hold.loaded, hold.keyId, deps);
-    if ("problem" in pin) return later(hold, pin.problem, undefined, deps, true);
-
-    const renewed = await renew(hold, withMail({ number, triedAt: now() }), timing.mailCall, deps);
-    if (renewed === undefined) return undefined;
     const inDoubt = mail.triedAt !== undefined;
-    return await deliver(
-      renewed,
-      pin.pin,
-      { operation: operationId(requestId, hold.keyId, number), inDoubt },
-      brake,
-      deps,
-    );
+    const { emailsTo } = hold.loaded.request.value;
+    const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
+    const leftOut = emailsTo.filter(email => !to.includes(email));
+    if (leftOut.length > 0)
+      deps.log.warn("pin_mail_addresses_left_out", { keyId: hold.keyId, count: leftOut.length, of: emailsTo.length });
+    if (to.length === 0)
+      return later(hold, { errorMessage: "No PIN mail was sent.", leftOut }, undefined, deps, inDoubt);
+    const pin = await fetchPin(hold.loaded, hold.keyId, deps);
+    if ("problem" in pin) return later(hold, { errorMessage: pin.problem }, undefined, deps, true);
+
+    const next =
+      leftOut.length === 0
+        ? withMail({ number, triedAt: now() }, ["leftOut"])
+        : withMail({ number, triedAt: now(), leftOut });
+    const renewed = await renew(hold, next, timing.mailCall, deps);
+    if (renewed === undefined) return undefined;
+    const operation = operationId(requestId, hold.keyId, number);
+    return await deliver(renewed, pin.pin, { to, operation, inDoubt }, brake, deps);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("mail_look_up_failed", { keyId: hold.keyId, error });
-    return later(hold, "The mail service does not answer.", error.retryAfter, deps, true);
+    return later(hold, { errorMessage: "The mail service does not answer." }, error.retryAfter, deps, true);
   }
 }
 
 interface Send {
+  readonly to: readonly string[];
   readonly operation: string;
   /** An earlier send was not answered. */
   readonly inDoubt: boolean;
@@ -61,18 +70,17 @@ interface Send {
 async function deliver(
   hold: KeyHold,
   pin: string,
-  { operation, inDoubt }: Send,
+  { to, operation, inDoubt }: Send,
   brake: MailBrake,
   deps: ConnectorDeps,
 ): Promise<Loaded | undefined> {
   const key = keyOf(hold.loaded, hold.keyId);
-  const { emailsTo } = hold.loaded.request.value;
   const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
   try {
     const words = wordPinMail({ pin, keyName: shownName(key), serial: key.serial ?? "", userIds });
-    await deps.mailer.send({ to: emailsTo, ...words, operationId: operation });
+    await deps.mailer.send({ to, ...words, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return notAccepted(hold, error, { brake, inDoubt }, deps);
@@ -88,7 +96,7 @@ async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Pr
     const status = await deps.mailer.status(operation).catch(asFailure);
     if (status === "succeeded") return sent(hold, deps);
     if (status === "failed")
-      return later(hold, "The mail service could not deliver the PIN mail.", undefined, deps, true);
+      return later(hold, { errorMessage: "The mail service could not deliver the PIN mail." }, undefined, deps, true);
     if (status instanceof PeerFailure) ({ retryAfter } = status);
   }
   const wait = Math.max(deps.timing.mailRunning, (retryAfter ?? 0) * 1000);
@@ -110,13 +118,13 @@ async function notAccepted(
   deps.log.warn("mail_failed", { keyId: hold.keyId, error: failure });
   // A 5xx never says that it was not done, not even one that names a time to come back.
   if (failure.kind === "unanswered" || (failure.status ?? 0) >= 500)
-    return later(hold, "The mail service did not answer.", failure.retryAfter, deps, true);
+    return later(hold, { errorMessage: "The mail service did not answer." }, failure.retryAfter, deps, true);
   if (failure.kind === "throttled") {
     brake.stoppedUntil = plus(deps.now(), Math.max(1, failure.retryAfter ?? 60) * 1000);
     return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps, inDoubt ? [] : ["triedAt"]);
   }
-  const reason = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
-  return later(hold, reason, failure.retryAfter, deps, inDoubt);
+  const errorMessage = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
+  return later(hold, { errorMessage }, failure.retryAfter, deps, inDoubt);
 }
 
 /** A GUID that only this send of this key has, the same after a crash. */
@@ -159,7 +167,7 @@ function giveUp(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined>
 /** @param unanswered a send may have been taken: it is looked up before the next one */
 function later(
   hold: KeyHold,
-  errorMessage: string,
+  problem: Pick<PinMail, "errorMessage" | "leftOut">,
   retryAfter: number | undefined,
   deps: ConnectorDeps,
   unanswered: boolean,
@@ -168,7 +176,7 @@ function later(
   const { attempts } = keyOf(hold.loaded, hold.keyId).mail;
   const wait = Math.max(backOff(attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
   const changes = {
-    errorMessage,
+    ...problem,
     attempts: attempts + 1,
     nextAt: plus(now(), wait),
     ...(retryAfter !== undefined && { held: true }),

@@ -38,7 +38,9 @@ export const connectorSettings = z
       .text("Mail service by access key, for local runs only.")
       .regex(/^endpoint=https?:\/\/[^;]+;accesskey=[^;]+$/i, { error: "must have endpoint and accesskey" })
       .optional(),
-    PIN_MAIL_DOMAINS: setting.list("Domains that PIN mails may go to, comma list; empty allows any.").prefault(""),
+    PIN_MAIL_DOMAINS: setting
+      .list("Domains that PIN mails may go to, comma list; empty allows any. Checked at create and before each send.")
+      .prefault(""),
 
     DELIVERY_API_BASE_URL: setting.address("Delivery service."),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("Keys that the delivery service signs with."),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { pinMailMessage } from "./pin-mail-domains.ts";
 import { present } from "./present.ts";
 import type { CredentialRequest, Key } from "./request.ts";
 
@@ -45,7 +46,7 @@ function shipmentState(
 
 function processingError(request: CredentialRequest, keys: readonly Key[]): string | undefined {
   const ofCredentials = keys.flatMap(({ credentials }) => credentials.map(({ errorMessage }) => errorMessage));
-  return [...ofCredentials, ...keys.map(({ mail }) => mail.errorMessage), request.errorMessage].find(
+  return [...ofCredentials, ...keys.map(({ mail }) => pinMailMessage(mail)), request.errorMessage].find(
     message => message !== undefined,
   );
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { deliveryReport } from "./delivery-report.ts";
+import { pinMailMessage } from "./pin-mail-domains.ts";
 import { present } from "./present.ts";
 import { type Credential, type CredentialRequest, type Key, type MailingAddress, shownName } from "./request.ts";
 import { credentialStates, isTerminal, keyStates, requestStates } from "./states.ts";
@@ -112,7 +113,7 @@ const readCredential = (credential: Credential, { mail }: Key): z.output<typeof 
     user_id: credential.userId,
     state: credential.state,
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
-    error_message: credential.errorMessage ?? (credential.state === "active" ? mail.errorMessage : undefined),
+    error_message: credential.errorMessage ?? (credential.state === "active" ? pinMailMessage(mail) : undefined),
   });
 
 const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>

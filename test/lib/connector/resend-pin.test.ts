@@ -46,14 +46,69 @@ describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
     expect(await connector.load(requestId)).toEqual(before);
   });
 
-  it("answers 409 with Retry-After while a job holds the key", async () => {
+  it("leaves out an address that PIN_MAIL_DOMAINS no longer allows", async () => {
     const connector = await testConnector(peers);
-    const { requestId } = await mailed(connector);
-    const loaded = await connector.load(requestId);
-    const key = await connector.keyRow(requestId);
-    const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
-    await connector.context.requests.save(loaded, { keys: [{ ...key, lease }] });
-    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 120 });
+    const { requestId, to } = await mailed(connector);
+    const bounded = connector.beside({ settings: { PIN_MAIL_DOMAINS: "example.org" } });
+    const before = await connector.load(requestId);
+    const refusal = resendPin(requestId, bounded.context);
+    await expect(refusal).rejects.toMatchObject({
+      kind: "conflict",
+      message: /PIN_MAIL_DOMAINS/,
+      retryAfter: undefined,
+    });
+    expect(await connector.load(requestId)).toEqual(before);
+    expect(mailsTo(to)).toHaveLength(1);
+
+    const request = { ...before.request.value, emailsTo: [to, "ada@example.org"] };
+    await connector.context.requests.save(before, { request });
+    expect(await resendPin(requestId, bounded.context)).toEqual({ sent: 1 });
+    expect(mailsTo("ada@example.org").map(mail => mail.to)).toEqual([["ada@example.org"]]);
+    expect((await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0]?.error_message).toContain(to);
+  });
+
+  /** The lease of the request's first key as the job of another host has it; the function returned ends that job's work. */
+  async function leasedElsewhere(connector: TestConnector, requestId: string): Promise<() => Promise<void>> {
+    const save = async (lease: object) => {
+      const { lease: _, ...key } = await connector.keyRow(requestId);
+      await connector.context.requests.save(await connector.load(requestId), { keys: [{ ...key, ...lease }] });
+    };
+    await save({ lease: { owner: "another", until: plus(connector.now(), seconds(179)) } });
+    return () => save({});
+  }
+
+  it("answers 409 with a Retry-After of 5 seconds while a job holds the key, after a wait of 2 seconds", async () => {
+    const waits: number[] = [];
+    const connector = await testConnector(peers, {
+      ports: () => ({ sleep: async ms => void waits.push(ms) }),
+    });
+    const { requestId, to } = await mailed(connector);
+    await leasedElsewhere(connector, requestId);
+    waits.length = 0;
+    const { result, ...calls } = await connector.counted(() =>
+      resendPin(requestId, connector.context).catch((error: unknown) => error),
+    );
+    expect(result).toMatchObject({ kind: "conflict", retryAfter: 5 });
+    expect(waits.reduce((sum, ms) => sum + ms)).toBe(seconds(2));
+    expect(calls.total).toBe(1 + waits.length);
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  it("waits for the job of another host that ends meanwhile, and mails then", async () => {
+    let end: (() => Promise<void>) | undefined;
+    let waits = 0;
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    end = await leasedElsewhere(connector, requestId);
+    const { context } = connector.beside({
+      ports: () => ({
+        sleep: async () => {
+          if (++waits === 2) await end?.();
+        },
+      }),
+    });
+    expect(await resendPin(requestId, context)).toEqual({ sent: 1 });
+    expect(mailsTo(to)).toHaveLength(2);
   });
 
   it("takes no key that another has taken since the resend began", async () => {

@@ -145,7 +145,7 @@ describe("a cancel (decision C19)", () => {
     const loaded = await connector.load(requestId);
     const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
     await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
-    expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "120" } });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "5" } });
     expect(deletions()).toBe(0);
   });
 

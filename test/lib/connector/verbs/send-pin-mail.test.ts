@@ -198,6 +198,78 @@ describe("the PIN mail (decision C14)", () => {
   });
 });
 
+describe("PIN_MAIL_DOMAINS at the time of a send (decision C14)", () => {
+  const allowed = () => `${newUser().split("@")[0]}@example.org`;
+  const bounded = { settings: { PIN_MAIL_DOMAINS: "example.org" } };
+
+  test("leaves out an address that it no longer allows, and names it in error_message although the others were mailed", async () => {
+    const [kept, gone] = [allowed(), newUser()];
+    const { connector, requestId, errorMessage } = await ready(
+      {},
+      altered(orderBody(), { "enrollment_contacts.emails_to": [kept, gone] }),
+    );
+    const later = connector.beside(bounded);
+    await later.runCredentials();
+    expect(mailsTo(kept).map(({ to }) => to)).toEqual([[kept]]);
+    expect(mailsTo(gone)).toEqual([]);
+    expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "sent", leftOut: [gone] } });
+    expect(await errorMessage()).toContain(gone);
+    expect(await errorMessage()).not.toContain(kept);
+    expect(later.events("pin_mail_addresses_left_out")).toMatchObject([{ keyId: "s-01-001", count: 1, of: 2 }]);
+    expect([...connector.lines, ...later.lines].join()).not.toContain(gone);
+  });
+
+  test("is that of the send that went out, also where it is looked up after another change", async () => {
+    const [kept, gone] = [allowed(), newUser()];
+    const { connector, errorMessage } = await ready(
+      {},
+      altered(orderBody(), { "enrollment_contacts.emails_to": [kept, gone] }),
+    );
+    failing({ kind: "drop", phase: "after" });
+    await connector.beside(bounded).runCredentials();
+    expect(await errorMessage()).toBe(
+      `The mail service did not answer. Not in a domain that PIN mails may go to, and left out: ${gone}.`,
+    );
+    for (const _ of [1, 2]) {
+      connector.advance(minutes(1));
+      await connector.runCredentials("timer");
+    }
+    expect(await errorMessage()).toBe(`Not in a domain that PIN mails may go to, and left out: ${gone}.`);
+  });
+
+  test("keeps the mail due with back-off where it allows no address, until RFPR_RETRY_NUMBER_DAYS are over", async () => {
+    const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
+    const later = connector.beside(bounded);
+    peers.delivery.resetRequests();
+    for (let run = 0; run < 4; run++) {
+      await later.runCredentials("timer");
+      expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "due", attempts: run + 1 } });
+      expect(await later.read(requestId)).toMatchObject({ state: "complete" });
+      expect(await errorMessage()).toBe(
+        `No PIN mail was sent. Not in a domain that PIN mails may go to, and left out: ${to}.`,
+      );
+      later.advance(hours(1));
+    }
+    expect([sends(), fetches()]).toEqual([0, 0]);
+    later.advance(days(1));
+    await later.runCredentials("timer");
+    expect((await later.keyRow(requestId)).mail.state).toBe("given_up");
+    expect(await errorMessage()).toContain(to);
+    expect(await later.queue("key")).toEqual([]);
+    expect(later.events("pin_mail_given_up")).toHaveLength(1);
+    expect(later.lines.join()).not.toContain(to);
+  });
+
+  test("that allows the addresses again lets the mail that is due go out", async () => {
+    const { connector, to, errorMessage } = await ready();
+    await connector.beside(bounded).runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(await errorMessage()).toBeUndefined();
+  });
+});
+
 describe("a mail service that is throttling (decision C14)", () => {
   test("stops mailing for the run, which stays due at Retry-After and is no failure", async () => {
     const { connector, requestId, to, errorMessage } = await ready({}, orderBody([1, 1, 1]));
