@@ -104,6 +104,7 @@ function endpointOf(name: string, path: `/${string}`, method: "GET" | "POST") {
       method,
       url: new URL(`http://127.0.0.1:7071/client${path}`),
       headers: new Headers({ host: "127.0.0.1:7071", "content-type": type, ...headers }),
+      params: {},
       invocationId: "a5c9a3a0-9f8e-4f7c-8f6f-6d2f3f0e9b11",
       body: async () => body,
     };

@@ -18,17 +18,25 @@ const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
     })
     .meta({ description });
 
+/**
+ * Clients and the host remove dot segments from a path, so that a request for the attribute `..` of bob arrives as one for bob. Nothing
+ * here can undo that.
+ */
+const dotWarning =
+  "Check it before it becomes part of a path: `.` and `..` are removed by HTTP clients and by the host, so that " +
+  "`DELETE …/users/bob/attributes/..` deletes the user bob.";
+
 /** `<id-or-username>` of a path. Undefined for a segment that can name no user: 404. */
 const user = z
   .string()
   .transform((segment): Whom | undefined => parseUserReference(segment))
-  .meta({ description: "The user's numeric id or username." });
+  .meta({ description: "The user's numeric id, or the username percent-encoded once, with `%` as `%25`." });
 
 /** `<prefix>` of a path. Undefined for a segment that can name no key: 404. */
 const prefix = z
   .string()
   .transform((segment): string | undefined => parsePrefix(segment))
-  .meta({ description: "The prefix of the otpkey." });
+  .meta({ description: `The prefix of the otpkey. ${dotWarning}` });
 
 /** The prefix of a key as a field. */
 export const prefixField = z.string().transform((text, context) => {
@@ -38,7 +46,7 @@ export const prefixField = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const attributeKey = parsed(parseAttributeKey, "The attribute's key.");
+const attributeKey = parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`);
 
 export const ofUser = z.object({ user });
 export const ofKey = z.object({ prefix });
@@ -55,6 +63,6 @@ export const assignment = z.object({
 });
 
 export const attribute = z.object({
-  key: attributeKey,
+  key: parsed(parseAttributeKey, "The attribute's key."),
   value: parsed(parseAttributeValue, "The attribute's value; it takes the place of an existing one."),
 });

@@ -21,6 +21,9 @@ const composedOf = 4;
  */
 export const foldUsername = (name: string): string => name.normalize("NFC").toLowerCase().normalize("NFC");
 
+/** What the Functions host leaves encoded in a path, so that `%2F` and `%252F` arrive as the same text (decision A3). */
+const leftEncoded = /%(?:2f|[89a-f][0-9a-f])/i;
+
 /** A username by the rules of decision A3; surrounding white space is dropped. */
 export function parseUsername(text: string): Parsed<Username> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
@@ -33,6 +36,7 @@ export function parseUsername(text: string): Parsed<Username> {
   if (/\p{Cc}/u.test(name)) return refused("must not contain control characters");
   if (/[/\\?#]/.test(name)) return refused("must not contain / \\ ? or #");
   if (name === "." || name === "..") return refused("must not be . or ..");
+  if (leftEncoded.test(name)) return refused("must not contain %2F or %80 to %FF: a path cannot carry them");
   if (/^[0-9]+$/.test(name)) return refused("must have a character that is not a digit: digits alone are an id");
   return accepted({ name, folded: foldUsername(name) });
 }

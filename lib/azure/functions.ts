@@ -42,6 +42,7 @@ export function onTerminate(close: () => Promise<void>): void {
 const toCall = (request: HttpRequest, context: InvocationContext): Call => ({
   method: request.method,
   url: new URL(request.url),
+  params: request.params,
   headers: new Headers([...request.headers]),
   invocationId: context.invocationId,
   body: async () => new Uint8Array(await request.arrayBuffer()),

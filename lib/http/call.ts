@@ -1,8 +1,13 @@
 /** A request as it arrived, free of any platform's types. */
 export interface Call {
   readonly method: string;
-  /** As sent: path letters, encoding and repeated query keys untouched (decision G4). */
+  /**
+   * The host has decoded the path and encoded it again, but for `%HH` that came out of the decoding: to decode it here would decode
+   * twice. Read `params` instead. The query is as sent, repeated keys included (decision G4).
+   */
   readonly url: URL;
+  /** The path's parameters, decoded once by the host. `%2F`, and bytes that are not UTF-8, stay encoded. */
+  readonly params: Readonly<Record<string, string>>;
   readonly headers: Headers;
   readonly invocationId: string;
   body(): Promise<Uint8Array>;

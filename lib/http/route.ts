@@ -18,27 +18,6 @@ export function routeParts(route: Route, prefix: string): RouteParts {
 /** The template in the host's own notation: no leading slash, which would take the whole app down. */
 export const hostTemplate = (parts: RouteParts): string => parts.segments.join("/");
 
-/**
- * The path parameters, each segment decoded exactly once. They are read from the URL because the host's own map leaves
- * `%2F` encoded and so can not be decoded without doubt.
- * Undefined when a segment is no valid percent-encoding, or the URL has lost one: `%2E%2E` takes the segment before it along.
- */
-export function pathParameters(parts: RouteParts, url: URL): Record<string, string> | undefined {
-  const actual = segmentsOf(url.pathname);
-  if (actual.length !== parts.segments.length) return undefined;
-  const parameters: Record<string, string> = {};
-  for (const [index, segment] of parts.segments.entries()) {
-    const name = parameterName(segment);
-    if (name === undefined) continue;
-    try {
-      parameters[name] = decodeURIComponent(actual[index] ?? "");
-    } catch {
-      return undefined;
-    }
-  }
-  return parameters;
-}
-
 /** Whether some path and method matches both: the host would then choose by function name (decision G2). */
 export function overlaps(a: RouteParts, b: RouteParts): boolean {
   if (a.method !== b.method || a.segments.length !== b.segments.length) return false;

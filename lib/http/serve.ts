@@ -4,10 +4,11 @@ import { answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
 import { callerAddress } from "./caller-address.ts";
 import type { Endpoint, RawInput } from "./endpoint.ts";
+import { refuseDotSegments } from "./original-path.ts";
 import { readPairs } from "./read-body.ts";
 import { readFields } from "./read-fields.ts";
 import { readJson } from "./read-json.ts";
-import { pathParameters, type RouteParts } from "./route.ts";
+import type { RouteParts } from "./route.ts";
 import type { Identify, Surface } from "./surface.ts";
 
 export interface Serving<D> {
@@ -27,9 +28,7 @@ export function serve<D>(surface: Surface<D>, endpoint: Endpoint<D>, route: Rout
     const address = callerAddress(call, serving.trustedProxies);
     const options = { strictTransport: serving.strictTransport, ...(address && { fields: { address } }) };
     return answerCall(call, options, async requestId => {
-      const reply = await guarded(surface, serving, call, () =>
-        answer(surface, endpoint, route, serving, call, requestId),
-      );
+      const reply = await guarded(surface, serving, call, () => answer(surface, endpoint, serving, call, requestId));
       serving.log.info("http", { surface: surface.name, route: shownRoute, status: reply.status });
       return reply;
     });
@@ -57,14 +56,13 @@ async function guarded<D>(
 async function answer<D>(
   surface: Surface<D>,
   endpoint: Endpoint<D>,
-  route: RouteParts,
   { deps, identify, log }: Serving<D>,
   call: Call,
   requestId: string,
 ): Promise<Reply> {
   try {
     const caller = await identify(endpoint.access, call);
-    const input = await rawInput(surface, endpoint, route, call);
+    const input = await rawInput(surface, endpoint, call);
     const { reply, ignored } = await endpoint.run(input, deps, { call, caller, requestId });
     return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
   } catch (error) {
@@ -78,14 +76,9 @@ async function answer<D>(
 /** A 500 that nothing has caused in this call tells again what an earlier one came to, and was logged then. */
 const repeats = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
-async function rawInput<D>(
-  surface: Surface<D>,
-  endpoint: Endpoint<D>,
-  route: RouteParts,
-  call: Call,
-): Promise<RawInput> {
-  const params = pathParameters(route, call.url);
-  if (params === undefined) throw new Fault("not_found", "There is nothing at this address.");
+async function rawInput<D>(surface: Surface<D>, endpoint: Endpoint<D>, call: Call): Promise<RawInput> {
+  refuseDotSegments(call.headers);
+  const { params } = call;
   if (surface.input === "fields") {
     const fields = await readFields(call);
     return { params, query: fields, body: fields };

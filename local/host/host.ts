@@ -90,6 +90,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   const answer = createServe({
     functions: served.filter(one => one.kind === "http"),
     invoke,
+    homePage: !/^(?:true|1)$/i.test(setting("AzureWebJobsDisableHomepage") ?? ""),
     levelOf: enforceKeys ? createLevelOf(keys) : () => "admin",
     admin: createAdmin({
       find,
@@ -114,9 +115,11 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
     await send(response, made);
   };
 
-  const server = createServer({ maxHeaderSize: 32_768, keepAliveTimeout: 120_000 }, (request, response) =>
-    track(respond(request, response)),
-  );
+  // The real host's parser accepts control characters in values, bare line feeds, and a length beside chunks.
+  const parserOptions = { maxHeaderSize: 32_768, keepAliveTimeout: 120_000, insecureHTTPParser: true };
+  const server = createServer(parserOptions, (request, response) => track(respond(request, response)));
+  // It ignores expectations that it does not know.
+  server.on("checkExpectation", (request, response) => track(respond(request, response)));
   server.on("clientError", refuseMalformed);
 
   const appContext = { hookData: core.appHookData, appHookData: core.appHookData };

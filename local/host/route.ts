@@ -89,22 +89,39 @@ function matchSegments(segments: readonly Segment[], path: readonly string[]): R
   return path.length > segments.length ? undefined : Object.fromEntries(parameters);
 }
 
+/** One character in percent-encoded UTF-8. */
+const encodedCharacter =
+  /%[0-7][0-9a-f]|%[cd][0-9a-f]%[89ab][0-9a-f]|%e[0-9a-f](?:%[89ab][0-9a-f]){2}|%f[0-7](?:%[89ab][0-9a-f]){3}/gi;
+
 /**
- * A request's path as routes see it: percent-encoding undone except for the slash, then `.` and `..` taken out. What is not
- * UTF-8 stays encoded.
+ * Returns a request's path as routes see it: percent-encoding decoded once, then `.` and `..` removed. `%2F` stays, and so does what
+ * is not UTF-8. After that a `%2F` of the request and one that was sent as `%252F` are the same text.
  */
 export function routedPath(rawPath: string): string {
-  const decoded = rawPath.replace(/(?:%(?!2f)[0-9a-f]{2})+/gi, run => {
+  const decoded = rawPath.replace(encodedCharacter, encoded => {
+    if (/^%2f$/i.test(encoded)) return encoded;
     try {
-      return decodeURIComponent(run);
+      return decodeURIComponent(encoded);
     } catch {
-      return run;
+      return encoded;
     }
   });
   const kept: string[] = [];
-  for (const segment of decoded.slice(1).split("/")) {
+  const segments = decoded.slice(1).split("/");
+  for (const [index, segment] of segments.entries()) {
+    const isLast = index === segments.length - 1;
     if (segment === "..") kept.pop();
     else if (segment !== ".") kept.push(segment);
+    if (isLast && /^\.{1,2}$/.test(segment)) kept.push("");
   }
   return `/${kept.join("/")}`;
 }
+
+/**
+ * Returns the path of `request.url`: the routed path encoded again, but for `%` with two hex digits, which stays. So `%2541` arrives
+ * as `%41`, and a program that decodes it decodes twice.
+ */
+export const encodedAgain = (path: string): string =>
+  path.replace(/%[0-9a-f]{2}|[^%A-Za-z0-9\-._~!$&'()*+,;=:@/]+|%/gi, text =>
+    /^%../.test(text) ? text : encodeURIComponent(text),
+  );

@@ -2,11 +2,10 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Admin } from "./admin.ts";
-import { readFunctionBody, readTarget, requestLineLimit, type Target, toRpcRequest } from "./http-request.ts";
+import { readFunctionBody, readTarget, type Target, toRpcRequest } from "./http-request.ts";
 import { type Answer, toAnswer } from "./http-response.ts";
 import type { Invoke } from "./invoke.ts";
 import { type LevelOf, reaches } from "./keys.ts";
-import { routedPath } from "./route.ts";
 import type { HttpFunction } from "./served-functions.ts";
 
 interface ServeDeps {
@@ -15,15 +14,19 @@ interface ServeDeps {
   readonly invoke: Invoke;
   readonly levelOf: LevelOf;
   readonly admin: Admin;
+  /** Whether the root, where no function has it, shows the host's page; else it is 204. */
+  readonly homePage: boolean;
 }
 
 /** Answers a request; rejects only when the caller goes away while sending. */
 export type Serve = (request: IncomingMessage) => Promise<Answer>;
 
-export function createServe({ functions, invoke, levelOf, admin }: ServeDeps): Serve {
-  const callFunction = async (request: IncomingMessage, target: Target, path: string): Promise<Answer> => {
-    const found = findRoute(functions, request.method, path);
-    if (found === undefined) return path === "/" && request.method === "GET" ? homePage : { status: 404 };
+export function createServe({ functions, invoke, levelOf, admin, homePage }: ServeDeps): Serve {
+  const home: Answer = homePage ? homePageAnswer : { status: 204 };
+
+  const callFunction = async (request: IncomingMessage, target: Target): Promise<Answer> => {
+    const found = findRoute(functions, request.method, target.path);
+    if (found === undefined) return target.path === "/" ? home : { status: 404 };
     const [one, parameters] = found;
     const level = levelOf(request, target.rawQuery, one.name);
     if (!reaches(level, one.authLevel)) return { status: 401 };
@@ -39,13 +42,10 @@ export function createServe({ functions, invoke, levelOf, admin }: ServeDeps): S
   };
 
   return async request => {
-    const requestLine = `${request.method} ${request.url} HTTP/1.1`;
-    if (requestLine.length > requestLineLimit) return { status: 414, headers: { connection: "close" } };
     const target = readTarget(request);
-    if (target === undefined) return { status: 400, headers: { connection: "close" } };
-    const path = routedPath(target.rawPath);
-    if (!/^\/admin\//i.test(path)) return callFunction(request, target, path);
-    return admin(request, path, levelOf(request, target.rawQuery));
+    if (typeof target === "number") return { status: target, headers: { connection: "close" } };
+    if (!/^\/admin\//i.test(target.path)) return callFunction(request, target);
+    return admin(request, target.path, levelOf(request, target.rawQuery));
   };
 }
 
@@ -58,18 +58,23 @@ function findRoute(functions: readonly HttpFunction[], method: string | undefine
   return undefined;
 }
 
-const homePage: Answer = {
+const homePageAnswer: Answer = {
   status: 200,
   headers: { "content-type": "text/html; charset=utf-8" },
   body: Buffer.from("<!doctype html><title>Local Functions host</title>The local Functions host is up and running."),
 };
 
-/** Answers what the parser does not take. A method that it does not know is one that no function lists. */
-export function refuseMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
-  if (code === "ECONNRESET" || !socket.writable) {
+/**
+ * Answers what the parser does not accept. Where it knows no such method, the request is as good as one for a function that lists
+ * no such method; what is no request at all is 400.
+ */
+export function refuseMalformed(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
-  const status = { HPE_INVALID_METHOD: 404, HPE_HEADER_OVERFLOW: 431 }[code ?? ""] ?? 400;
+  const isRequest = /^[!-~]+ \/[!-~]* HTTP\/1\.[01]\r?\n/.test(error.rawPacket?.toString("latin1") ?? "");
+  const status =
+    error.code === "HPE_INVALID_METHOD" && isRequest ? 404 : error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400;
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
 }

@@ -10,11 +10,11 @@ import { authTables } from "../../lib/azure/auth-shelves.ts";
 import { openTables } from "../../lib/azure/tables.ts";
 import type { Call, Cookie } from "../../lib/http/call.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
-import { pathParameters } from "../../lib/http/route.ts";
 import { serve } from "../../lib/http/serve.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { createLog } from "../../lib/log.ts";
 import { type Instant, instant } from "../../lib/time.ts";
+import { parseRoute, routedPath } from "../../local/host/route.ts";
 import { startVault, type Vault } from "../../local/peers/vault.ts";
 import { localTokens } from "../../local/tokens.ts";
 import { type CallCounts, createCallCounter } from "./call-counter.ts";
@@ -175,9 +175,9 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
       fields,
       body,
     });
-    const found = served.find(({ matches }) => matches(made));
+    const found = served.map(answerOf => answerOf(made)).find(reply => reply !== undefined);
     if (found === undefined) return { status: 404, headers: new Headers(), body: undefined, cookies: [] };
-    const { status, headers: sent = {}, body: told, cookies = [] } = await found.answer(made);
+    const { status, headers: sent = {}, body: told, cookies = [] } = await found;
     return { status, headers: new Headers(sent), body: told === undefined ? told : overWire(told), cookies };
   };
   return {
@@ -227,18 +227,16 @@ function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHash
 
 /** The surface's functions as a host would find them. */
 const routesOf = <D>(surface: Surface<D>, prefix: string, serving: Parameters<typeof serve<D>>[3]) =>
-  httpFunctions(surface, prefix).flatMap(({ parts, endpoint }) =>
-    parts.map(route => ({
-      matches: ({ method, url }: Call) =>
-        method === route.method && pathParameters(route, url) !== undefined && isAt(route.segments, url),
-      answer: serve(surface, endpoint, route, serving),
-    })),
+  httpFunctions(surface, prefix).flatMap(({ template, parts, endpoint }) =>
+    parts.map(route => {
+      const { match } = parseRoute(template);
+      const answer = serve(surface, endpoint, route, serving);
+      return (call: Call) => {
+        const params = call.method === route.method ? match(routedPath(call.url.pathname)) : undefined;
+        return params && answer({ ...call, params });
+      };
+    }),
   );
-
-function isAt(segments: readonly string[], { pathname }: URL): boolean {
-  const actual = pathname.split("/").filter(segment => segment !== "");
-  return segments.every((segment, index) => segment.startsWith("{") || segment === actual[index]?.toLowerCase());
-}
 
 function callOf(
   method: string,
@@ -255,6 +253,7 @@ function callOf(
   return {
     method,
     url,
+    params: {},
     headers: new Headers({
       host: url.host,
       ...(bytes && { "content-type": type, "content-length": String(bytes.byteLength) }),

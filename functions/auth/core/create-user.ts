@@ -5,7 +5,9 @@ import type { AuthContext } from "../context.ts";
 import { userSummary } from "../views.ts";
 
 const body = z.object({
-  username: z.string().meta({ description: "Unique, in any case." }),
+  username: z
+    .string()
+    .meta({ description: "Unique, in any case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`." }),
   password: z.string().meta({ description: "An empty one means none." }),
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { core as coreApi } from "../../../functions/auth/routes.ts";
 import { startVault, type Vault } from "../../../local/peers/vault.ts";
 import { createStores } from "../../../local/system.ts";
 import { localTokens } from "../../../local/tokens.ts";
@@ -201,6 +202,105 @@ describe("every awkward text round trips, or is refused by a sentence", () => {
       expect((await send("POST", "/client/authenticate", fields)).body).toBe(true);
     });
   });
+});
+
+const endsUser = (route: string): boolean => /^DELETE \/users\/\{user\}$|^POST \/users\/\{user\}\/delete$/.test(route);
+
+describe("names that become equal by one more decoding", () => {
+  /** Each is the percent-encoding of the one before. */
+  const chains = [
+    ["alice", "alic%65", "alic%2565", "alic%252565"],
+    ["a b", "a%20b", "a%2520b"],
+    ["a+b", "a%2Bb", "a%252Bb"],
+    ["100%", "100%25", "100%2525"],
+    ["%41", "%2541"],
+    ["a.b", "a%2Eb"],
+    ["%2E%2e", "%252E%252e"],
+    ["%00", "%2500"],
+    ["a%5Cb", "a%255Cb"],
+    ["a%3Fb", "a%253Fb"],
+    ["%5B%zz", "%255B%25zz"],
+    ["éa", "e\u0301a", "é%61"],
+  ];
+  /** Every route of the Core API that names a user, with what it may be given. */
+  const userRoutes = Object.values(coreApi.endpoints)
+    .flatMap(({ routes }) => routes)
+    .filter(route => route.includes("{user}"))
+    // What ends the user comes last.
+    .toSorted((a, b) => Number(endsUser(a)) - Number(endsUser(b)));
+  const calls: (readonly [string, string])[] = userRoutes.map(route => {
+    const [method = "", path = ""] = route.split(" ");
+    return [method, path];
+  });
+
+  test.each(chains)("of %j each names one user alone, through every route", async (...chain) => {
+    expect(calls.length).toBeGreaterThan(30);
+    for (const name of chain) {
+      const made = await core("POST", "/users", { username: name, password });
+      expect(made.status).toBe(201);
+      const { id, name: kept } = made.body as { id: number; name: string };
+      await core("POST", `/users/${id}/attributes`, { key: "mine", value: "x" });
+      await core("POST", `/users/${id}/otpkeys`, { otpkey: "mine" });
+      const asBefore = async () => {
+        expect((await core("GET", `/users/${id}`)).body).toEqual({
+          id,
+          name: kept,
+          attributes: { mine: "x" },
+          otpkeys: ["mine"],
+        });
+        expect((await core("POST", `/users/${id}/validate`, { password })).body).toMatchObject({
+          valid_password: true,
+        });
+      };
+      const call = (method: string, path: string, user: string) => {
+        const target = path.replace("{user}", segment(user)).replace("{prefix}", "mine").replace("{key}", "mine");
+        const fields = { password: "another good password", otpkey: "other", key: "mine", value: "y" };
+        return core(method, target, method === "POST" ? fields : undefined);
+      };
+      for (const other of chain.filter(each => each.normalize("NFC") !== kept)) {
+        for (const [method, path] of calls) {
+          // Clears the throttle of an unknown name too.
+          const expected = path.endsWith("/unlock") ? 204 : 404;
+          expect([method, path, other, (await call(method, path, other)).status]).toEqual([
+            method,
+            path,
+            other,
+            expected,
+          ]);
+        }
+        await asBefore();
+      }
+      expect((await core("GET", `/users/${segment(name)}`)).body).toMatchObject({ id });
+      expect((await core("DELETE", `/users/${segment(name)}`)).status).toBe(204);
+      expect((await core("GET", `/users/${id}`)).status).toBe(404);
+    }
+  });
+
+  test("of two that both are users each is signed in, changed and deleted by its own name", async () => {
+    const [one, two] = ["carol%65", "carol%2565"];
+    for (const username of [one, two]) expect((await core("POST", "/users", { username, password })).status).toBe(201);
+    const reset = { password: "another good password" };
+    expect((await core("POST", `/users/${segment(two)}/reset`, reset)).status).toBe(204);
+    expect([await login({ username: one, password }), await login({ username: two, password })]).toEqual([200, 401]);
+    expect(await login({ username: two, ...reset })).toBe(200);
+    expect((await core("DELETE", `/users/${segment(two)}`)).status).toBe(204);
+    expect(await login({ username: one, password })).toBe(200);
+  });
+
+  // The host hands over `%2F` and `%252F` alike, and so it does with bytes that are no UTF-8.
+  test.each(["a%2Fb", "a%2fb", "%FF", "a%80", "Jos%E9"])(
+    "may not keep what the host leaves encoded: %s is no name",
+    async username => {
+      const { status, body } = await core("POST", "/users", { username, password });
+      expect(status).toBe(400);
+      expect(JSON.stringify(body)).toContain("must not contain %2F or %80 to %FF");
+      for (const path of [username, segment(username)]) {
+        expect((await core("GET", `/users/${path}`)).status).toBe(404);
+        expect((await core("DELETE", `/users/${path}`)).status).toBe(404);
+      }
+      expect(await login({ username, password })).toBe(401);
+    },
+  );
 });
 
 test("who was not meant is as before", async () => {

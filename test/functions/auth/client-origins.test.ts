@@ -135,6 +135,7 @@ describe("a CORS preflight (decision A15)", () => {
     clientPreflight(allowed, { strictTransport: false })?.({
       method: "OPTIONS",
       url: new URL("/client/login", origin),
+      params: {},
       headers: new Headers({ host: new URL(origin).host, ...headers }),
       invocationId: "the-invocation",
       body: async () => new Uint8Array(),

@@ -7,6 +7,7 @@ function addressOf(forwardedFor: string | undefined, trustedProxies: number): st
   const call: Call = {
     method: "GET",
     url: new URL("https://auth.example/client/status"),
+    params: {},
     headers,
     invocationId: "1",
     body: async () => new Uint8Array(),

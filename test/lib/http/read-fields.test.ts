@@ -17,6 +17,7 @@ function call({ method = "POST", query = "", type, body = "" }: Sent): Call {
   return {
     method,
     url: new URL(`http://127.0.0.1/users${query}`),
+    params: {},
     headers,
     invocationId: "i",
     body: async () => new Uint8Array(bytes),

@@ -1,10 +1,11 @@
 import type { Fault } from "../../../lib/fault.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
-import { routeParts } from "../../../lib/http/route.ts";
+import { hostTemplate, routeParts } from "../../../lib/http/route.ts";
 import { type Serving, serve } from "../../../lib/http/serve.ts";
 import type { Surface } from "../../../lib/http/surface.ts";
 import { createLog } from "../../../lib/log.ts";
+import { type Route as HostRoute, parseRoute, routedPath } from "../../../local/host/route.ts";
 
 /** A surface whose refusals show the fault as it is. */
 export const sampleSurface = (sample: Endpoint<object>, input: Surface<object>["input"] = "json"): Surface<object> => ({
@@ -65,18 +66,19 @@ export function served(
   return {
     lines,
     send: ({ path = parts.segments.join("/"), ...sent } = {}) =>
-      answer(callOf({ method: parts.method, path, ...sent })),
+      answer(callOf({ method: parts.method, path, ...sent }, parseRoute(hostTemplate(parts)))),
   };
 }
 
 /** A request as the host hands it over. A JSON body unless the headers say otherwise. */
-function callOf({ method = "POST", path = "", headers = {}, body }: Sent): Call {
+function callOf({ method = "POST", path = "", headers = {}, body }: Sent, route: HostRoute): Call {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const ofBody =
     bytes === undefined ? {} : { "content-type": "application/json", "content-length": String(bytes.byteLength) };
   return {
     method,
     url: new URL(`http://127.0.0.1/${path}`),
+    params: route.match(routedPath(`/${path.split("?")[0]}`)) ?? {},
     headers: new Headers({ ...ofBody, ...headers }),
     invocationId: "the-invocation",
     body: async () => bytes ?? new Uint8Array(),

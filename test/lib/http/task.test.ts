@@ -16,6 +16,7 @@ const counting = task({
 const call = (body: string, headers: Record<string, string> = {}) => ({
   method: "POST",
   url: new URL("https://core.example/maintenance/auth/count"),
+  params: {},
   headers: new Headers(headers),
   invocationId: "invocation-1",
   body: async () => new TextEncoder().encode(body),

@@ -20,6 +20,8 @@ describe("a route template", () => {
   it("gives parameters decoded but for the slash", () => {
     expect(match("{id}", "/a%20b%C3%A9%5C+%2F%2f")).toEqual({ id: "a bé\\+%2F%2f" });
     expect(match("{id}", "/a%FFb%zz")).toEqual({ id: "a%FFb%zz" });
+    expect(match("{id}", "/a%FF%41")).toEqual({ id: "a%FFA" });
+    expect(match("{id}", "/%ED%A0%80%C0%80")).toEqual({ id: "%ED%A0%80%C0%80" });
     expect(match("{id}", "/%2525")).toEqual({ id: "%25" });
   });
 

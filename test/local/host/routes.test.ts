@@ -109,6 +109,13 @@ describe("an empty route prefix (decision G2)", () => {
   });
 });
 
+describe("the root", () => {
+  it("is 204 where the home page is disabled", async () => {
+    await start({ env: { AzureWebJobsDisableHomepage: "true" } });
+    expect((await call(host ?? { port: 0 }, "/")).status).toBe(204);
+  });
+});
+
 describe("a disabled function", () => {
   it.each(["AzureWebJobs.item_get.Disabled", "AzureWebJobs_item_get_Disabled", "azurewebjobs.ITEM_GET.disabled"])(
     "is 404 by %s",

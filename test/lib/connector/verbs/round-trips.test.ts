@@ -50,7 +50,8 @@ describe("sequential round trips to storage", () => {
     const { shipmentId = "" } = await connector.order(orderBody([1, 2]));
     const input = { params: { shipment_id: shipmentId }, query: {}, body: undefined };
     const url = new URL(`http://localhost/v1/fpr/shipments/${shipmentId}`);
-    const call = { method: "GET", url, headers: new Headers(), invocationId: "", body: async () => new Uint8Array() };
+    const body = async () => new Uint8Array();
+    const call = { method: "GET", url, params: {}, headers: new Headers(), invocationId: "", body };
     const by = { call, caller: { id: "" }, requestId: "" };
     const { sequential, total, result } = await connector.counted(() => getShipment.run(input, connector.context, by));
     expect(result.reply).toMatchObject({ status: 200, body: { shipment_id: shipmentId } });
