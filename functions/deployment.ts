@@ -140,7 +140,7 @@ export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
-/** The static tokens of a surface, in one secret of its vault (decision G3b). */
+/** The static tokens of a surface, in one secret of its vault (decision G3). */
 export function tokenHashesOf({ secrets, caching, now, log }: Deployment, surface: "core" | "connector"): TokenHashes {
   const name = `${surface}-api-tokens`;
   const cached = cachedSecret(name, async () => ({ hashes: hashesOf((await secrets.get(name))?.value) }), {

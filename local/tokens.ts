@@ -11,7 +11,7 @@ export interface Tokens {
 }
 
 /**
- * Static API tokens (decision G3b): short enough to paste, and the same at every start where the vault keeps its state. A real
+ * Static API tokens (decision G3): short enough to paste, and the same at every start where the vault keeps its state. A real
  * vault holds their hashes only.
  */
 export function localTokens(vault: Vault): Tokens {

@@ -3,7 +3,7 @@ import { Fault } from "../fault.ts";
 import type { Now } from "../time.ts";
 import { hashOfToken, type TokenHash, tokenHash } from "./bearer.ts";
 
-/** Where the hashes of a surface's static tokens lie: one secret of the vault (decision G3b). */
+/** Where the hashes of a surface's static tokens lie: one secret of the vault (decision G3). */
 export interface TokenHashes {
   /** What is in force now. `refresh` asks for a new read, which may be limited in number. */
   known(refresh: boolean): Promise<readonly TokenHash[]>;

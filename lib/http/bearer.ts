@@ -12,7 +12,7 @@ export interface TenantTokens {
   readonly jwksUrl: string;
 }
 
-/** A static API token as the service knows it: never the token, only its hash (decision G3b). */
+/** A static API token as the service knows it: never the token, only its hash (decision G3). */
 export const tokenHash = z.object({
   id: z.string(),
   name: z.string(),

@@ -26,7 +26,7 @@ const checkOf = (hashes: TokenHashes) =>
   bearerCheck({ surface: "core", role: "Core.Admin", tokenHashes: hashes.known, fetch, now });
 const bearing = (token: string) => new Headers({ authorization: `Bearer ${token}` });
 
-describe("static API tokens (decision G3b)", () => {
+describe("static API tokens (decision G3)", () => {
   it("are accepted from their creation to their revocation, and the vault holds their hash alone", async () => {
     const { hashes, text } = vault();
     const check = checkOf(hashes);
