@@ -1,10 +1,10 @@
 /** A link of a Markdown file, as it is written: `../storage.md#rows`. */
-export interface Link {
+interface Link {
   readonly line: number;
   readonly target: string;
 }
 
-export interface Markdown {
+interface Markdown {
   /** Texts of the headings, in order, without their `#` and without code marks. */
   readonly headings: readonly string[];
   /** What a link can name behind `#`, as GitHub makes it from the headings. */

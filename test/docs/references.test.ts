@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { lineAt, readMarkdown } from "./markdown.ts";
 import { findReferences, type Reference } from "./references.ts";
 
+/** This file is not read: it contains wrong references, to prove that they are found. */
 const ownPath = "test/docs/references.test.ts";
 /** Folders of the root whose content is not under version control. */
 const exclude = ["node_modules", ".*", "dist", "package", "coverage"].map(folder => `${folder}/**`);
@@ -165,7 +166,8 @@ describe("links between documents", () => {
   });
 
   it("may lead to folders, to code and to headings that occur twice", () => {
-    const text = "# One\n\n# One\n\n[a](#one-1) [b](peers/) [c](../lib/fault.ts) [d](https://example.com/#x) `[e](f.md)`";
+    const text =
+      "# One\n\n# One\n\n[a](#one-1) [b](peers/) [c](../lib/fault.ts) [d](https://example.com/#x) `[e](f.md)`";
     expect(brokenLinks("docs/planted.md", text, read)).toEqual([]);
   });
 

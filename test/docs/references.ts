@@ -1,6 +1,6 @@
 import { lineAt } from "./markdown.ts";
 
-export type Service = "auth" | "connector";
+type Service = "auth" | "connector";
 
 /** A decision or a section of a specification that a text refers to. */
 export type Reference = {
@@ -14,20 +14,21 @@ export type Reference = {
 
 /** Blanks, and the start of the next line of a comment or a quotation. */
 const gap = String.raw`(?:[ \t]|\r?\n[ \t]*(?:\*(?!/)|//|#|>)?)+`;
-const list = (item: string) => `${item}(?:(?:,|;|,?${gap}(?:and|or|to))${gap}${item})*`;
+const list = (item: string) => `${item}(?:(?:,|;|,?${gap}(?:and|or))${gap}${item})*`;
 const linked = (item: string) => String.raw`\[?${item}(?:\]\([^)]*\))?`;
 const anyId = String.raw`(?:[A-Z]\d+[a-z]?|\d{4})\b`;
+const number = String.raw`\d+\b`;
 const ownId = String.raw`[GACL]\d{1,2}[a-z]?\b`;
 
 /** `decision C6`, `decisions C9, C11a and C14`, `decision [C6](connector.md#c6)`. */
 const decisions = new RegExp(String.raw`\b[Dd]ecisions?${gap}(${list(linked(anyId))})`, "g");
 /** `(C6)`, `(A5, A6)`. */
 const inParentheses = new RegExp(String.raw`(?<=\s)\((${list(ownId)})\)`, "g");
-/** As `connector specification sections 2 and 4`, with rules (`, rule 3`) and ids (`; C9`) behind; the name may be absent. */
+/** As `connector specification sections 2 and 4`, followed by rules (`, rule 3`) and ids (`; C9`); the name is optional. */
 const sections = new RegExp(
   String.raw`(?:\b(connector|authentication server)(?:'s)?${gap})?\b[Ss]pecification(?:'s)?,?${gap}` +
-    String.raw`sections?${gap}(${list(String.raw`\d+\b`)})(?:,${gap}rules?${gap}${list(String.raw`\d+\b`)})?` +
-    String.raw`(?:[,;]${gap}(${list(ownId)}))?`,
+    `sections?${gap}(${list(number)})(?:,${gap}rules?${gap}${list(number)})?` +
+    `(?:[,;]${gap}(${list(ownId)}))?`,
   "g",
 );
 
