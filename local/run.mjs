@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { ownNode, writeNodeLock } from "./own-node.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [task = "", ...rest] = process.argv.slice(2);
@@ -53,7 +54,7 @@ function missing() {
   const wanted = lockHash();
   const marker = installedMarker();
   return [
-    ...(newEnough || existsSync(ownNode()) ? [] : ["node"]),
+    ...(newEnough || existsSync(nodeToUse() ?? "") ? [] : ["node"]),
     ...(existsSync(marker) && readFileSync(marker, "utf8") === wanted ? [] : ["packages"]),
   ];
 }
@@ -61,9 +62,15 @@ function missing() {
 function install() {
   const parts = missing();
   if (parts.includes("node")) {
-    console.error(`Node ${process.versions.node} is older than the SDKs need: bringing Node 24 from npm.`);
-    const own = `node-${platform()}-${process.arch}@24`;
-    npm(process.execPath, ["install", "--prefix", ".node", "--no-save", "--no-package-lock", own]);
+    const own = writeNodeLock(ownNodeDirectory());
+    if (own === undefined) {
+      console.error(
+        `Node ${process.versions.node} is older than the SDKs need, and npm has no Node 24 for this machine: install it.`,
+      );
+      process.exit(1);
+    }
+    console.error(`Node ${process.versions.node} is older than the SDKs need: installing ${own} from npm.`);
+    npm(process.execPath, ["ci", "--prefix", ".node", "--ignore-scripts", "--no-audit", "--no-fund"]);
   }
   if (parts.includes("packages")) {
     console.error("Installing packages.");
@@ -82,16 +89,11 @@ function installedMarker() {
 }
 
 function nodeToUse() {
-  return newEnough ? process.execPath : ownNode();
+  return newEnough ? process.execPath : ownNode(ownNodeDirectory());
 }
 
-function platform() {
-  return process.platform === "win32" ? "win" : process.platform;
-}
-
-function ownNode() {
-  const name = process.platform === "win32" ? "node.exe" : "node";
-  return join(root, ".node", "node_modules", `node-${platform()}-${process.arch}`, "bin", name);
+function ownNodeDirectory() {
+  return join(root, ".node");
 }
 
 function npm(withNode, args) {

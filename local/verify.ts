@@ -10,26 +10,40 @@ interface Counts {
   readonly failed: number;
 }
 
+type Outcome = "ok" | "FAILED" | "skipped";
+
 const { values, positionals } = parseArgs({ options: { checks: { type: "boolean" } }, allowPositionals: true });
 
-const checks: Readonly<Record<string, readonly string[]>> = {
-  "format and lint": ["@biomejs/biome/bin/biome", "check", "--error-on-warnings"],
-  types: ["typescript/bin/tsc", "-p", "tsconfig.json"],
-  "unused code": ["knip/bin/knip.js"],
-};
+interface Check {
+  readonly name: string;
+  readonly command: readonly [script: string, ...args: string[]];
+  /** Exit code of a check that could not be made and has printed why. */
+  readonly skippedCode?: number;
+}
 
-const checked = Object.entries(checks).map(([name, [script = "", ...args]]) => passes(name, script, args));
+const bin = (path: string) => join("node_modules", path);
+const checks: readonly Check[] = [
+  { name: "format and lint", command: [bin("@biomejs/biome/bin/biome"), "check", "--error-on-warnings"] },
+  { name: "types", command: [bin("typescript/bin/tsc"), "-p", "tsconfig.json"] },
+  { name: "unused code", command: [bin("knip/bin/knip.js")] },
+  { name: "dependency audit", command: ["local/audit.ts"], skippedCode: 2 },
+];
+
+const checked = checks.map(outcomeOf);
 const tested = runTests(values.checks === true ? ["test/architecture.test.ts"] : positionals);
-const passed = checked.filter(Boolean).length + tested.passed;
-const failed = checked.filter(good => !good).length + tested.failed;
-console.log(`tests: ${passed} passed, ${failed} failed`);
+const count = (outcome: Outcome) => checked.filter(each => each === outcome).length;
+const passed = count("ok") + tested.passed;
+const failed = count("FAILED") + tested.failed;
+const skipped = count("skipped") === 0 ? "" : `, ${count("skipped")} skipped`;
+console.log(`tests: ${passed} passed, ${failed} failed${skipped}`);
 process.exitCode = failed === 0 && tested.passed > 0 ? 0 : 1;
 
-function passes(name: string, script: string, args: readonly string[]): boolean {
+function outcomeOf({ name, command, skippedCode }: Check): Outcome {
   const started = performance.now();
-  const { status } = run(script, args);
-  console.log(`${status === 0 ? "ok" : "FAILED"}: ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
-  return status === 0;
+  const { status } = run(command);
+  const outcome = status === 0 ? "ok" : status === skippedCode ? "skipped" : "FAILED";
+  console.log(`${outcome}: ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  return outcome;
 }
 
 interface Report {
@@ -53,7 +67,8 @@ function runTests(files: readonly string[]): Counts {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
   const report = join(directory, "report.json");
   try {
-    const { status } = run("vitest/vitest.mjs", [
+    const { status } = run([
+      bin("vitest/vitest.mjs"),
       "run",
       ...files,
       "--reporter=default",
@@ -71,8 +86,8 @@ function runTests(files: readonly string[]): Counts {
   }
 }
 
-function run(script: string, args: readonly string[]) {
-  return spawnSync(process.execPath, [join("node_modules", script), ...args], {
+function run(command: readonly string[]) {
+  return spawnSync(process.execPath, command, {
     stdio: ["ignore", "inherit", "inherit"],
   });
 }

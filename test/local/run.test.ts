@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type NodeRegistry, nodeRegistry } from "./node-registry.ts";
 import { emptyDirectory, endAll } from "./start-process.ts";
 
 /** Stands for the whole system: it warns, says how it was called, and waits to be stopped where told to. */
@@ -25,12 +27,18 @@ else process.disconnect?.();
 `;
 
 const root = join(import.meta.dirname, "../..");
+const platform = `${process.platform}-${process.arch}`;
+const table = "local/node-packages.json";
+const nodePackages: Readonly<Record<string, { name: string; version: string; integrity: string }>> = JSON.parse(
+  readFileSync(join(root, table), "utf8"),
+);
 let project: string;
 
 beforeAll(() => {
   project = emptyDirectory();
   for (const directory of ["local", "node_modules"]) mkdirSync(join(project, directory));
-  copyFileSync(join(root, "local/run.mjs"), join(project, "local/run.mjs"));
+  for (const file of ["run.mjs", "own-node.mjs", "node-packages.json"])
+    copyFileSync(join(root, "local", file), join(project, "local", file));
   writeFileSync(join(project, "local/start.ts"), startedTask);
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
   writeFileSync(
@@ -42,8 +50,14 @@ beforeAll(() => {
 afterAll(endAll);
 
 /** Runs a command in the project. @param path directories to look for commands in, first */
-function run(command: string, args: readonly string[], path: readonly string[] = [dirname(process.execPath)]) {
-  const { npm_execpath: _, npm_lifecycle_event: __, ...env } = process.env;
+function run(
+  command: string,
+  args: readonly string[],
+  path: readonly string[] = [dirname(process.execPath)],
+  more = {},
+) {
+  const { npm_execpath: _, npm_lifecycle_event: __, ...own } = process.env;
+  const env: NodeJS.ProcessEnv = { ...own, ...more };
   const child = spawn(command, args, {
     cwd: project,
     env: { ...env, PATH: [...path, env.PATH].join(delimiter) },
@@ -126,12 +140,67 @@ describe("where all is installed", () => {
     expect(next.output()).toContain("Installing packages.");
   });
 
+  describe.runIf(oldNode)("an old Node", () => {
+    let registry: NodeRegistry;
+    beforeAll(async () => {
+      registry = await nodeRegistry(emptyDirectory());
+    });
+    afterAll(() => registry.close());
+
+    /** Pins the package of this platform to an integrity. */
+    const pin = (integrity: string) => {
+      const { name, version } = registry;
+      writeFileSync(join(project, table), JSON.stringify({ [platform]: { name, version, integrity } }));
+    };
+    const start = () => run("npm", ["start"], [oldNode ?? ""], registry.environment);
+    afterEach(() => {
+      rmSync(join(project, ".node"), { recursive: true, force: true });
+      copyFileSync(join(root, table), join(project, table));
+    });
+
+    test("does not install or run a Node whose content is not the pinned one", async () => {
+      pin(`sha512-${createHash("sha512").update("another").digest("base64")}`);
+      const refused = start();
+      expect(await refused.ended).toBe(1);
+      expect(refused.output()).toContain("EINTEGRITY");
+      expect(refused.output()).not.toContain("started by");
+      expect(existsSync(join(project, ".node/node_modules", registry.name))).toBe(false);
+    });
+
+    test("installs the pinned Node once, and again where another one is installed", async () => {
+      pin(registry.integrity);
+      const record = join(project, ".node/node_modules/.package-lock.json");
+      for (const expected of ["installing", "started by", "installing"]) {
+        const started = start();
+        expect(await started.ended, started.output()).toBe(0);
+        expect(started.output()).toContain(`started by ${process.version}`);
+        expect(started.output().includes("installing")).toBe(expected === "installing");
+        if (expected === "started by")
+          writeFileSync(record, readFileSync(record, "utf8").replaceAll(registry.version, "24.0.1"));
+      }
+    });
+
+    test("names a version and a sha512 for each platform", () => {
+      expect(Object.keys(nodePackages)).toContain(platform);
+      for (const { version, integrity } of Object.values(nodePackages)) {
+        expect(version).toMatch(/^24\.\d+\.\d+$/);
+        expect(Buffer.from(integrity.replace(/^sha512-/, ""), "base64")).toHaveLength(64);
+      }
+    });
+  });
+
   test.runIf(oldNode)(
     "an old Node hands the task over to the Node that came by npm, and passes on its end",
     async () => {
-      const own = join(project, `.node/node_modules/node-${process.platform}-${process.arch}/bin`);
+      const pinned = nodePackages[platform];
+      if (pinned === undefined) throw new Error(`there is no Node for ${platform}`);
+      const own = join(project, ".node/node_modules", pinned.name, "bin");
       mkdirSync(own, { recursive: true });
       symlinkSync(process.execPath, join(own, "node"));
+      writeFileSync(
+        join(project, ".node/node_modules/.package-lock.json"),
+        JSON.stringify({ packages: { [`node_modules/${pinned.name}`]: pinned } }),
+      );
       const handed = run("npm", ["start", "--", "--wait"], [oldNode ?? ""]);
       await handed.started();
       expect(handed.output()).toContain(`started by ${process.version} with --wait`);
