@@ -1,5 +1,6 @@
 // What the service's own code costs: the surface with stores that answer at once and a hash that costs nothing. See README.md.
 import { randomBytes } from "node:crypto";
+import { identifySession } from "../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../functions/auth/context.ts";
 import { client } from "../functions/auth/routes.ts";
 import { rulesOf } from "../lib/auth/deps.ts";
@@ -87,7 +88,7 @@ const context = {
 } as unknown as AuthContext;
 
 const serving = {
-  identify: async () => ({ id: "anybody" }),
+  identify: identifySession(context),
   log: context.log,
   strictTransport: true,
   trustedProxies: 1,

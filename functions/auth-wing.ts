@@ -1,4 +1,5 @@
 import { inAzure } from "../lib/deployment-settings.ts";
+import { identifySession } from "./auth/client/identify-session.ts";
 import { authJobs } from "./auth/jobs.ts";
 import { client, core } from "./auth/routes.ts";
 import { openAuth } from "./auth-deps.ts";
@@ -7,7 +8,7 @@ import { clientPreflight } from "./client-preflight.ts";
 import { callerCheck, tokenHashesOf } from "./deployment.ts";
 import { authTasks } from "./maintenance-auth.ts";
 import { registerJobs, registerRefusing, registerRefusingTasks, registerSurface, registerTasks } from "./register.ts";
-import { anybody, bearer, type Wing } from "./wing.ts";
+import { bearer, type Wing } from "./wing.ts";
 
 /** The authentication server: the Core API, the Client API, or both (decision G1). */
 export const authWing: Wing = {
@@ -27,7 +28,7 @@ export const authWing: Wing = {
             registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
           }
           if (SERVICE_APIS.includes("client")) {
-            const serving = { ...common, deps: auth, identify: anybody };
+            const serving = { ...common, deps: auth, identify: identifySession(auth) };
             registerSurface(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
             registerJobs(authJobs(settings), auth, log);
           }

@@ -26,9 +26,9 @@ export const connectorWing: Wing = {
             ...common,
             deps: { ...context, tokenHashes: hashes },
             identify: async (access, call) => {
-              const caller = await identify(access, call);
+              const identity = await identify(access, call);
               await context.ready();
-              return caller;
+              return identity;
             },
           });
           registerJobs(connectorJobs(settings), context, log);

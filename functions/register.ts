@@ -13,10 +13,10 @@ import { type Log, withLogFields } from "../lib/log.ts";
  * Registers every endpoint of a surface.
  * @param preflight answers OPTIONS on every template; absent: OPTIONS is nothing here
  */
-export function registerSurface<D>(
-  surface: Surface<D>,
+export function registerSurface<D, S>(
+  surface: Surface<D, S>,
   prefix: string,
-  serving: Serving<D>,
+  serving: Serving<D, S>,
   preflight?: (call: Call) => Promise<Reply>,
 ): void {
   for (const { name, template, parts, endpoint } of httpFunctions(surface, prefix)) {
@@ -73,7 +73,7 @@ export function registerHealth(healthy: () => Promise<boolean>, options: AnswerO
 }
 
 /** Registers the routes of a surface so that each refuses: the settings are wrong (decision G14). */
-export function registerRefusing<D>(surface: Surface<D>, prefix: string, options: AnswerOptions): void {
+export function registerRefusing<D, S>(surface: Surface<D, S>, prefix: string, options: AnswerOptions): void {
   const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
   const answer = (call: Call) => answerCall(call, options, async () => surface.refuse(refusal));
   for (const { name, template, parts } of httpFunctions(surface, prefix)) {

@@ -1,7 +1,6 @@
+import { type Caller, callerFields } from "../lib/caller.ts";
 import type { DeploymentSettings, SurfaceName } from "../lib/deployment-settings.ts";
 import type { AnswerOptions } from "../lib/http/answer.ts";
-import type { Call } from "../lib/http/call.ts";
-import type { Caller } from "../lib/http/endpoint.ts";
 import type { Identify } from "../lib/http/surface.ts";
 import type { Environment } from "../lib/settings.ts";
 import type { Deployment } from "./deployment.ts";
@@ -24,11 +23,11 @@ export interface OpenWing {
 /** Leading path segments by surface (decision G2). */
 export type SurfacePaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
 
-/** Lets everybody call. */
-export const anybody: Identify = async () => ({ id: "anybody" });
-
 /** Asks who calls wherever the endpoint does (decision G3). */
 export const bearer =
-  (check: (headers: Headers) => Promise<Caller>): Identify =>
-  (access, call: Call) =>
-    access === "open" ? anybody(access, call) : check(call.headers);
+  (check: (headers: Headers) => Promise<Caller>): Identify<never> =>
+  async (access, call) => {
+    if (access === "open") return {};
+    const caller = await check(call.headers);
+    return { caller, logFields: callerFields(caller) };
+  };

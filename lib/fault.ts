@@ -1,3 +1,5 @@
+import type { Caller } from "./caller.ts";
+
 /** One wrong field of an input: its path as the caller wrote it (`shipment.shipment_items[0].name`) and why. */
 export interface Problem {
   readonly path: string;
@@ -27,6 +29,10 @@ export interface FaultDetails {
   readonly retryAfter?: number;
   /** What a wing's error body adds, by the names of its wire. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Why a caller was refused (401, 403), in one word for the log. It is never sent. */
+  readonly reason?: string;
+  /** The caller that was refused, where its token is genuine. It is logged and never sent. */
+  readonly caller?: Caller;
   readonly cause?: unknown;
 }
 
@@ -40,6 +46,8 @@ export class Fault extends Error {
   readonly problems: readonly Problem[];
   readonly retryAfter: number | undefined;
   readonly data: Readonly<Record<string, unknown>> | undefined;
+  readonly reason: string | undefined;
+  readonly caller: Caller | undefined;
 
   constructor(kind: FaultKind, message: string, details: FaultDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -47,5 +55,7 @@ export class Fault extends Error {
     this.problems = details.problems ?? [];
     this.retryAfter = details.retryAfter;
     this.data = details.data;
+    this.reason = details.reason;
+    this.caller = details.caller;
   }
 }

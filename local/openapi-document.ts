@@ -164,6 +164,16 @@ const headers: Json = {
   wwwAuthenticate: { description: "The scheme that is asked for.", schema: { type: "string" } },
 };
 
+const sessionSchemes: Record<string, Json> = {
+  session: { type: "apiKey", in: "cookie", name: "__Host-Service-Session", description: "Set by a login." },
+  sessionHeader: {
+    type: "apiKey",
+    in: "header",
+    name: "X-Service-Session",
+    description: "The session that a login answered; it counts before the cookie.",
+  },
+};
+
 const schemes: Record<Access, Record<string, Json>> = {
   open: {},
   caller: {
@@ -173,15 +183,8 @@ const schemes: Record<Access, Record<string, Json>> = {
       description: "A token of the customer's tenant that carries the service's role, or a static API token.",
     },
   },
-  session: {
-    session: { type: "apiKey", in: "cookie", name: "__Host-Service-Session", description: "Set by a login." },
-    sessionHeader: {
-      type: "apiKey",
-      in: "header",
-      name: "X-Service-Session",
-      description: "The session that a login answered; it counts before the cookie.",
-    },
-  },
+  session: sessionSchemes,
+  untouched_session: sessionSchemes,
 };
 
 type Meets = (endpoint: AnyEndpoint) => boolean;

@@ -1,3 +1,4 @@
+import type { LiveSession } from "../../lib/auth/sessions.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoints.ts";
 import { authenticate } from "./client/authenticate.ts";
@@ -25,7 +26,6 @@ import { unassignOtpkey } from "./core/unassign-otpkey.ts";
 import { unlockUser } from "./core/unlock-user.ts";
 import { validateUser } from "./core/validate-user.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
-import { withNamedCaller } from "./named-caller.ts";
 
 /** The Core API on one page (specification section 4). Never public. The names become the functions' names. */
 export const core: Surface<AuthContext & TokenContext> = {
@@ -33,7 +33,7 @@ export const core: Surface<AuthContext & TokenContext> = {
   title: "Authentication server, Core API",
   input: "fields",
   refuse: refuseCore,
-  endpoints: withNamedCaller<AuthContext & TokenContext>({
+  endpoints: {
     coreCreateUser: createUser,
     coreListUsers: listUsers,
     coreGetUser: getUser,
@@ -57,11 +57,11 @@ export const core: Surface<AuthContext & TokenContext> = {
     coreGetAttribute: getAttribute,
     coreDeleteAttribute: deleteAttribute,
     ...tokenEndpoints("core"),
-  }),
+  },
 };
 
 /** The Client API on one page (specification section 4). Public; the session is its credential. */
-export const client: Surface<AuthContext> = {
+export const client: Surface<AuthContext, LiveSession> = {
   name: "client",
   title: "Authentication server, Client API",
   input: "fields",

@@ -49,7 +49,7 @@ export async function requireSession(
 }
 
 /** The refusal whose sentence the specification fixes (section 5). */
-export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!");
+export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!", { reason: "no_session" });
 
 /**
  * Takes a session into its user's next epoch (decision A15). One that ended meanwhile stays so, and one that was ended with the user's

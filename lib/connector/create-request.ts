@@ -1,3 +1,4 @@
+import type { Caller } from "../caller.ts";
 import { Fault, type Problem } from "../fault.ts";
 import { idpProblems } from "./ask-idps.ts";
 import type { CreateWire, Place } from "./create-wire.ts";
@@ -14,13 +15,18 @@ import { isOnSite } from "./request.ts";
 import { peopleLists, placeOf } from "./request-lists.ts";
 import { startOnSite } from "./start.ts";
 
+/** The caller that creates a request (decision G3). */
+interface MadeBy {
+  readonly createdBy?: Caller;
+}
+
 /**
  * Takes a credential request under a new id: checks it, then creates it.
  * Throws Fault as `checkRequest` and `createUnder` do.
  */
 export async function createRequest<D extends NewRequest>(
   draft: D,
-  wire: CreateWire<D>,
+  wire: CreateWire<D> & MadeBy,
   deps: ConnectorDeps,
 ): Promise<Created> {
   checkRequest(draft, wire, deps);
@@ -60,7 +66,11 @@ export function checkRequest<D extends NewRequest>(
 export async function createUnder(
   id: string,
   draft: NewRequest,
-  { origin, claim }: Pick<CreateWire, "origin"> & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
+  {
+    origin,
+    claim,
+    createdBy,
+  }: Pick<CreateWire, "origin"> & MadeBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
   deps: ConnectorDeps,
 ): Promise<Created> {
   const { now, timing, requests, idps } = deps;
@@ -68,6 +78,7 @@ export async function createUnder(
     id,
     origin,
     claim: claim?.scope,
+    createdBy,
     // A claim is judged by its age, so the time that a create has counts from there.
     now: claim?.claimedAt ?? now(),
     receivedMaxAge: timing.receivedMaxAge,

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import type { Caller } from "../caller.ts";
 import type { Fault } from "../fault.ts";
 import { between, type Instant } from "../time.ts";
 import type { Created } from "./created.ts";
@@ -27,10 +28,10 @@ export interface Claim {
   readonly answer?: KeptAnswer;
 }
 
-/** Names a key of one caller at one endpoint. */
-export const scopeOf = (origin: Origin, callerId: string, key: string): string =>
+/** Names a key of one caller at one endpoint: two subjects of one application are two callers (decision G3). */
+export const scopeOf = (origin: Origin, { kind, application, subject }: Caller, key: string): string =>
   createHash("sha256")
-    .update(JSON.stringify([origin, callerId, key]))
+    .update(JSON.stringify([origin, kind, application, subject ?? null, key]))
     .digest("hex");
 
 /**

@@ -1,3 +1,4 @@
+import type { Caller } from "../caller.ts";
 import { Fault, type FaultKind } from "../fault.ts";
 import { plus } from "../time.ts";
 import { checkRequest, createRequest, createUnder } from "./create-request.ts";
@@ -28,15 +29,15 @@ import { write } from "./write.ts";
 export async function createOnce<D extends NewRequest>(
   draft: D,
   wire: CreateWire<D>,
-  { callerId, key }: { readonly callerId: string; readonly key: string | undefined },
+  { caller, key }: { readonly caller: Caller; readonly key: string | undefined },
   deps: ConnectorDeps,
 ): Promise<Created> {
-  if (key === undefined) return createRequest(draft, wire, deps);
+  if (key === undefined) return createRequest(draft, { ...wire, createdBy: caller }, deps);
   checkRequest(draft, wire, deps);
   const requestId = newRequestId(deps.random);
   const claimedAt = deps.now();
   const mine: Claim = {
-    scope: scopeOf(wire.origin, callerId, key),
+    scope: scopeOf(wire.origin, caller, key),
     fingerprint: fingerprintOf(draft, key),
     requestId,
     claimedAt,
@@ -45,7 +46,7 @@ export async function createOnce<D extends NewRequest>(
   const held = await take(mine, deps);
   if (!("etag" in held)) return held;
   try {
-    const created = await createUnder(requestId, draft, { ...wire, claim: mine }, deps);
+    const created = await createUnder(requestId, draft, { ...wire, claim: mine, createdBy: caller }, deps);
     await keep(held, { created }, deps);
     return created;
   } catch (error) {

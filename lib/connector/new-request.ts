@@ -1,3 +1,4 @@
+import type { Caller } from "../caller.ts";
 import { type Instant, plus } from "../time.ts";
 import {
   type CredentialRequest,
@@ -51,6 +52,7 @@ export function received(
     id,
     origin,
     claim,
+    createdBy,
     now,
     receivedMaxAge,
     defaultIdp,
@@ -58,6 +60,7 @@ export function received(
     id: string;
     origin: Origin;
     claim?: string | undefined;
+    createdBy?: Caller | undefined;
     now: Instant;
     receivedMaxAge: number;
     defaultIdp: string;
@@ -72,6 +75,7 @@ export function received(
       id,
       origin,
       ...(claim !== undefined && { claim }),
+      ...(createdBy && { createdBy }),
       state: "received",
       createdAt: now,
       due: { queue: "settle", at: plus(now, receivedMaxAge) },

@@ -1,3 +1,4 @@
+import type { Caller } from "../caller.ts";
 import type { Instant } from "../time.ts";
 import type { Challenge } from "./idp/contract.ts";
 import type { Binding } from "./peers/bind-response.ts";
@@ -91,6 +92,8 @@ export interface CredentialRequest {
   readonly cancelling?: { readonly before?: Due; readonly deleteSentAt?: Instant };
   /** Scope of the Idempotency-Key that it was made with (decision C6). */
   readonly claim?: string;
+  /** The caller that created it (decision G3). */
+  readonly createdBy?: Caller;
   readonly due?: Due;
   readonly attempts: Attempts;
   readonly lease?: Lease;

@@ -1,16 +1,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from "jose";
 import * as z from "zod";
+import type { Caller } from "../caller.ts";
 import { Fault } from "../fault.ts";
-import { type Now, seconds } from "../time.ts";
-import type { Caller } from "./endpoint.ts";
-
-/** Tokens of the customer's tenant (decision G3). */
-export interface TenantTokens {
-  readonly issuers: readonly string[];
-  readonly audiences: readonly string[];
-  readonly jwksUrl: string;
-}
+import type { Now } from "../time.ts";
+import { badToken } from "./bad-token.ts";
+import { type TenantTokens, tenantTokenCheck } from "./tenant-token.ts";
 
 /** A static API token as the service knows it: never the token, only its hash (decision G3). */
 export const tokenHash = z.object({
@@ -34,8 +28,10 @@ export interface BearerOptions {
   readonly now: Now;
 }
 
-const algorithms = ["RS256", "PS256", "ES256"];
 const staticToken = /^(core|connector)_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
+
+/** The longest header that is parsed. Entra's tokens stay below: it leaves groups out of a token that would grow too large. */
+const maxHeaderLength = 16_384;
 
 /** SHA-256 of a static token as it is kept in the vault. */
 export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
@@ -45,68 +41,33 @@ export const hashOfToken = (token: string): string => createHash("sha256").updat
  * static token of the other wing, 503 when the issuer's keys can not be read. With no kind configured every call is refused.
  */
 export function bearerCheck(options: BearerOptions): (headers: Headers) => Promise<Caller> {
-  const verify = options.tenant === undefined ? undefined : tenantVerifier(options.tenant, options);
+  const checkTenantToken = options.tenant === undefined ? undefined : tenantTokenCheck(options.tenant, options);
   return async headers => {
-    const token = /^Bearer +([^\s]+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-    if (token === undefined) throw new Fault("unauthenticated", "A bearer token is required.");
+    const header = headers.get("authorization") ?? "";
+    if (header.length > maxHeaderLength) throw badToken("too_long");
+    const token = /^Bearer +([^\s]+)$/i.exec(header)?.[1];
+    if (token === undefined) {
+      throw new Fault("unauthenticated", "A bearer token is required.", { reason: "no_token" });
+    }
     const known = staticToken.exec(token);
     if (known !== null) return staticCaller(token, known[1] ?? "", known[2] ?? "", options);
-    if (verify === undefined) throw badToken();
-    const claims = await verify(token);
-    if (!rolesOf(claims).includes(options.role)) {
-      throw new Fault("forbidden", `The token does not carry ${options.role}.`);
-    }
-    return { id: `tenant:${callerOf(claims)}` };
+    if (checkTenantToken === undefined) throw badToken("not_accepted");
+    return checkTenantToken(token);
   };
 }
-
-const badToken = (cause?: unknown): Fault =>
-  new Fault("unauthenticated", "The bearer token is not valid.", cause === undefined ? {} : { cause });
-
-function tenantVerifier(tenant: TenantTokens, { fetch, now }: BearerOptions): (token: string) => Promise<JWTPayload> {
-  const keys = createRemoteJWKSet(new URL(tenant.jwksUrl), { [customFetch]: fetch, timeoutDuration: seconds(5) });
-  return async token => {
-    try {
-      const { payload } = await jwtVerify(token, keys, {
-        algorithms,
-        issuer: [...tenant.issuers],
-        audience: [...tenant.audiences],
-        requiredClaims: ["exp"],
-        currentDate: new Date(now()),
-      });
-      return payload;
-    } catch (error) {
-      if (aboutToken(error)) throw badToken(error);
-      throw new Fault("unavailable", "The token can not be checked now.", { retryAfter: 5, cause: error });
-    }
-  };
-}
-
-/** Whether the token is at fault, not the issuer's keys or the way to them. */
-const aboutToken = (error: unknown): boolean =>
-  error instanceof errors.JOSEError &&
-  !["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"].includes(error.code);
-
-const rolesOf = ({ roles, scp }: JWTPayload): readonly unknown[] => [
-  ...(Array.isArray(roles) ? roles : []),
-  ...(typeof scp === "string" ? scp.split(" ") : []),
-];
-
-/** The calling application, else the user (Entra's `azp`, version 1's `appid`). */
-const callerOf = (claims: JWTPayload): string =>
-  [claims.azp, claims.appid, claims.oid, claims.sub].find((name): name is string => typeof name === "string") ??
-  "unnamed";
 
 async function staticCaller(token: string, surface: string, id: string, options: BearerOptions): Promise<Caller> {
-  if (options.tokenHashes === undefined) throw badToken();
-  if (surface !== options.surface) throw new Fault("forbidden", "The token belongs to another surface.");
+  if (options.tokenHashes === undefined) throw badToken("not_accepted");
+  if (surface !== options.surface) {
+    throw new Fault("forbidden", "The token belongs to another surface.", { reason: "other_surface" });
+  }
   const presented = Buffer.from(hashOfToken(token));
   const matches = (hash: TokenHash): boolean => {
     const expected = Buffer.from(hash.sha256);
     return hash.id === id && expected.length === presented.length && timingSafeEqual(expected, presented);
   };
   for (const refresh of [false, true]) {
-    if ((await options.tokenHashes(refresh)).some(matches)) return { id: `token:${id}` };
+    if ((await options.tokenHashes(refresh)).some(matches)) return { kind: "api_token", application: id };
   }
-  throw badToken();
+  throw badToken("unknown_api_token");
 }

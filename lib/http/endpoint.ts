@@ -1,20 +1,17 @@
 import type * as z from "zod";
+import type { Caller } from "../caller.ts";
 import { Fault, type Problem } from "../fault.ts";
+import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import { ignoredFields } from "./ignored-fields.ts";
 import { problems } from "./problems.ts";
 import type { Route } from "./route.ts";
 
 /**
- * Who may call. `caller` needs a bearer token with the surface's role (decision G3), `session` a session of the Client API;
- * `open` is for everybody. There is no default.
+ * Who may call, enforced before any input is read. `caller` needs a bearer token with the surface's role (decision G3), `session` a
+ * session of the Client API; `untouched_session` too, but its access time stays as it is. `open` is for all. There is no default.
  */
-export type Access = "open" | "caller" | "session";
-
-/** Who called: named in logs and in the scope of an Idempotency-Key. */
-export interface Caller {
-  readonly id: string;
-}
+export type Access = "open" | "caller" | "session" | "untouched_session";
 
 export interface Answer {
   readonly description: string;
@@ -22,12 +19,24 @@ export interface Answer {
   readonly schema?: z.ZodType;
 }
 
-/** What an endpoint is given besides its parsed input. */
-export interface Context {
+/** The call that an endpoint answers. */
+export interface CallContext {
   readonly call: Call;
-  readonly caller: Caller;
   readonly requestId: string;
 }
+
+/** Who was found to call, by the endpoint's access. */
+export interface Identity<S = unknown> {
+  readonly caller?: Caller;
+  readonly session?: S;
+  /** What names the caller in every log event of the call. */
+  readonly logFields?: Fields;
+}
+
+/** What an endpoint is given besides its parsed input: the call, and the caller or the session that its access asks for. */
+export type Context<A extends Access, S> = CallContext &
+  (A extends "caller" ? { readonly caller: Caller } : unknown) &
+  (A extends "session" | "untouched_session" ? { readonly session: S } : unknown);
 
 /** Input before parsing. `body` is what the surface read: JSON, or the fields of query and form, which are then `query` too. */
 export interface RawInput {
@@ -44,10 +53,12 @@ interface Definition<
   B extends z.ZodType | undefined,
   H extends z.ZodObject | undefined,
   D,
+  A extends Access,
+  S,
 > {
   /** Equal routes of one operation; each becomes reachable. */
   readonly routes: readonly Route[];
-  readonly access: Access;
+  readonly access: A;
   readonly summary: string;
   readonly params?: P;
   readonly query?: Q;
@@ -64,12 +75,12 @@ interface Definition<
       readonly body: Parsed<B>;
     },
     deps: D,
-    context: Context,
+    context: Context<A, S>,
   ) => Promise<Reply> | Reply;
 }
 
-/** An endpoint whose input types are closed over, so that endpoints of one surface can stand in one list. */
-export interface Endpoint<D> {
+/** An endpoint whose input types are closed over, so that endpoints of one surface can stand in one list. `S` is the surface's session. */
+export interface Endpoint<D, S = unknown> {
   readonly routes: readonly Route[];
   readonly access: Access;
   readonly summary: string;
@@ -79,7 +90,11 @@ export interface Endpoint<D> {
   readonly body: z.ZodType | undefined;
   readonly answers: Readonly<Record<number, Answer>>;
   /** Parses all input, refuses with every problem at once, then handles. */
-  run(input: RawInput, deps: D, context: Context): Promise<{ reply: Reply; ignored: readonly string[] }>;
+  run(
+    input: RawInput,
+    deps: D,
+    context: CallContext & Identity<S>,
+  ): Promise<{ reply: Reply; ignored: readonly string[] }>;
 }
 
 /** Makes an endpoint from its definition (the types of its input schemas flow into `handle`). */
@@ -89,7 +104,9 @@ export function endpoint<
   Q extends z.ZodType | undefined = undefined,
   B extends z.ZodType | undefined = undefined,
   H extends z.ZodObject | undefined = undefined,
->(definition: Definition<P, Q, B, H, D>): Endpoint<D> {
+  A extends Access = Access,
+  S = unknown,
+>(definition: Definition<P, Q, B, H, D, A, S>): Endpoint<D, S> {
   const { params, query, headers, body } = definition as { params: P; query: Q; headers: H; body: B };
   return {
     ...definition,
@@ -114,7 +131,7 @@ export function endpoint<
         throw new Fault("invalid", "The request is not valid.", { problems: found });
       }
       const ignored = body === undefined ? [] : ignoredFields(body, raw.body);
-      return { reply: await definition.handle(input, deps, context), ignored };
+      return { reply: await definition.handle(input, deps, context as Context<A, S>), ignored };
     },
   };
 }

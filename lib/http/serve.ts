@@ -1,9 +1,10 @@
+import { callerFields } from "../caller.ts";
 import { Fault } from "../fault.ts";
-import type { Log } from "../log.ts";
+import { type Fields, type Log, withLogFields } from "../log.ts";
 import { answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
 import { callerAddress } from "./caller-address.ts";
-import type { Endpoint, RawInput } from "./endpoint.ts";
+import type { Access, Endpoint, Identity, RawInput } from "./endpoint.ts";
 import { refuseDotSegments } from "./original-path.ts";
 import { readPairs } from "./read-body.ts";
 import { readFields } from "./read-fields.ts";
@@ -11,9 +12,9 @@ import { readJson } from "./read-json.ts";
 import type { RouteParts } from "./route.ts";
 import type { Identify, Surface } from "./surface.ts";
 
-export interface Serving<D> {
+export interface Serving<D, S = unknown> {
   readonly deps: D;
-  readonly identify: Identify;
+  readonly identify: Identify<S>;
   readonly log: Log;
   /** In Azure, where TLS ends before the app (decision G7). */
   readonly strictTransport: boolean;
@@ -21,62 +22,110 @@ export interface Serving<D> {
   readonly trustedProxies: number;
 }
 
+/** What a call came to: the reply, and the fields that name the caller in its log events. */
+interface Outcome {
+  readonly reply: Reply;
+  readonly who: Fields;
+}
+
 /** The request's way through: who calls, what was sent, the handler, and the single catch (decisions G3 to G7). */
-export function serve<D>(surface: Surface<D>, endpoint: Endpoint<D>, route: RouteParts, serving: Serving<D>) {
-  const shownRoute = `${route.method} /${route.segments.join("/")}`;
-  return (call: Call): Promise<Reply> => {
+export function serve<D, S>(
+  surface: Surface<D, S>,
+  endpoint: Endpoint<D, S>,
+  route: RouteParts,
+  serving: Serving<D, S>,
+): (call: Call) => Promise<Reply> {
+  const shown = { surface: surface.name, route: `${route.method} /${route.segments.join("/")}` };
+  return call => {
     const address = callerAddress(call, serving.trustedProxies);
     const options = { strictTransport: serving.strictTransport, ...(address && { fields: { address } }) };
     return answerCall(call, options, async requestId => {
-      const reply = await guarded(surface, serving, call, () => answer(surface, endpoint, serving, call, requestId));
-      serving.log.info("http", { surface: surface.name, route: shownRoute, status: reply.status });
+      const { reply, who } = await guarded(surface, { ...serving, shown }, call, () =>
+        answer(surface, endpoint, { ...serving, shown }, call, requestId),
+      );
+      serving.log.info("http", { ...shown, status: reply.status, ...who });
       return reply;
     });
   };
 }
 
+/** A call's surface and route as its log events show them. */
+interface Shown {
+  readonly shown: Fields;
+}
+
 /** Lets the surface's guard refuse, and puts its headers on whatever is answered. */
-async function guarded<D>(
-  { guard, refuse }: Surface<D>,
-  { deps }: Serving<D>,
+async function guarded<D, S>(
+  { guard, refuse }: Surface<D, S>,
+  { deps, log, shown }: Serving<D, S> & Shown,
   call: Call,
-  work: () => Promise<Reply>,
-): Promise<Reply> {
+  work: () => Promise<Outcome>,
+): Promise<Outcome> {
   let headers: Readonly<Record<string, string>>;
   try {
     headers = guard?.(call, deps) ?? {};
   } catch (error) {
-    if (error instanceof Fault) return refuse(error);
-    throw error;
+    if (!(error instanceof Fault)) throw error;
+    const reply = refuse(error);
+    logRefusedCaller(error, reply, { log, shown });
+    return { reply, who: {} };
   }
-  const reply = await work();
-  return { ...reply, headers: { ...headers, ...reply.headers } };
+  const { reply, who } = await work();
+  return { reply: { ...reply, headers: { ...headers, ...reply.headers } }, who };
 }
 
-async function answer<D>(
-  surface: Surface<D>,
-  endpoint: Endpoint<D>,
-  { deps, identify, log }: Serving<D>,
+async function answer<D, S>(
+  surface: Surface<D, S>,
+  endpoint: Endpoint<D, S>,
+  { deps, identify, log, shown }: Serving<D, S> & Shown,
   call: Call,
   requestId: string,
-): Promise<Reply> {
+): Promise<Outcome> {
+  let who: Fields = {};
   try {
-    const caller = await identify(endpoint.access, call);
-    const input = await rawInput(surface, endpoint, call);
-    const { reply, ignored } = await endpoint.run(input, deps, { call, caller, requestId });
-    return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
+    const identity = required(endpoint.access, await identify(endpoint.access, call));
+    who = identity.logFields ?? {};
+    const reply = await withLogFields(who, async () => {
+      const input = await rawInput(surface, endpoint, call);
+      const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
+      return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
+    });
+    return { reply, who };
   } catch (error) {
     const refusal = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
-    if (refusal.kind === "internal" && !repeats(error)) log.error("failed", { error });
-    if (refusal.kind === "unavailable") log.warn("unavailable", { error });
-    return surface.refuse(refusal);
+    who = { ...who, ...(refusal.caller && callerFields(refusal.caller)) };
+    return withLogFields(who, () => {
+      if (refusal.kind === "internal" && !repeats(error)) log.error("failed", { error });
+      if (refusal.kind === "unavailable") log.warn("unavailable", { error });
+      const reply = surface.refuse(refusal);
+      if (endpoint.access === "caller" || refusal.reason !== undefined)
+        logRefusedCaller(refusal, reply, { log, shown });
+      return { reply, who };
+    });
   }
+}
+
+/** Throws where the access asks for a caller or a session and `identify` found none: an endpoint never falls open (decision G3). */
+function required<S>(access: Access, identity: Identity<S>): Identity<S> {
+  const found = access === "caller" ? identity.caller : identity.session;
+  if (access !== "open" && found === undefined) throw new Error(`${access} was not identified`);
+  return identity;
+}
+
+/** Logs the refusal of a caller, with the reason (decision G3). A sign-in that is refused has an audit event of its own. */
+function logRefusedCaller(
+  { kind, reason = kind, caller }: Fault,
+  { status }: Reply,
+  { log, shown }: { readonly log: Log } & Shown,
+): void {
+  if (kind !== "unauthenticated" && kind !== "forbidden") return;
+  log.info("caller_refused", { ...shown, status, reason, ...(caller && callerFields(caller)) });
 }
 
 /** A 500 that nothing has caused in this call tells again what an earlier one came to, and was logged then. */
 const repeats = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
-async function rawInput<D>(surface: Surface<D>, endpoint: Endpoint<D>, call: Call): Promise<RawInput> {
+async function rawInput<D, S>(surface: Surface<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
   refuseDotSegments(call.headers);
   const { params } = call;
   if (surface.input === "fields") {

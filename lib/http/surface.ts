@@ -1,12 +1,12 @@
 import type { Fault } from "../fault.ts";
 import type { Call, Reply } from "./call.ts";
-import type { Access, Caller, Endpoint } from "./endpoint.ts";
+import type { Access, Endpoint, Identity } from "./endpoint.ts";
 
 /** A set of endpoints with one way to read bodies, to know callers and to refuse (decisions G1, G3, G4, G6). */
-export interface Surface<D> {
+export interface Surface<D, S = unknown> {
   readonly name: "core" | "client" | "connector";
   readonly title: string;
-  readonly endpoints: Readonly<Record<string, Endpoint<D>>>;
+  readonly endpoints: Readonly<Record<string, Endpoint<D, S>>>;
   /** How bodies are read: JSON only, or form fields with JSON as an alternative. */
   readonly input: "json" | "fields";
   /** Looks at every call before anything else; throws Fault, or gives headers for the answer. */
@@ -15,5 +15,5 @@ export interface Surface<D> {
   refuse(fault: Fault): Reply;
 }
 
-/** Finds out who calls, or refuses. */
-export type Identify = (access: Access, call: Call) => Promise<Caller>;
+/** Returns who calls, as far as the access asks for it. Throws Fault `unauthenticated`, `forbidden`. */
+export type Identify<S = unknown> = (access: Access, call: Call) => Promise<Identity<S>>;

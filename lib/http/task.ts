@@ -25,6 +25,9 @@ export const noInput = z.strictObject({});
 export const taskTemplate = (wing: string, name: string): string =>
   `maintenance/${wing}/${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
 
+/** The platform says of such a call only that it had the host's master key. */
+const caller = { callerKind: "master_key" };
+
 /**
  * Answers a task's function. Its input is the JSON body; none is an empty object. The report comes back as `{data}`, a refusal
  * as `{error}` with the wrong fields. Nobody waits when the host's admin endpoint started it, so everything is in the log too.
@@ -36,7 +39,7 @@ export function serveTask<D>(
 ): (call: Call) => Promise<Reply> {
   return call =>
     answerCall(call, options, () =>
-      withLogFields({ task: name }, async () => {
+      withLogFields({ task: name, ...caller }, async () => {
         try {
           const parsed = input.safeParse(await readInput(call));
           if (!parsed.success) {

@@ -1,10 +1,11 @@
 import * as z from "zod";
+import type { Caller } from "../caller.ts";
 import { Fault } from "../fault.ts";
 import type { Log } from "../log.ts";
 import type { Now } from "../time.ts";
 import { createToken, revokeToken, type TokenHashes } from "./api-tokens.ts";
 import { noContent, ok } from "./call.ts";
-import { type Caller, type Endpoint, endpoint } from "./endpoint.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
 
 /** What the endpoints of static API tokens are given. */
 export interface TokenContext {
@@ -29,7 +30,7 @@ export function tokenEndpoints(surface: "core" | "connector"): Readonly<Record<s
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
         requireTenantCaller(caller);
         const { token, hash } = await createToken(body.name, surface, { hashes, now, random });
-        log.info("api_token_created", { surface, id: hash.id, caller: caller.id });
+        log.info("api_token_created", { surface, id: hash.id });
         return { status: 201, body: { id: hash.id, name: hash.name, created_at: hash.createdAt, token } };
       },
     }),
@@ -50,7 +51,7 @@ export function tokenEndpoints(surface: "core" | "connector"): Readonly<Record<s
       handle: async ({ params }, { tokenHashes, log }: TokenContext, { caller }) => {
         requireTenantCaller(caller);
         await revokeToken(params.id, tokenHashes);
-        log.info("api_token_revoked", { surface, id: params.id, caller: caller.id });
+        log.info("api_token_revoked", { surface, id: params.id });
         return noContent;
       },
     }),
@@ -58,6 +59,7 @@ export function tokenEndpoints(surface: "core" | "connector"): Readonly<Record<s
 }
 
 /** A static token that leaks must not make others that outlive it. */
-function requireTenantCaller({ id }: Caller): void {
-  if (!id.startsWith("tenant:")) throw new Fault("forbidden", "API tokens are managed with a token of the tenant.");
+function requireTenantCaller({ kind }: Caller): void {
+  if (kind === "tenant") return;
+  throw new Fault("forbidden", "API tokens are managed with a token of the tenant.", { reason: "no_tenant_token" });
 }

@@ -9,6 +9,8 @@ import { connectorSettings } from "../../lib/connector/settings.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
 import { readSettings } from "../../lib/settings.ts";
+import { openKusto } from "../infra/kusto.ts";
+import { askedBy } from "../infra/queries.ts";
 
 const runbooks = readFileSync("docs/operate.md", "utf8");
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
@@ -75,6 +77,19 @@ describe("docs/operate.md", () => {
     for (const name of [...secrets, "core-api-tokens", "connector-api-tokens", "idp-<id>-client-secret"])
       expect(runbooks).toMatch(new RegExp(`^\\|[^|]*\`${name}\`[^|]*\\|`, "m"));
   });
+
+  it("asks what a caller did by a query for Kusto itself, and by fields that docs/telemetry.md names", () => {
+    const faults = openKusto();
+    const described = readFileSync("docs/telemetry.md", "utf8");
+    const queries = matches(runbooks, /```kusto\n([\s\S]*?)```/g);
+    expect(queries).toHaveLength(1);
+    for (const query of queries) {
+      expect(faults(query)).toEqual([]);
+      const { fields } = askedBy(query);
+      expect(fields).toEqual(expect.arrayContaining(["application", "subject", "route", "status", "requestId"]));
+      for (const name of fields) expect(described).toContain(`\`${name}\``);
+    }
+  }, 60_000);
 
   it("stops the connector's timers by their names", () => {
     const address = "https://sample.example.com";

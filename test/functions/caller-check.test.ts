@@ -49,7 +49,7 @@ const checkOf = (told: Readonly<Record<string, string>>) => {
   const check = callerCheck(deployment, { surface: "connector", role, hashes: tokenHashesOf(deployment, "connector") });
   return (token: string) =>
     check(new Headers({ authorization: `Bearer ${token}` })).then(
-      ({ id }) => id,
+      ({ kind, application }) => `${kind}:${application}`,
       (error: unknown) => (error instanceof Fault ? error.kind : error),
     );
 };
@@ -94,13 +94,13 @@ describe("static tokens (decision G3)", () => {
     const [old, young, younger] = [make("old22222"), make("young222"), make("younger2")];
     keep(old);
     const check = checkOf({ CALLER_STATIC_TOKENS: "true" });
-    expect(await check(old.token)).toBe("token:old22222");
+    expect(await check(old.token)).toBe("api_token:old22222");
     time += 299_000;
-    expect(await check(old.token)).toBe("token:old22222");
+    expect(await check(old.token)).toBe("api_token:old22222");
     expect(reads()).toBe(1);
 
     keep(old, young);
-    expect(await check(young.token)).toBe("token:young222");
+    expect(await check(young.token)).toBe("api_token:young222");
     expect(reads()).toBe(2);
 
     keep(old, young, younger);
@@ -109,7 +109,7 @@ describe("static tokens (decision G3)", () => {
     expect(await check(make("unknown2").token)).toBe("unauthenticated");
     expect(reads()).toBe(2);
     time += 1_000;
-    expect(await check(younger.token)).toBe("token:younger2");
+    expect(await check(younger.token)).toBe("api_token:younger2");
     expect(reads()).toBe(3);
   });
 
@@ -120,7 +120,7 @@ describe("static tokens (decision G3)", () => {
     await check(revoked.token);
     keep();
     time += 299_999;
-    expect(await check(revoked.token)).toBe("token:revoked2");
+    expect(await check(revoked.token)).toBe("api_token:revoked2");
     time += 1;
     expect(await check(revoked.token)).toBe("unauthenticated");
   });

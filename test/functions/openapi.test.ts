@@ -84,7 +84,8 @@ describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused,
 
   it("asks for a token or a session wherever an endpoint does, and says how a call without one is refused", () => {
     const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
-    const asked = { caller: [{ bearer: [] }], session: [{ session: [] }, { sessionHeader: [] }], open: [] };
+    const session = [{ session: [] }, { sessionHeader: [] }];
+    const asked = { caller: [{ bearer: [] }], session, untouched_session: session, open: [] };
     for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(surface.endpoints)) {
       const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
       expect(security, name).toEqual(asked[access]);

@@ -80,10 +80,12 @@ describe("the queries of alerts and workbook", () => {
     );
   });
 
-  it("of the workbook draw states, jobs, sign-ins and the latency of identity providers", () => {
+  it("of the workbook draw states, jobs, sign-ins, callers and the latency of identity providers", () => {
     const all = [...queries()].filter(([place]) => place.startsWith("workbook")).map(([, query]) => query);
     const drawn = all.map(askedBy);
-    expect(drawn.flatMap(each => each.events)).toEqual(expect.arrayContaining(["request_state", "authentication"]));
+    expect(drawn.flatMap(each => each.events)).toEqual(
+      expect.arrayContaining(["request_state", "authentication", "http", "caller_refused"]),
+    );
     expect(drawn.flatMap(each => each.metrics)).toEqual(expect.arrayContaining(["job.duration", "peer.call.duration"]));
     expect(all.some(query => query.includes('startswith "IdP "'))).toBe(true);
   });

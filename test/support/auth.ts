@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { afterAll } from "vitest";
+import { identifySession } from "../../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../../functions/auth/context.ts";
 import { client, core } from "../../functions/auth/routes.ts";
 import { openAuth } from "../../functions/auth-deps.ts";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
 import { settingsOf } from "../../functions/settings.ts";
+import { bearer } from "../../functions/wing.ts";
 import { createPasswordHasher, type PasswordHasher } from "../../lib/auth/password-hash.ts";
 import { authTables } from "../../lib/azure/auth-shelves.ts";
 import { openTables } from "../../lib/azure/tables.ts";
 import type { Call, Cookie } from "../../lib/http/call.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
-import { serve } from "../../lib/http/serve.ts";
+import { type Serving, serve } from "../../lib/http/serve.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { createLog } from "../../lib/log.ts";
 import { type Instant, instant } from "../../lib/time.ts";
@@ -161,12 +163,12 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     ...routesOf(core, settings.deployment.CORE_PATH, {
       ...common,
       deps: { ...context, tokenHashes: hashes },
-      identify: (_, call) => check(call.headers),
+      identify: bearer(check),
     }),
     ...routesOf(client, settings.deployment.CLIENT_PATH, {
       ...common,
       deps: context,
-      identify: async () => ({ id: "anybody" }),
+      identify: identifySession(context),
     }),
   ];
   const call: TestAuth["call"] = async (method, path, { headers = {}, fields, body } = {}) => {
@@ -226,7 +228,7 @@ function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHash
 }
 
 /** The surface's functions as a host would find them. */
-const routesOf = <D>(surface: Surface<D>, prefix: string, serving: Parameters<typeof serve<D>>[3]) =>
+const routesOf = <D, S>(surface: Surface<D, S>, prefix: string, serving: Serving<D, S>) =>
   httpFunctions(surface, prefix).flatMap(({ template, parts, endpoint }) =>
     parts.map(route => {
       const { match } = parseRoute(template);

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { changePassword as change } from "../../../lib/auth/change-password.ts";
-import { presentedSession } from "../../../lib/auth/session-cookie.ts";
-import { requireSession } from "../../../lib/auth/sessions.ts";
+import type { LiveSession } from "../../../lib/auth/sessions.ts";
 import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { optionalText } from "../inputs.ts";
 
@@ -18,9 +17,8 @@ export const changePassword = endpoint({
     otp: optionalText("A new OTP, where a login needs one."),
   }),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
-  handle: async ({ body }, context: AuthContext, { call }) => {
-    const live = await requireSession(presentedSession(call.headers, context.rules.secureCookie), context);
-    await change(live, body, context, { address: context.callerAddress(call) });
+  handle: async ({ body }, context: AuthContext, { call, session }: CallContext & { session: LiveSession }) => {
+    await change(session, body, context, { address: context.callerAddress(call) });
     return ok(true);
   },
 });

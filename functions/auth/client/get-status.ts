@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { unixSeconds } from "../../../lib/auth/session.ts";
-import { presentedSession } from "../../../lib/auth/session-cookie.ts";
-import { requireSession } from "../../../lib/auth/sessions.ts";
+import type { LiveSession } from "../../../lib/auth/sessions.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
@@ -20,8 +19,7 @@ export const getStatus = endpoint({
   access: "session",
   summary: "Inspect the session",
   answers: { 200: { description: "The session.", schema: statusAnswer } },
-  handle: async (_, context: AuthContext, { call }) => {
-    const { session, user } = await requireSession(presentedSession(call.headers, context.rules.secureCookie), context);
+  handle: async (_, context: AuthContext, { session: { session, user } }: { session: LiveSession }) => {
     return ok({
       username: user.value.name,
       user_id: user.value.id,

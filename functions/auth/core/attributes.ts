@@ -5,6 +5,7 @@ import { Fault } from "../../../lib/fault.ts";
 import { noContent, ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { Route } from "../../../lib/http/route.ts";
+import type { Fields } from "../../../lib/log.ts";
 import type { AuthContext } from "../context.ts";
 import { attribute, ofAttribute, ofAttributes } from "../inputs.ts";
 
@@ -31,6 +32,9 @@ function ownerOf(params: { user?: Whom | undefined; prefix?: string | undefined 
   return prefix === undefined ? { user } : { user, otpkey: prefix };
 }
 
+/** The owner as audit events name it. The value of an attribute is never logged (decision A12). */
+const logged = ({ user, otpkey: prefix }: AttributeOwner): Fields => ({ user, prefix });
+
 const noSuchOwner = (): Fault => new Fault("not_found", "There is no such user, otpkey or assignment.");
 
 export const listAttributes = endpoint({
@@ -53,12 +57,14 @@ export const setAttribute = endpoint({
   params: ofAttributes,
   body: attribute,
   answers: { 204: { description: "Set." } },
-  handle: async ({ params, body }, { attributes }: AuthContext) => {
-    const result = await attributes.set(ownerOf(params), body.key, body.value);
+  handle: async ({ params, body }, { attributes, log }: AuthContext) => {
+    const owner = ownerOf(params);
+    const result = await attributes.set(owner, body.key, body.value);
     if (result === undefined) throw noSuchOwner();
     if (!result.ok) {
       throw new Fault("invalid", "The request is not valid.", { problems: [{ path: "value", reason: result.reason }] });
     }
+    log.info("attribute_set", { ...logged(owner), key: body.key });
     return noContent;
   },
 });
@@ -82,8 +88,10 @@ export const deleteAttribute = endpoint({
   summary: "Delete an attribute; one that is not there is fine",
   params: ofAttribute,
   answers: { 204: { description: "Gone." } },
-  handle: async ({ params }, { attributes }: AuthContext) => {
-    if (!(await attributes.remove(ownerOf(params), params.key))) throw noSuchOwner();
+  handle: async ({ params }, { attributes, log }: AuthContext) => {
+    const owner = ownerOf(params);
+    if (!(await attributes.remove(owner, params.key))) throw noSuchOwner();
+    log.info("attribute_deleted", { ...logged(owner), key: params.key });
     return noContent;
   },
 });

@@ -17,7 +17,7 @@ export const createCredentialRequestOnSite = endpoint({
   body: createCredentialRequestBodyV1,
   answers: { 201: { description: "The request is taken.", schema: createdCredentialRequestV1 } },
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
-    const once = { callerId: caller.id, key: headers["Idempotency-Key"] };
+    const once = { caller, key: headers["Idempotency-Key"] };
     const { requestId } = await createOnce(body, createCredentialRequestV1, once, context);
     return { status: 201, body: { data: { credential_request_id: requestId } } };
   },

@@ -13,7 +13,7 @@ export const createShipment = endpoint({
   body: createShipmentBodyV1,
   answers: { 201: { description: "The shipment is ordered.", schema: createdShipmentV1 } },
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
-    const once = { callerId: caller.id, key: headers["Idempotency-Key"] };
+    const once = { caller, key: headers["Idempotency-Key"] };
     const { shipmentId } = await createOnce(body, createShipmentV1, once, context);
     return { status: 201, body: { data: { shipment_id: shipmentId } } };
   },

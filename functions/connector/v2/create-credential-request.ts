@@ -14,7 +14,7 @@ export const createCredentialRequest = endpoint({
   body: createBodyV2,
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
-    const once = { callerId: caller.id, key: headers["Idempotency-Key"] };
+    const once = { caller, key: headers["Idempotency-Key"] };
     const done = await createOnce(body, createV2, once, context);
     return { status: 201, body: created(done) };
   },

@@ -13,9 +13,12 @@ import { storedText } from "../../support/stored-text.ts";
 import { simulatedServer } from "../../support/validation-server.ts";
 
 let auth: TestAuth;
+/** Id of the static API token with which Core is called. */
+let tokenId: string;
 
 beforeAll(async () => {
   auth = await testAuth();
+  tokenId = auth.token.split("_")[1] ?? "";
 });
 
 const headers = { "x-request-id": "the.request", "x-forwarded-for": "203.0.113.5, 192.0.2.1" };
@@ -138,7 +141,8 @@ describe("every authentication is one audit event at information level (decision
       validPassword: true,
       validOtp: false,
       otpOutcome: "unknown_key",
-      caller: expect.stringMatching(/^token:/),
+      callerKind: "api_token",
+      application: tokenId,
       requestId: "the.request",
     });
   });
@@ -148,11 +152,15 @@ describe("every authentication is one audit event at information level (decision
     const { prefix, fields } = hotpKey();
     await auth.post("/core/otpkeys", fields);
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
+    await auth.post(`/core/users/${user.id}/otpkeys/${prefix}/attributes`, { key: "color", value: "ultramarine" });
+    await auth.post(`/core/otpkeys/${prefix}/attributes/color/delete`);
     await auth.post(`/core/otpkeys/${prefix}/disable`);
     await auth.post(`/core/otpkeys/${prefix}/enable`);
     await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${prefix}`);
     await auth.call("DELETE", `/core/otpkeys/${prefix}`);
     await auth.post(`/core/users/${user.id}/reset`, { password: newPassword() });
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "color", value: "ultramarine" });
+    await auth.call("DELETE", `/core/users/${user.id}/attributes/color`);
     await auth.post(`/core/users/${user.id}/sessions/delete`);
     await auth.post(`/core/users/${user.id}/unlock`);
     await auth.call("DELETE", `/core/users/${user.id}`);
@@ -164,15 +172,21 @@ describe("every authentication is one audit event at information level (decision
       "otpkey_unassigned",
       "otpkey_deleted",
     ];
-    const caller = expect.stringMatching(/^token:/);
+    const caller = { callerKind: "api_token", application: tokenId };
     for (const event of ofKey)
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, caller }));
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, ...caller }));
     for (const event of ["user_created", "password_reset", "sessions_ended"]) {
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, caller }));
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, ...caller }));
     }
     const named = { user: { by: "id", id: user.id } };
+    for (const event of ["attribute_set", "attribute_deleted"]) {
+      const ofUser = expect.objectContaining({ ...named, key: "color", ...caller });
+      expect(auth.events(event), event).toContainEqual(ofUser);
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, key: "color", ...caller }));
+    }
+    expect(auth.lines.join()).not.toContain("ultramarine");
     for (const event of ["otpkey_assigned", "otpkey_unassigned", "user_unlocked", "user_deleted"]) {
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ ...named, caller }));
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ ...named, ...caller }));
     }
   });
 });

@@ -45,16 +45,29 @@ describe.each(creates)("the Idempotency-Key of %s (decision C6)", route => {
     expect(new Set([first, other, plain].map(({ body }) => JSON.stringify(body))).size).toBe(3);
   });
 
-  it("belongs to its caller: another token's is another", async () => {
+  it("belongs to its caller: another application's and another subject's are others (decision G3)", async () => {
     const sent = body();
     const headers = { "Idempotency-Key": "shared" };
     const made = new Set<string>();
     for (const azp of ["application-1", "application-2"]) {
-      const token = await peers.issuer.mint({ audience, roles: ["Connector.Call"], azp });
-      for (let n = 0; n < 2; n++)
-        made.add(JSON.stringify((await host.call(route, { body: sent, token, headers })).body));
+      for (const subject of ["subject-1", "subject-2"]) {
+        const token = await peers.issuer.mint({ audience, roles: ["Connector.Call"], azp, subject });
+        for (let n = 0; n < 2; n++)
+          made.add(JSON.stringify((await host.call(route, { body: sent, token, headers })).body));
+      }
     }
-    expect(made.size).toBe(2);
+    expect(made.size).toBe(4);
+  });
+
+  it.each(["with", "without"])("%s one, the request's row names its caller (decision G3)", async how => {
+    const azp = `application-${crypto.randomUUID()}`;
+    const token = await peers.issuer.mint({ audience, roles: ["Connector.Call"], azp, subject: "a-subject" });
+    const headers: Record<string, string> = how === "with" ? { "Idempotency-Key": crypto.randomUUID() } : {};
+    expect(await host.call(route, { body: body(), token, headers })).toMatchObject({ status: 201 });
+    const rows = (await storedText(host.storage)).filter(text => text.includes(azp));
+    expect(rows).toHaveLength(1);
+    const { createdBy } = JSON.parse(rows[0]?.replace(/^\S+ /, "") ?? "") as { readonly createdBy: string };
+    expect(JSON.parse(createdBy)).toEqual({ kind: "tenant", application: azp, subject: "a-subject" });
   });
 
   it("is refused with 409 where the body is another", async () => {

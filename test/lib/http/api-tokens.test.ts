@@ -31,7 +31,7 @@ describe("static API tokens (decision G3)", () => {
     const { hashes, text } = vault();
     const check = checkOf(hashes);
     const { token, hash } = await createToken("ITSM", "core", { hashes, now, random });
-    expect(await check(bearing(token))).toEqual({ id: `token:${hash.id}` });
+    expect(await check(bearing(token))).toEqual({ kind: "api_token", application: hash.id });
     expect(text()).not.toContain(token.split("_")[2]);
     await revokeToken(hash.id, hashes);
     await expect(check(bearing(token))).rejects.toMatchObject({ kind: "unauthenticated" });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Caller } from "../../../lib/caller.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { type BearerOptions, bearerCheck, hashOfToken, type TokenHash, tokenHash } from "../../../lib/http/bearer.ts";
 import { instant } from "../../../lib/time.ts";
@@ -27,10 +28,10 @@ const tenant = () => ({
 });
 const bearer = (token: string) => new Headers({ authorization: `Bearer ${token}` });
 
-/** What the check makes of a header: the caller's id, or the kind of the refusal. */
-const outcome = (checked: Promise<{ readonly id: string }>) =>
+/** The caller that the check returns, or the kind of the refusal. */
+const outcome = (checked: Promise<Caller>) =>
   checked.then(
-    ({ id }) => id,
+    ({ kind, application }) => `${kind}:${application}`,
     (error: unknown) => (error instanceof Fault ? error.kind : error),
   );
 
@@ -49,10 +50,18 @@ describe("a token of the customer's tenant (decision G3)", () => {
     expect(await asked({ azp: "an-app", ...mint })).toBe("tenant:an-app");
   });
 
-  it("names its caller by the application, else by the user", async () => {
-    expect(await asked({ claims: { azp: null, appid: "v1-app" } })).toBe("tenant:v1-app");
-    expect(await asked({ subject: "a-user", claims: { azp: null } })).toBe("tenant:a-user");
-    expect(await asked({ claims: { azp: null, oid: null, sub: "a-subject" } })).toBe("tenant:a-subject");
+  it("names its caller by application and subject (decision G3)", async () => {
+    const caller = async (mint: Partial<Mint>) =>
+      check({ tenant: tenant() })(bearer(await issuer.mint({ audience, roles: [role], ...mint })));
+    const kind = "tenant";
+    expect(await caller({ azp: "app", subject: "user" })).toEqual({ kind, application: "app", subject: "user" });
+    expect(await caller({ claims: { azp: null, appid: "v1-app", oid: "object", sub: "pairwise" } })).toEqual({
+      kind,
+      application: "v1-app",
+      subject: "object",
+    });
+    expect(await caller({ azp: "app", claims: { oid: null, sub: "pairwise" } })).toMatchObject({ subject: "pairwise" });
+    expect(await caller({ azp: "app", claims: { oid: null, sub: null } })).toEqual({ kind, application: "app" });
   });
 
   it.each<[string, Partial<Mint>]>([
@@ -152,7 +161,7 @@ describe("a static token (decision G3)", () => {
     const [mine, others] = [make("connector"), make("connector")];
     expect(tokenHash.parse(mine.hash)).toEqual(mine.hash);
     expect(await asked(mine.token, [make("connector", "other234").hash, others.hash, mine.hash])).toBe(
-      "token:abcd2345",
+      "api_token:abcd2345",
     );
   });
 
@@ -186,7 +195,7 @@ describe("a static token (decision G3)", () => {
         return refresh ? [hash] : [];
       },
     });
-    expect(await outcome(checked(bearer(token)))).toBe("token:abcd2345");
+    expect(await outcome(checked(bearer(token)))).toBe("api_token:abcd2345");
     expect(reads).toEqual([false, true]);
     reads.length = 0;
     const known = check({

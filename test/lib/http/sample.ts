@@ -54,7 +54,7 @@ export function served(
   const log = createLog((_, line) => lines.push(JSON.parse(line)), "debug");
   const [route = "GET /"] = sample.routes;
   const parts = routeParts(route, "");
-  const identify = async () => ({ id: "somebody" });
+  const identify = async () => ({ caller: { kind: "tenant", application: "an-app" }, session: "a-session" }) as const;
   const answer = serve(sampleSurface(sample, input), sample, parts, {
     deps: {},
     identify,

@@ -103,7 +103,7 @@ describe("a call", () => {
     await send({ path: "things/a%2Fb%20%C3%A9?top=3", ...json({ name: "n" }) });
     expect(seen).toEqual([
       { params: { id: "a%2Fb é" }, query: { top: 3 }, body: { name: "n" } },
-      { id: "somebody" },
+      { kind: "tenant", application: "an-app" },
       "the-invocation",
     ]);
   });

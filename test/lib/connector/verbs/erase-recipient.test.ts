@@ -20,7 +20,7 @@ import { crashing } from "./crashing.ts";
 
 const peers = await peersOfFile();
 
-const once = { callerId: "token:one", key: "key-1" };
+const once = { caller: { kind: "api_token", application: "one" }, key: "key-1" } as const;
 const create = ({ context }: TestConnector, body: Body) =>
   createOnce(createBodyV2.parse(body), createV2, once, context);
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Caller } from "../../../../lib/caller.ts";
 import type { Created } from "../../../../lib/connector/created.ts";
 import { createOnce } from "../../../../lib/connector/idempotency.ts";
 import { scopeOf } from "../../../../lib/connector/idempotency-claim.ts";
@@ -21,12 +22,13 @@ const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 const unknown = "not known whether the shipment was ordered";
 
-const once = ({ context }: TestConnector, body: unknown, key = "key-1", callerId = "token:one"): Promise<Created> =>
-  createOnce(createBodyV2.parse(body), createV2, { callerId, key }, context);
+const one: Caller = { kind: "tenant", application: "app", subject: "one" };
+
+const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<Created> =>
+  createOnce(createBodyV2.parse(body), createV2, { caller, key }, context);
 
 /** The claim of "key-1" as it lies in storage. */
-const claimOf = async ({ context }: TestConnector) =>
-  (await context.claims.find(scopeOf("v2", "token:one", "key-1")))?.value;
+const claimOf = async ({ context }: TestConnector) => (await context.claims.find(scopeOf("v2", one, "key-1")))?.value;
 
 describe("a create with an Idempotency-Key (decision C6)", () => {
   test("creates one request, and answers the same again, however often and wherever it is repeated", async () => {
@@ -56,17 +58,20 @@ describe("a create with an Idempotency-Key (decision C6)", () => {
     expect(await once(connector, body)).toMatchObject({ requestId: made[0] });
   });
 
-  test("creates another for another caller, another endpoint and another key", async () => {
+  test("creates another for another application, another subject of it, another endpoint and another key (decision G3)", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();
     const v1 = { origin: "v1_shipment", pathOf: createV2.pathOf } as const;
     const made = [
       await once(connector, body),
       await once(connector, body, "key-2"),
-      await once(connector, body, "key-1", "token:two"),
-      await createOnce(createBodyV2.parse(body), v1, { callerId: "token:one", key: "key-1" }, connector.context),
+      await once(connector, body, "key-1", { ...one, application: "other app" }),
+      await once(connector, body, "key-1", { ...one, subject: "two" }),
+      await once(connector, body, "key-1", { kind: "tenant", application: "app" }),
+      await once(connector, body, "key-1", { ...one, kind: "api_token" }),
+      await createOnce(createBodyV2.parse(body), v1, { caller: one, key: "key-1" }, connector.context),
     ];
-    expect(new Set(made.map(({ requestId }) => requestId)).size).toBe(4);
+    expect(new Set(made.map(({ requestId }) => requestId)).size).toBe(made.length);
   });
 
   test("refuses another body: 409 conflict without Retry-After, and takes the same one in another spelling", async () => {
@@ -206,7 +211,7 @@ describe("a create with an Idempotency-Key (decision C6)", () => {
 
   test("is not kept in clear, nor is who called and what was sent", async () => {
     const connector = await testConnector(peers);
-    await once(connector, orderBody(), "order-of-ada", "tenant:application-7");
+    await once(connector, orderBody(), "order-of-ada", { ...one, application: "application-7" });
     const rows = (await storedText(connector.storage)).filter(text => text.includes("fingerprint"));
     expect(rows).toHaveLength(1);
     for (const text of ["order-of-ada", "application-7", "Lovelace", "15550100"]) expect(rows[0]).not.toContain(text);

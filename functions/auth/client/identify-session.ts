@@ -1,0 +1,14 @@
+import { presentedSession } from "../../../lib/auth/session-cookie.ts";
+import { type LiveSession, requireSession } from "../../../lib/auth/sessions.ts";
+import type { Identify } from "../../../lib/http/surface.ts";
+import type { AuthContext } from "../context.ts";
+
+/** Finds the session of a Client API call wherever the endpoint's access asks for one (decision A15). */
+export const identifySession =
+  (context: AuthContext): Identify<LiveSession> =>
+  async (access, call) => {
+    if (access !== "session" && access !== "untouched_session") return {};
+    const presented = presentedSession(call.headers, context.rules.secureCookie);
+    const session = await requireSession(presented, context, { touch: access === "session" });
+    return { session, logFields: { userId: session.user.value.id } };
+  };

@@ -1,0 +1,199 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { installFunctionsCore } from "../../local/host/functions-core.ts";
+import { type LocalHost, startHost } from "../../local/host/host.ts";
+import { audience, closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
+import { describeSystem } from "../../local/system.ts";
+import type { Tokens } from "../../local/tokens.ts";
+import { freshStorage } from "../support/storage.ts";
+
+type Event = Readonly<Record<string, unknown>>;
+
+const core = installFunctionsCore();
+let peers: Peers;
+let host: LocalHost;
+let tokens: Tokens;
+const events: Event[] = [];
+
+/** A way into a service, as it was registered with the host. */
+interface Registered {
+  readonly method: string;
+  /** The template with a value in place of each parameter. */
+  readonly path: string;
+  readonly template: string;
+  readonly authLevel: string;
+}
+
+interface HttpBinding {
+  readonly route?: string;
+  readonly methods?: readonly string[];
+  readonly authLevel?: string;
+}
+
+const registered = (): readonly Registered[] =>
+  [...core.functions.values()].flatMap(({ metadata }) =>
+    Object.values(metadata.bindings).flatMap(binding => {
+      if (binding.type !== "httpTrigger") return [];
+      const { route: template = "", methods = [], authLevel = "" } = binding as HttpBinding;
+      const path = template.replace(/\{\w+\}/g, "1");
+      return methods.map(method => ({ method, path, template, authLevel }));
+    }),
+  );
+
+const surfaceOf = ({ template, authLevel }: Registered): "core" | "client" | "connector" | "task" | "health" => {
+  if (authLevel === "admin") return "task";
+  const [first] = template.split("/");
+  return first === "core" || first === "client" || first === "health" ? first : "connector";
+};
+
+const ofSurface = (...surfaces: readonly string[]) => registered().filter(each => surfaces.includes(surfaceOf(each)));
+
+let calls = 0;
+
+/** Calls a route and returns the status and the events of this call alone. */
+async function called({ method, path }: Registered, headers: Readonly<Record<string, string>> = {}) {
+  const requestId = `call-${++calls}`;
+  const { status } = await fetch(`${host.url}/${path}`, { method, headers: { "x-request-id": requestId, ...headers } });
+  return { status, requestId, told: events.filter(event => event.requestId === requestId) };
+}
+
+const bearing = (token: string) => ({ authorization: `Bearer ${token}` });
+const application = "the-application";
+const subject = "the-subject";
+const mint = (roles: readonly string[]) =>
+  peers.issuer.mint({ audience, roles: [...roles], azp: application, subject });
+
+beforeAll(async () => {
+  for (const level of ["info", "warn", "error"] as const) {
+    vi.spyOn(console, level).mockImplementation((line: unknown) => {
+      if (typeof line === "string" && line.startsWith('{"event"')) events.push(JSON.parse(line));
+    });
+  }
+  const storage = freshStorage();
+  peers = await startPeers();
+  const described = await describeSystem(storage, peers);
+  tokens = described.tokens;
+  Object.assign(process.env, described.settings, { LOGGING_LEVEL_COM_SERVICE: "INFO" });
+  await import("../../functions/main.ts");
+  host = await startHost(core, { port: 0, hostJson: JSON.parse(readFileSync("host.json", "utf8")), timers: false });
+});
+afterAll(async () => {
+  await host.stop();
+  await closePeers(peers);
+  vi.restoreAllMocks();
+});
+
+describe("every route of Core and connector (decisions G3, A12)", () => {
+  it("is one of those that this test calls", () => {
+    expect(ofSurface("core").length).toBeGreaterThan(40);
+    expect(ofSurface("connector").length).toBeGreaterThan(15);
+    expect(ofSurface("task").length).toBeGreaterThan(5);
+  });
+
+  it("logs one event that names application, subject, request id and status of a call that is granted", async () => {
+    for (const route of ofSurface("core", "connector")) {
+      const surface = surfaceOf(route);
+      const { status, requestId, told } = await called(route, bearing(await mint(["Core.Admin", "Connector.Call"])));
+      const shown = `${route.method} /${route.template}`;
+      expect([401, 403], shown).not.toContain(status);
+      expect(
+        told.filter(({ event }) => event === "http"),
+        shown,
+      ).toEqual([
+        expect.objectContaining({
+          surface,
+          route: shown,
+          status,
+          requestId,
+          callerKind: "tenant",
+          application,
+          subject,
+        }),
+      ]);
+      // Whatever else was logged on the way names the caller too.
+      for (const event of told) expect(event, shown).toMatchObject({ application, subject });
+      expect(
+        told.filter(({ event }) => event === "caller_refused"),
+        shown,
+      ).toEqual([]);
+    }
+  }, 120_000);
+
+  it("names a static API token by its id", async () => {
+    for (const route of ofSurface("core", "connector")) {
+      const token = surfaceOf(route) === "core" ? tokens.core : tokens.connector;
+      const { told, status } = await called(route, bearing(token));
+      const shown = `${route.method} /${route.template}`;
+      expect(
+        told.filter(({ event }) => event === "http"),
+        shown,
+      ).toEqual([expect.objectContaining({ callerKind: "api_token", application: token.split("_")[1] })]);
+      expect(JSON.stringify(told)).not.toContain(token.split("_")[2]);
+      expect(told.filter(({ event }) => event === "caller_refused").length, shown).toBe(status === 403 ? 1 : 0);
+    }
+  }, 120_000);
+
+  it.each<[string, () => Promise<string> | string, number, string, object]>([
+    ["a caller without a token", () => "", 401, "no_token", {}],
+    [
+      "a token that has expired",
+      () => peers.issuer.mint({ audience, roles: [], azp: application, subject, expiresInSeconds: -1 }),
+      401,
+      "expired",
+      { application, subject },
+    ],
+    [
+      "an ID token",
+      () =>
+        peers.issuer.mint({
+          audience,
+          roles: ["Core.Admin", "Connector.Call"],
+          azp: application,
+          subject,
+          claims: { nonce: "n" },
+        }),
+      401,
+      "id_token",
+      { application, subject },
+    ],
+    ["a token without the role", () => mint(["Another.Role"]), 403, "no_role", { application, subject }],
+  ])(
+    "logs the refusal of %s with the reason",
+    async (_, token, expected, reason, who) => {
+      for (const route of ofSurface("core", "connector")) {
+        const { status, requestId, told } = await called(route, bearing(await token()));
+        const shown = `${route.method} /${route.template}`;
+        expect(status, shown).toBe(expected);
+        const common = { surface: surfaceOf(route), route: shown, status, requestId, ...who };
+        expect(told, shown).toHaveLength(2);
+        expect(told, shown).toContainEqual(expect.objectContaining({ event: "caller_refused", ...common, reason }));
+        expect(told, shown).toContainEqual(expect.objectContaining({ event: "http", ...common }));
+      }
+    },
+    120_000,
+  );
+
+  it("logs who starts maintenance, as far as the host says", async () => {
+    for (const route of ofSurface("task")) {
+      const { status, told } = await called(route, { "x-functions-key": host.masterKey, "content-length": "0" });
+      expect([401, 403]).not.toContain(status);
+      expect(told.length, route.template).toBeGreaterThan(0);
+      for (const event of told) expect(event, route.template).toMatchObject({ callerKind: "master_key" });
+    }
+  }, 120_000);
+});
+
+describe("every route of the Client API that needs a session (decision A15)", () => {
+  it("logs the refusal of a call without one, before it looks at the input", async () => {
+    const routes = ofSurface("client").filter(({ template }) => /(status|logout|password)$/.test(template));
+    expect(routes).toHaveLength(6);
+    for (const route of routes) {
+      const { status, told } = await called(
+        { ...route, path: `${route.path}?a=1&a=2` },
+        { "content-type": "text/plain" },
+      );
+      expect(status).toBe(401);
+      expect(told).toContainEqual(expect.objectContaining({ event: "caller_refused", reason: "no_session", status }));
+    }
+  });
+});
