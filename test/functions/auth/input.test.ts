@@ -226,7 +226,7 @@ describe("who may call the Core API (decision G3)", () => {
     expect(Object.fromEntries(Object.entries(client.endpoints).map(([name, { access }]) => [name, access]))).toEqual({
       clientAuthenticate: "open",
       clientLogin: "open",
-      clientLogout: "session",
+      clientLogout: "untouched_session",
       clientStatus: "session",
       clientPassword: "session",
     });
