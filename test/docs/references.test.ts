@@ -67,12 +67,12 @@ describe("references to decisions and specification sections", () => {
   it("are found in code, tests, documents and infrastructure", () => {
     const count = (start: string, kind: Reference["kind"]) =>
       references.filter(reference => reference.path.startsWith(start) && reference.kind === kind).length;
-    expect(count("lib/", "decision")).toBeGreaterThan(100);
-    expect(count("functions/", "decision")).toBeGreaterThan(20);
-    expect(count("test/", "decision")).toBeGreaterThan(50);
+    expect(count("lib/", "decision")).toBeGreaterThan(50);
+    expect(count("functions/", "decision")).toBeGreaterThan(10);
+    expect(count("test/", "decision")).toBeGreaterThan(30);
     expect(count("docs/", "decision")).toBeGreaterThan(20);
     expect(count("infra/", "decision")).toBeGreaterThan(1);
-    expect(count("", "section")).toBeGreaterThan(30);
+    expect(count("", "section")).toBeGreaterThan(15);
   });
 
   it.each([
