@@ -5,6 +5,7 @@ import { accessToken } from "../lib/azure/credential.ts";
 import { openMailer } from "../lib/azure/mail.ts";
 import { type ConfiguredIdps, configuredIdps } from "../lib/connector/idp/configured-idps.ts";
 import { connectIdp, idpSecretName } from "../lib/connector/idp/kinds.ts";
+import { fetchFromSecretHosts } from "../lib/connector/idp/secret-hosts.ts";
 import { connectDelivery } from "../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../lib/connector/peers/enrollment.ts";
 import type { PeerTools } from "../lib/connector/peers/peer-call.ts";
@@ -81,11 +82,12 @@ export function openConnector(
 function openIdps(
   { secretText, identity, blobs, now, log, settings: { STORAGE_TIMEOUT_SECONDS } }: Deployment,
   settings: ConnectorSettings,
-  { known, place }: IdpPlan,
+  { known, place, secretHosts }: IdpPlan,
   tools: PeerTools & { readonly timeLimitMs: number },
 ): ConfiguredIdps {
   return configuredIdps({
     defaultId: settings.IDP_DEFAULT,
+    secretHosts,
     known,
     file: place && {
       read: idpFileReader(place, { blobs, timeoutMs: STORAGE_TIMEOUT_SECONDS }),
@@ -96,6 +98,7 @@ function openIdps(
       const byIdentity = ofIdp.type === "entra" && ofIdp["managed-identity"] === true;
       return connectIdp(id, ofIdp, {
         ...tools,
+        fetch: fetchFromSecretHosts(tools.fetch, secretHosts),
         secret: secretText(idpSecretName(id)),
         ...(byIdentity && { managedIdentityToken: scope => accessToken(identity, scope) }),
       });

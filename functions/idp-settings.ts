@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { readIdpFile } from "../lib/connector/idp/idp-file.ts";
 import { type IdpConfigurations, type IdpSettings, idpSettings } from "../lib/connector/idp/kinds.ts";
+import { secretHostProblems, withoutLoopback } from "../lib/connector/idp/secret-hosts.ts";
 import { type IdpVariable, idpVariables } from "../lib/connector/idp/variables.ts";
 import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
@@ -14,6 +15,8 @@ export interface IdpPlan {
   readonly known?: IdpConfigurations;
   /** Absent where there is one IdP, by the environment. */
   readonly place?: IdpFilePlace;
+  /** Hosts that secrets of IdPs may be sent to. */
+  readonly secretHosts: readonly string[];
 }
 
 /**
@@ -22,20 +25,35 @@ export interface IdpPlan {
  */
 export function idpPlan(environment: Environment): IdpPlan {
   const told = wellSet(connectorSettings, environment);
-  if (told.IDP_ENABLE_MULTI_IDP === undefined) return {};
-  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT } = wellSet(deploymentSettings, environment);
-  if (told.IDP_ENABLE_MULTI_IDP) return severalIdps(told, CLOUD_STORAGE_BLOB_ENDPOINT);
+  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_STORAGE_CONNECTION_STRING } = wellSet(
+    deploymentSettings,
+    environment,
+  );
+  const { IDP_SECRET_HOSTS = [] } = told;
+  const secretHosts =
+    CLOUD_STORAGE_CONNECTION_STRING === undefined ? withoutLoopback(IDP_SECRET_HOSTS) : IDP_SECRET_HOSTS;
+  if (told.IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };
+  if (told.IDP_ENABLE_MULTI_IDP) return { ...severalIdps(told, secretHosts, CLOUD_STORAGE_BLOB_ENDPOINT), secretHosts };
   const type = kindOf(environment);
   const tenant = type === "entra" ? { "tenant-id": CLOUD_TENANT_ID } : {};
   const given = Object.entries(idpVariables[type])
     .map(([name, variable]) => [name, told[variable]] as const)
     .filter(([, value]) => value !== undefined);
   const result = idpSettings.safeParse({ type, ...tenant, ...Object.fromEntries(given) });
-  if (result.success) return { known: new Map([[told.IDP_DEFAULT ?? "", result.data]]) };
+  if (result.success) {
+    const problems = secretHostProblems(result.data, secretHosts);
+    if (problems.length === 0) return { known: new Map([[told.IDP_DEFAULT ?? "", result.data]]), secretHosts };
+    const variables = idpVariables[type];
+    throw new BadSettings(problems.map(({ path, reason }) => ({ path: variables[path] ?? path, reason })));
+  }
   throw new BadSettings(result.error.issues.flatMap(issue => problemsOf(issue, type, environment)));
 }
 
-function severalIdps(told: Partial<ConnectorSettings>, blobEndpoint: string | undefined): IdpPlan {
+function severalIdps(
+  told: Partial<ConnectorSettings>,
+  secretHosts: readonly string[],
+  blobEndpoint: string | undefined,
+): Omit<IdpPlan, "secretHosts"> {
   const { IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId } = told;
   const wrong = (reason: string) => new BadSettings([{ path: "IDP_CONFIGURATION_PATH", reason }]);
   if (path === undefined) throw wrong("must be set with IDP_ENABLE_MULTI_IDP");
@@ -45,7 +63,7 @@ function severalIdps(told: Partial<ConnectorSettings>, blobEndpoint: string | un
   const bytes = readAtStart(place.path);
   if (bytes === undefined) return { place };
   if (typeof bytes === "string") throw wrong(bytes);
-  const { idps, problems } = readIdpFile(bytes, defaultId);
+  const { idps, problems } = readIdpFile(bytes, defaultId, secretHosts);
   if (problems !== undefined) throw new BadSettings(problems);
   return { known: idps, place };
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { setting } from "../settings.ts";
 import { version } from "../version.ts";
 import { idpId } from "./idp/kinds.ts";
+import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 
 const hourly = "0 0 * * * *";
 
@@ -62,6 +63,14 @@ export const connectorSettings = z
       .seconds("Age at which that file is read again (decision C13).")
       .prefault("300"),
     IDP_CONFIGURATION_RETRY_SECONDS: setting.seconds("Pause after a reading of it that failed.").prefault("30"),
+    IDP_SECRET_HOSTS: setting
+      .list(
+        "Hosts that client secrets, assertions and access tokens of IdPs may be sent to, comma list. `*.` at the front stands for one label; a port other than 443 is named. By default the vendors' own.",
+      )
+      .refine(hosts => hosts.length > 0 && hosts.every(isHostEntry), {
+        error: "must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
+      })
+      .prefault(vendorHosts.join(",")),
     IDPA_FIDO_API_CLIENT_ID: setting.text("Kind B: application that calls Microsoft Graph.").optional(),
     IDPA_FIDO_API_VERSION: setting
       .oneOf(["beta", "v1.0"], "Kind B: version of Microsoft Graph; shipped keys need `beta`.")

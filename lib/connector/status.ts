@@ -120,5 +120,8 @@ export function statusV2(words: Readonly<Record<string, string>>, idps: IdpConfi
   return { ...texts, IDP_CONFIGURATIONS: Object.fromEntries([...idps].map(([id, idp]) => [id, configurationOf(idp)])) };
 }
 
-const configurationOf = (idp: IdpSettings): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(idp).filter(([key]) => configurationKeys[idp.type].includes(key)));
+/** An unset setting is an empty text, so that every entry of a kind has the same keys. */
+function configurationOf(idp: IdpSettings): Readonly<Record<string, unknown>> {
+  const values: Readonly<Record<string, unknown>> = idp;
+  return Object.fromEntries(configurationKeys[idp.type].map(key => [key, values[key] ?? ""]));
+}

@@ -96,6 +96,8 @@ export function peerSettings({
   enrollment,
   rfpr,
   entra,
+  pingone,
+  aic,
   mail,
 }: Peers): Record<string, string> {
   return {
@@ -115,6 +117,7 @@ export function peerSettings({
     ENROLLMENT_SERVICE_API_BASE_URL: enrollment.url,
     RFPR_API_BASE_URL: rfpr.url,
     IDP_DEFAULT: "entra",
+    IDP_SECRET_HOSTS: [entra, pingone, aic].map(({ url }) => new URL(url).host).join(","),
     IDPA_FIDO_API_CLIENT_ID: clientId,
     IDPA_GRAPH_ENDPOINT: entra.url,
     IDPA_ONLINE_ENDPOINT: entra.url,

@@ -28,7 +28,13 @@ const closed = <P extends { close(): Promise<void> }>(peer: P): P => {
 async function registered(id: string, idp: object) {
   const path = join(directory, `${id}.yaml`);
   writeFileSync(path, stringify({ [id]: idp }));
-  const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: id };
+  const addresses = Object.values(idp).map(value => URL.parse(String(value))?.host);
+  const settings = {
+    IDP_ENABLE_MULTI_IDP: "true",
+    IDP_CONFIGURATION_PATH: path,
+    IDP_DEFAULT: id,
+    IDP_SECRET_HOSTS: addresses.filter(Boolean).join(","),
+  };
   const connector = await testConnector(peers, { settings });
   const { requestId } = await connector.order(orderBody([1], newUser()));
   await connector.runShipments();

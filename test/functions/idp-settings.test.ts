@@ -13,17 +13,18 @@ const others = {
   DELIVERY_API_BASE_URL: "https://delivery.example",
   DELIVERY_JWKS_SIGN_ENDPOINT: "https://delivery.example/sign",
   DELIVERY_JWKS_TRANSPORT_ENDPOINT: "https://delivery.example/transport",
+  IDP_SECRET_HOSTS: "graph.microsoft.com,login.microsoftonline.com,*.ping.example",
 };
 const kindA = {
   IDPB_ENVIRONMENT: "e1",
   IDPB_DEFAULT_RELYING_PARTY: "keys.example",
-  IDPB_AUTH_BASE_URL: "https://auth.example/",
+  IDPB_AUTH_BASE_URL: "https://auth.ping.example/",
   IDPB_CLIENT_ID: "c1",
-  IDPB_API_BASE_URL: "https://api.example/v1",
+  IDPB_API_BASE_URL: "https://api.ping.example/v1",
 };
 const kindC = {
-  IDPC_API_BASE_URL: "https://am.example",
-  IDPC_AUTH_BASE_URL: "https://am.example",
+  IDPC_API_BASE_URL: "https://am.ping.example",
+  IDPC_AUTH_BASE_URL: "https://am.ping.example",
   IDPC_REALM: "alpha",
   IDPC_JOURNEY: "Register Key",
   IDPC_CLIENT_ID: "connector",
@@ -63,9 +64,9 @@ describe("single-IdP mode (decision C13)", () => {
       type: "pingone",
       "environment-id": "e1",
       "default-relying-party": "keys.example",
-      "auth-base-url": "https://auth.example",
+      "auth-base-url": "https://auth.ping.example",
       "client-id": "c1",
-      "api-base-url": "https://api.example/v1",
+      "api-base-url": "https://api.ping.example/v1",
     };
     expect(idpsOf({ ...kindA, IDP_DEFAULT: "main" })).toEqual({ main: idp });
     expect(idpsOf({ ...kindA, IDP_DEFAULT: "main", IDPB_PRE_REGISTRATION_TIMEOUT_DAYS: "30" })).toEqual({
@@ -76,8 +77,8 @@ describe("single-IdP mode (decision C13)", () => {
   test("reads kind C from IDPC_ settings, the specification's keys in upper snake case", () => {
     const idp = {
       type: "aic",
-      "api-base-url": "https://am.example",
-      "auth-base-url": "https://am.example",
+      "api-base-url": "https://am.ping.example",
+      "auth-base-url": "https://am.ping.example",
       realm: "alpha",
       journey: "Register Key",
       "client-id": "connector",
@@ -118,7 +119,7 @@ describe("single-IdP mode (decision C13)", () => {
       "IDPB_CLIENT_ID: must be an application id",
     ]);
     const { IDPC_REALM: _, ...rest } = kindC;
-    expect(problemsOf({ ...rest, IDPC_API_BASE_URL: "https://am.example?x" })).toEqual([
+    expect(problemsOf({ ...rest, IDPC_API_BASE_URL: "https://am.ping.example?x" })).toEqual([
       "IDPC_API_BASE_URL: must be an https address without credentials, query and fragment",
       "IDPC_REALM: must be set",
     ]);
@@ -131,5 +132,51 @@ describe("single-IdP mode (decision C13)", () => {
     expect(idpsOf({ ...kindA, IDPA_FIDO_API_VERSION: "beta", IDPC_TOKEN_ID_1: "IDToken1" })).toMatchObject({
       entra: { type: "pingone" },
     });
+  });
+});
+
+describe("where the secrets of an IdP may be sent (decision C13)", () => {
+  const elsewhere = (variable: string) =>
+    `${variable}: must be on a host that IDP_SECRET_HOSTS names: the IdP's secrets are sent there`;
+
+  test("is named at the start for every address of the one IdP", () => {
+    const kindB = { IDPA_FIDO_API_CLIENT_ID: "3f2b" };
+    for (const [kind, variable] of [
+      [kindB, "IDPA_GRAPH_ENDPOINT"],
+      [kindB, "IDPA_ONLINE_ENDPOINT"],
+      [{ IDPA_MANAGED_IDENTITY: "true" }, "IDPA_GRAPH_ENDPOINT"],
+      [kindA, "IDPB_API_BASE_URL"],
+      [kindA, "IDPB_AUTH_BASE_URL"],
+      [kindC, "IDPC_API_BASE_URL"],
+      [kindC, "IDPC_AUTH_BASE_URL"],
+    ] as const)
+      expect(problemsOf({ ...kind, [variable]: "https://evil.example" })).toEqual([elsewhere(variable)]);
+  });
+
+  test("is the vendors' own hosts where the setting is not set, and no loopback in Azure", () => {
+    expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b", IDP_SECRET_HOSTS: "" })).toMatchObject({
+      entra: { type: "entra" },
+    });
+    expect(problemsOf({ ...kindA, IDP_SECRET_HOSTS: "" })).toEqual(
+      ["IDPB_API_BASE_URL", "IDPB_AUTH_BASE_URL"].map(elsewhere),
+    );
+    const loopback = {
+      ...kindA,
+      IDPB_API_BASE_URL: "http://127.0.0.1:7001",
+      IDP_SECRET_HOSTS: "*.ping.example,127.0.0.1:7001",
+    };
+    expect(problemsOf(loopback)).toEqual([elsewhere("IDPB_API_BASE_URL")]);
+    const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
+    expect(problemsOf({ ...loopback, ...local })).toMatchObject({ entra: { "api-base-url": "http://127.0.0.1:7001" } });
+    // A value that is set binds on the local machine too.
+    expect(problemsOf({ ...kindA, ...local, IDPB_API_BASE_URL: "http://127.0.0.1:7001" })).toEqual([
+      elsewhere("IDPB_API_BASE_URL"),
+    ]);
+  });
+
+  test("is refused where it is no list of hosts", () => {
+    expect(problemsOf({ ...kindA, IDP_SECRET_HOSTS: "https://auth.ping.example" })).toContain(
+      "IDP_SECRET_HOSTS: must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
+    );
   });
 });

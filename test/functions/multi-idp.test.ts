@@ -6,12 +6,13 @@ import type { ConnectorContext } from "../../functions/connector/context.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { settingsOf } from "../../functions/settings.ts";
 import { openBlobs } from "../../lib/azure/blobs.ts";
+import { vendorHosts } from "../../lib/connector/idp/secret-hosts.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { statusV1, statusV2 } from "../../lib/connector/status.ts";
 import { Fault } from "../../lib/fault.ts";
 import { BadSettings } from "../../lib/settings.ts";
 import { hours, minutes } from "../../lib/time.ts";
-import { idpFile } from "../../local/peers/all.ts";
+import { idpFile, peerSettings } from "../../local/peers/all.ts";
 import { createStores } from "../../local/system.ts";
 import { localTokens } from "../../local/tokens.ts";
 import { environmentOf, newUser, orderBody, peersOfFile, refusalOf, testConnector } from "../support/connector.ts";
@@ -25,7 +26,11 @@ const directory = mkdtempSync(join(tmpdir(), "idps-"));
 const path = join(directory, "idps.yaml");
 afterAll(() => rmSync(directory, { recursive: true }));
 
-const multi = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path };
+const multi = {
+  IDP_ENABLE_MULTI_IDP: "true",
+  IDP_CONFIGURATION_PATH: path,
+  IDP_SECRET_HOSTS: [peerSettings(peers).IDP_SECRET_HOSTS, ...vendorHosts].join(","),
+};
 const main = "entra: { type: B, tenant-id: t, client-id: c }\n";
 
 describe("the settings of several IdPs (decision C13)", () => {
@@ -47,12 +52,12 @@ describe("the settings of several IdPs (decision C13)", () => {
     const blob = (address: string, endpoint = "https://blobs.example/") =>
       told({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint });
     const place = { container: "configuration", blob: "a/b c.yaml" };
-    expect(blob("https://blobs.example/configuration/a/b%20c.yaml")).toEqual({ place });
-    expect(blob("http://127.0.0.1:10000/account/configuration/a/b%20c.yaml", "http://127.0.0.1:10000/account")).toEqual(
-      {
-        place,
-      },
-    );
+    expect(blob("https://blobs.example/configuration/a/b%20c.yaml")).toMatchObject({ place });
+    expect(
+      blob("http://127.0.0.1:10000/account/configuration/a/b%20c.yaml", "http://127.0.0.1:10000/account"),
+    ).toMatchObject({
+      place,
+    });
     const wrong = ["IDP_CONFIGURATION_PATH: must be a path, or a blob's address under CLOUD_STORAGE_BLOB_ENDPOINT"];
     for (const address of [
       "https://blobs.example/idps.yaml",
@@ -114,7 +119,7 @@ async function connectorByBlob(content: string) {
   const put = (text: string) => blobs.put("configuration", "idps.yaml", text);
   await put(content);
   const address = `${storage.blobUrl}/configuration/idps.yaml`;
-  const connector = beside({ settings: { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: address } });
+  const connector = beside({ settings: { ...multi, IDP_CONFIGURATION_PATH: address } });
   await connector.context.ready();
   return { connector, put };
 }
@@ -217,8 +222,16 @@ describe("the status of several IdPs (specification section 2, decision C17)", (
     const { connector, put } = await connectorByBlob(`${all()}byIdentity: { type: B, managed-identity: true }\n`);
     const told = configurationsOf(connector.context);
     expect(told).toMatchObject({ aic: { type: "aic", journey: "RegisterKey" }, pingone: { type: "pingone" } });
+    expect(told.pingone).toHaveProperty(["pre-registration-timeout-days"], 14);
+    expect(told.aic).toMatchObject({
+      "challenge-timeout-milliseconds": "",
+      scope: "fido",
+      "callback-1": "NameCallback",
+    });
     expect(told.byIdentity).toEqual({
       type: "entra",
+      "tenant-id": "",
+      "client-id": "",
       "api-version": "beta",
       "challenge-timeout-minutes": 20_160,
       "graph-endpoint": "https://graph.microsoft.com",
@@ -278,7 +291,7 @@ describe("a deployment whose IdPs are not known at the start (decisions C13, G14
       CLOUD_STORAGE_CONNECTION_STRING: proxy.through(storage.connectionString),
       STORAGE_TIMEOUT_SECONDS: "1",
       HEALTH_MAX_AGE_SECONDS: "0",
-      IDP_ENABLE_MULTI_IDP: "true",
+      ...multi,
       IDP_CONFIGURATION_PATH: `${storage.blobUrl}/configuration/idps.yaml`,
       IDP_CONFIGURATION_RETRY_SECONDS: "0",
     });

@@ -30,6 +30,8 @@ export interface IdpFile {
 
 export interface ConfiguredIdpsOptions {
   readonly defaultId: string;
+  /** Where secrets may be sent. */
+  readonly secretHosts: readonly string[];
   /** What is known at the start; nothing where the file is yet to be read. */
   readonly known?: IdpConfigurations | undefined;
   /** Absent where nothing can change. */
@@ -47,7 +49,8 @@ interface Configured {
 }
 
 /** Connects the IdPs; none is called yet. One whose settings stay the same keeps its access token over a new reading. */
-export function configuredIdps({ defaultId, known, file, connect, now, log }: ConfiguredIdpsOptions): ConfiguredIdps {
+export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
+  const { defaultId, secretHosts, known, file, connect, now, log } = options;
   let current: ReadonlyMap<string, Configured> | undefined;
   let due: Instant | undefined;
 
@@ -70,7 +73,7 @@ export function configuredIdps({ defaultId, known, file, connect, now, log }: Co
     try {
       const bytes = await read();
       due = plus(begun, kept ? maxAgeMs : retryAfterMs);
-      const { idps, problems } = bytes === undefined ? noFile : readIdpFile(bytes, defaultId);
+      const { idps, problems } = bytes === undefined ? noFile : readIdpFile(bytes, defaultId, secretHosts);
       if (idps === undefined) {
         log.error("bad_idp_configuration", { problems, kept });
         return;

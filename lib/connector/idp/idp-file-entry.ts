@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Problem } from "../../fault.ts";
 import { type IdpSettings, idpId, idpSecretName, idpSettings } from "./kinds.ts";
+import { secretHostProblems } from "./secret-hosts.ts";
 
 /** Kinds as a file may name them: by name, or by the specification's letter. */
 const kindsByName: ReadonlyMap<unknown, IdpSettings["type"]> = new Map([
@@ -13,10 +14,15 @@ const kindsByName: ReadonlyMap<unknown, IdpSettings["type"]> = new Map([
 ]);
 
 /**
- * One IdP of a file, every value a text, or what is wrong with it: a path is `<id>/<key>`.
+ * Returns one IdP of a file, every value a text, or what is wrong with it: a path is `<id>/<key>`.
  * @param told what stands below the id
+ * @param secretHosts where secrets may be sent
  */
-export function readIdpEntry(id: string, told: unknown): IdpSettings | readonly Problem[] {
+export function readIdpEntry(
+  id: string,
+  told: unknown,
+  secretHosts: readonly string[],
+): IdpSettings | readonly Problem[] {
   const place = shownKey(id);
   const { error } = idpId.safeParse(id);
   if (error !== undefined) return [{ path: place, reason: error.issues[0]?.message ?? "is no id" }];
@@ -26,7 +32,12 @@ export function readIdpEntry(id: string, told: unknown): IdpSettings | readonly 
     return [{ path: `${place}/type`, reason: `must be one of ${[...kindsByName.keys()].join(", ")}` }];
   }
   const result = idpSettings.safeParse({ ...told, type });
-  if (result.success) return result.data;
+  if (result.success) {
+    const problems = secretHostProblems(result.data, secretHosts);
+    return problems.length === 0
+      ? result.data
+      : problems.map(({ path, reason }) => ({ path: `${place}/${path}`, reason }));
+  }
   return result.error.issues.flatMap(issue => {
     const names = issue.code === "unrecognized_keys" ? issue.keys : issue.path.slice(0, 1).map(String);
     return names.map(name => ({ path: `${place}/${shownKey(name)}`, reason: reasonOf(issue, id, name, told) }));

@@ -20,8 +20,9 @@ export type ReadIdpFile =
  * Reads a file of several IdPs: YAML, keyed by IdP id, with the specification's names below (decision C13). A problem names the
  * key, or line and column where the text is no YAML; never a value.
  * @param defaultId the IdP that has to be among them
+ * @param secretHosts where secrets may be sent
  */
-export function readIdpFile(bytes: Uint8Array, defaultId: string): ReadIdpFile {
+export function readIdpFile(bytes: Uint8Array, defaultId: string, secretHosts: readonly string[]): ReadIdpFile {
   const told = parse(bytes);
   if ("problems" in told) return { problems: told.problems.slice(0, mostProblems) };
   const idps = new Map<string, IdpSettings>();
@@ -32,7 +33,7 @@ export function readIdpFile(bytes: Uint8Array, defaultId: string): ReadIdpFile {
     if (folded.has(id.toLowerCase()))
       problems.push({ path: `${file}/${shownKey(id)}`, reason: "differs from another id by case only" });
     folded.add(id.toLowerCase());
-    const read = readIdpEntry(id, entry);
+    const read = readIdpEntry(id, entry, secretHosts);
     if ("type" in read) idps.set(id, read);
     else problems.push(...read.map(({ path, reason }) => ({ path: `${file}/${path}`, reason })));
   }

@@ -24,11 +24,14 @@ export interface IdpKind<Settings> {
 
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** An address of an IdP: https, but for loopback; nothing but origin and path (decision C13). Given back without a slash at the end. */
+/**
+ * An address of an IdP: https, but for loopback; nothing but origin and path (decision C13). Returned as a URL writes it, without a
+ * slash at the end, so that the host that is checked is the host that is called.
+ */
 export const endpoint = z
   .string()
   .refine(isEndpoint, "must be an https address without credentials, query and fragment")
-  .transform(address => trimEnd(address, "/"));
+  .transform(address => trimEnd(new URL(address).href, "/"));
 
 /** A whole number of a setting; a file and the environment have it as text. */
 export function wholeNumber(least: number, most: number) {

@@ -3,6 +3,7 @@ import { configuredIdps, type IdpFile } from "../../../../lib/connector/idp/conf
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
 import type { IdpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { instant } from "../../../../lib/time.ts";
@@ -31,7 +32,8 @@ function configured(start: Content, { known = false }: { known?: boolean } = {})
   };
   const idps = configuredIdps({
     defaultId: "main",
-    known: known ? readIdpFile(Buffer.from(main), "main").idps : undefined,
+    secretHosts: vendorHosts,
+    known: known ? readIdpFile(Buffer.from(main), "main", vendorHosts).idps : undefined,
     file,
     connect: (id, settings: IdpSettings) => {
       connected.push(`${id}: ${"client-id" in settings ? settings["client-id"] : ""}`);
@@ -164,9 +166,10 @@ describe("the IdPs of a file (decision C13)", () => {
 
 describe("the IdP of the environment (decision C13)", () => {
   test("is known from the start, and nothing is read", async () => {
-    const known = readIdpFile(Buffer.from(main), "main").idps;
+    const known = readIdpFile(Buffer.from(main), "main", vendorHosts).idps;
     const idps = configuredIdps({
       defaultId: "main",
+      secretHosts: vendorHosts,
       known,
       connect: id => ({ id }) as Idp,
       now: () => instant(0),

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { longestIdpFile, readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
+import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 
-const read = (text: string, defaultId = "main") => readIdpFile(Buffer.from(text), defaultId);
+const hosts = [...vendorHosts, "*.example"];
+const read = (text: string, defaultId = "main") => readIdpFile(Buffer.from(text), defaultId, hosts);
 const idpsIn = (text: string, defaultId = "main") => Object.fromEntries(read(text, defaultId).idps ?? []);
 const problemsIn = (text: string, defaultId = "main") =>
   (read(text, defaultId).problems ?? []).map(({ path, reason }) => `${path}: ${reason}`);
@@ -100,6 +102,17 @@ ping-2:
       "IDP_CONFIGURATION_PATH/main/tenant-id: must be a tenant id or a domain",
       "IDP_CONFIGURATION_PATH/main/client-id: must be an application id",
     ]);
+  });
+
+  test("names no host that may not get the IdP's secrets", () => {
+    expect(
+      problemsIn(`main: { ${entra}, graph-endpoint: "https://a.b.example", online-endpoint: https://evil.test }`),
+    ).toEqual(
+      ["graph-endpoint", "online-endpoint"].map(
+        key =>
+          `IDP_CONFIGURATION_PATH/main/${key}: must be on a host that IDP_SECRET_HOSTS names: the IdP's secrets are sent there`,
+      ),
+    );
   });
 
   test("has to have the default IdP", () => {
@@ -214,7 +227,7 @@ list: []
       expect.stringMatching(/^IDP_CONFIGURATION_PATH, line 1.*: is no YAML$/),
     ]);
     expect(problemsIn(`${main}---\n${main}`)).toEqual([expect.stringContaining("line 2, column 1: is no YAML")]);
-    expect(readIdpFile(Uint8Array.of(0x61, 0x3a, 0x20, 0xff), "a").problems).toEqual([
+    expect(readIdpFile(Uint8Array.of(0x61, 0x3a, 0x20, 0xff), "a", hosts).problems).toEqual([
       { path: "IDP_CONFIGURATION_PATH", reason: "must be text in UTF-8" },
     ]);
     for (const text of ["", "# nothing\n", "main", "- main"])
@@ -222,7 +235,7 @@ list: []
   });
 
   test("has more than 256 KiB", () => {
-    const long = (length: number) => readIdpFile(Buffer.from(main.padEnd(length, "#")), "main");
+    const long = (length: number) => readIdpFile(Buffer.from(main.padEnd(length, "#")), "main", hosts);
     expect(long(longestIdpFile).problems).toBeUndefined();
     expect(longestIdpFile).toBe(262_144);
     expect(long(longestIdpFile + 1).problems).toEqual([

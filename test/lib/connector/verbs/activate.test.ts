@@ -5,6 +5,7 @@ import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts"
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   type ConnectorOptions,
+  graphAt,
   idpsOf,
   newUser,
   orderBody,
@@ -80,7 +81,7 @@ describe("an activation that fails for a passing reason (decision C8)", () => {
 
   test("because nobody listens there stays activation_pending, too", async () => {
     const { connector, requestId, credential } = await ready();
-    const away = connector.beside({ settings: { IDPA_GRAPH_ENDPOINT: await deadAddress() } });
+    const away = connector.beside({ settings: await graphAt(peers, deadAddress()) });
     await away.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
     expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();

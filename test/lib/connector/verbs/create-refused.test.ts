@@ -3,6 +3,7 @@ import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
+  graphAt,
   idpsOf,
   newUser,
   orderBody,
@@ -95,7 +96,7 @@ describe("a create that an identity provider answers no (decision C6)", () => {
   });
 
   test("because nobody listens there: 503 with Retry-After", async () => {
-    const connector = await testConnector(peers, { settings: { IDPA_GRAPH_ENDPOINT: await deadAddress() } });
+    const connector = await testConnector(peers, { settings: await graphAt(peers, deadAddress()) });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
     expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
   });

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "vitest";
+import { idpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import {
+  fetchFromSecretHosts,
+  isHostEntry,
+  isSecretHost,
+  secretHostProblems,
+  vendorHosts,
+  withoutLoopback,
+} from "../../../../lib/connector/idp/secret-hosts.ts";
+import { oddServer } from "../peers/peer-tools.ts";
+
+describe("the hosts that may get an IdP's secrets (decision C13)", () => {
+  test.each([
+    "https://login.microsoftonline.com",
+    "https://graph.microsoft.com/",
+    "https://LOGIN.MicrosoftOnline.COM",
+    "https://login.microsoftonline.com:443",
+    "https://login.microsoftonline.us",
+    "https://auth.pingone.eu",
+    "https://api.pingone.com.au/v1",
+    "https://openam-tenant-1.forgeblocks.com/am",
+    // The vendor's host, and evil.example no more than a path.
+    "https://login.microsoftonline.com\\@evil.example",
+    "https://login.microsoftonline.com/@evil.example",
+    // Full-width letters are the same host once a URL is made of them.
+    "https://ｌogin.microsoftonline.com",
+  ])("are by default the vendors' own: %s", address => {
+    expect(isSecretHost(address, vendorHosts)).toBe(true);
+  });
+
+  test.each([
+    "https://evil.example",
+    "https://evil-login.microsoftonline.com",
+    "https://evil.login.microsoftonline.com",
+    "https://microsoftonline.com",
+    "https://login.microsoftonline.com.evil.example",
+    "https://login.microsoftonline.comevil.example",
+    "https://login.microsoftonline.co",
+    "https://login.microsoftonline.com.",
+    "https://login.microsoftonline.com:8443",
+    "https://login.microsoftonline.com@evil.example",
+    "https://login.microsoftonline.com%2f@evil.example",
+    "https://login.microsoftonline.com:x@evil.example/login.microsoftonline.com",
+    "https://evil.example\\login.microsoftonline.com",
+    "https://evil.example#login.microsoftonline.com",
+    "https://evil.example?login.microsoftonline.com",
+    "https://logın.microsoftonline.com",
+    "https://xn--logn-1pa.microsoftonline.com",
+    "https://login。microsoftonline.com.evil.example",
+    "https://auth.pingone.evil.example",
+    "https://a.b.forgeblocks.com",
+    "https://forgeblocks.com",
+    "https://evilforgeblocks.com",
+    "https://*.forgeblocks.com.evil.example",
+    "https://40.126.31.1",
+    "http://127.0.0.1:7001",
+    "http://localhost",
+    "https://",
+    "",
+  ])("are no others: %s", address => {
+    expect(isSecretHost(address, vendorHosts)).toBe(false);
+  });
+
+  test("are entries that a URL writes in the same way, with a wildcard for one label in front of two or more", () => {
+    for (const entry of ["a.example", "a.example:8443", "*.a.example", "localhost", "127.0.0.1:1", "[::1]:1"])
+      expect(isHostEntry(entry), entry).toBe(true);
+    for (const entry of [
+      "",
+      "*",
+      "*.",
+      "*.com",
+      "*.*.example",
+      "a.*.example",
+      "*a.example",
+      "A.example",
+      "ä.example",
+      "a.example/",
+      "a.example:443",
+      "https://a.example",
+      "user@a.example",
+      "a.example?x",
+      "a.example#x",
+      "a b",
+    ])
+      expect(isHostEntry(entry), entry).toBe(false);
+    for (const entry of vendorHosts) expect(isHostEntry(entry), entry).toBe(true);
+    expect(isSecretHost("https://a.b.example", ["*.b.example"])).toBe(true);
+    expect(isSecretHost("https://a.b.example:8443", ["*.b.example"])).toBe(false);
+    expect(isSecretHost("https://a.b.example:8443", ["*.b.example:8443"])).toBe(true);
+  });
+
+  test("have no loopback in Azure", () => {
+    expect(
+      withoutLoopback([
+        "localhost",
+        "localhost:1",
+        "127.0.0.1:7001",
+        "127.1.2.3",
+        "[::1]:1",
+        "127.0.0.1.example",
+        "a.example",
+      ]),
+    ).toEqual(["127.0.0.1.example", "a.example"]);
+  });
+
+  test("are asked for every address of every kind", () => {
+    const elsewhere = "https://evil.example";
+    const kinds = [
+      { type: "entra", "tenant-id": "t", "client-id": "c" },
+      { type: "entra", "managed-identity": true },
+      { type: "pingone", "environment-id": "e", "client-id": "c", "default-relying-party": "k.example" },
+      { type: "aic", realm: "a", journey: "j", "client-id": "c" },
+    ];
+    const [, , ping] = [
+      undefined,
+      undefined,
+      { "api-base-url": "https://api.pingone.eu", "auth-base-url": "https://auth.pingone.eu" },
+    ];
+    for (const least of kinds) {
+      const good = least.type === "entra" ? {} : ping;
+      expect(secretHostProblems(idpSettings.parse({ ...least, ...good }), vendorHosts)).toEqual([]);
+      const addresses =
+        least.type === "entra" ? ["graph-endpoint", "online-endpoint"] : ["api-base-url", "auth-base-url"];
+      for (const key of addresses) {
+        if (key === "online-endpoint" && least["managed-identity"]) continue;
+        const settings = idpSettings.parse({ ...least, ...good, [key]: elsewhere });
+        expect(secretHostProblems(settings, vendorHosts).map(({ path }) => path)).toEqual([key]);
+      }
+      // Every setting that takes an address is one of those.
+      const all = Object.entries(idpSettings.parse({ ...least, ...good }));
+      expect(
+        all
+          .filter(([, value]) => String(value).startsWith("https:"))
+          .map(([key]) => key)
+          .toSorted(),
+      ).toEqual(addresses);
+    }
+  });
+
+  test("are the only ones that a call reaches, whatever its address is made of; a redirect leads nowhere", async () => {
+    const reached: string[] = [];
+    const other = await oddServer((request, response) => {
+      reached.push(request.url ?? "");
+      response.end();
+    });
+    const vendor = await oddServer((_, response) => response.writeHead(307, { location: `${other}/redirected` }).end());
+    const guarded = fetchFromSecretHosts(fetch, [new URL(vendor).host]);
+    for (const address of [other, new URL(other), new Request(other)])
+      await expect(guarded(address)).rejects.toMatchObject({ name: "SecretHostError" });
+    expect((await guarded(vendor, { redirect: "manual" })).status).toBe(307);
+    expect(reached).toEqual([]);
+  });
+});
