@@ -201,7 +201,7 @@ const kinds: Record<FaultKind, { text: string; meets: Meets }> = {
   forbidden: { text: "Who calls may not.", meets: needsCaller },
   not_found: { text: "There is no such thing.", meets: ({ params }) => params !== undefined },
   length_required: { text: "The body was sent chunked.", meets: takesBody },
-  too_large: { text: "The body is larger than 1 MiB.", meets: takesBody },
+  too_large: { text: "The body is too large.", meets: takesBody },
   unsupported_media: { text: "The body is of another type.", meets: takesBody },
   internal: { text: "A failure of the service.", meets: always },
   unavailable: { text: "Something that the service needs is away.", meets: always },

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Page, Range } from "../../lib/auth/ports.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
-import { readPairs } from "../../lib/http/read-body.ts";
+import { readQuery } from "../../lib/http/read-pairs.ts";
 
 /** The most that one read of storage brings, and that one page may have (decision A11). */
 const wholePage = 1000;
@@ -35,7 +35,7 @@ export interface Paging {
  * Throws Fault `invalid` for another name that begins with `$`: a list that looks filtered and is whole does harm.
  */
 export function filtersOf({ url }: Call): readonly (readonly [string, string])[] {
-  const filters = Object.entries(readPairs(url.search)).filter(([name]) => !Object.hasOwn(paging, name));
+  const filters = Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(paging, name));
   const problems = filters
     .filter(([name]) => name.startsWith("$"))
     .map(([name]) => ({ path: name, reason: "is not known: $top and $skiptoken page a list" }));

@@ -1,4 +1,5 @@
 import type { LiveSession } from "../../lib/auth/sessions.ts";
+import { bodyLimitBytes } from "../../lib/http/read-body.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoints.ts";
 import { authenticate } from "./client/authenticate.ts";
@@ -32,6 +33,7 @@ export const core: Surface<AuthContext & TokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
+  bodyLimitBytes,
   refuse: refuseCore,
   endpoints: {
     coreCreateUser: createUser,
@@ -65,6 +67,8 @@ export const client: Surface<AuthContext, LiveSession> = {
   name: "client",
   title: "Authentication server, Client API",
   input: "fields",
+  // Credentials are short, and callers are anonymous.
+  bodyLimitBytes: 65_536,
   refuse: refuseClient,
   guard: (call, { rules, publicOrigin }) => checkOrigin(call, rules.allowedOrigins, publicOrigin),
   endpoints: {

@@ -1,3 +1,4 @@
+import { bodyLimitBytes } from "../../lib/http/read-body.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
@@ -23,6 +24,7 @@ export const connector: Surface<ConnectorContext & TokenContext> = {
   name: "connector",
   title: "FIDO credential and shipment connector",
   input: "json",
+  bodyLimitBytes,
   refuse,
   endpoints: {
     v2CreateCredentialRequest: createCredentialRequest,

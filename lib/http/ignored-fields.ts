@@ -3,37 +3,53 @@ import { pathOf } from "./problems.ts";
 
 type Keys = readonly PropertyKey[];
 
+/** The most paths that are reported. */
+const reportLimit = 20;
+
 /**
- * Paths of the fields of a valid input that its schema does not know, in the input's order (decision G4).
+ * Returns the paths of the first 20 fields of a valid input that its schema does not know, in the input's order (decision G4).
  * @param input as sent, before parsing
  */
-export const ignoredFields = (schema: z.core.$ZodType, input: unknown): string[] =>
-  unknownIn(schema, input, []).map(pathOf);
+export function ignoredFields(schema: z.core.$ZodType, input: unknown): readonly string[] {
+  const paths: string[] = [];
+  for (const keys of unknownIn(schema, input, [])) {
+    paths.push(pathOf(keys));
+    if (paths.length === reportLimit) break;
+  }
+  return paths;
+}
 
-function unknownIn(schema: z.core.$ZodType, input: unknown, at: Keys): Keys[] {
+function* unknownIn(schema: z.core.$ZodType, input: unknown, at: Keys): Generator<Keys> {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   switch (def.type) {
     case "object":
-      return entriesOf(input).flatMap(([key, value]) => {
+      for (const [key, value] of entriesOf(input)) {
         const inner = Object.hasOwn(def.shape, key) ? def.shape[key] : def.catchall;
-        return inner === undefined ? [[...at, key]] : unknownIn(inner, value, [...at, key]);
-      });
+        if (inner === undefined) yield [...at, key];
+        else yield* unknownIn(inner, value, [...at, key]);
+      }
+      return;
     case "record":
-      return entriesOf(input).flatMap(([key, value]) => unknownIn(def.valueType, value, [...at, key]));
+      for (const [key, value] of entriesOf(input)) yield* unknownIn(def.valueType, value, [...at, key]);
+      return;
     case "array":
-      return elementsOf(input).flatMap((value, index) => unknownIn(def.element, value, [...at, index]));
+      for (const [index, value] of elementsOf(input).entries()) yield* unknownIn(def.element, value, [...at, index]);
+      return;
     case "tuple":
-      return elementsOf(input).flatMap((value, index) => {
+      for (const [index, value] of elementsOf(input).entries()) {
         const inner = def.items[index] ?? def.rest;
-        return inner ? unknownIn(inner, value, [...at, index]) : [];
-      });
+        if (inner) yield* unknownIn(inner, value, [...at, index]);
+      }
+      return;
     case "union": {
       const taken = def.options.find(option => z.safeParse(option, input).success);
-      return taken === undefined ? [] : unknownIn(taken, input, at);
+      if (taken !== undefined) yield* unknownIn(taken, input, at);
+      return;
     }
     case "intersection": {
-      const right = new Set(unknownIn(def.right, input, at).map(pathOf));
-      return unknownIn(def.left, input, at).filter(keys => right.has(pathOf(keys)));
+      const right = new Set([...unknownIn(def.right, input, at)].map(pathOf));
+      for (const keys of unknownIn(def.left, input, at)) if (right.has(pathOf(keys))) yield keys;
+      return;
     }
     case "optional":
     case "nullable":
@@ -43,13 +59,12 @@ function unknownIn(schema: z.core.$ZodType, input: unknown, at: Keys): Keys[] {
     case "readonly":
     case "catch":
     case "success":
-      return unknownIn(def.innerType, input, at);
+      return yield* unknownIn(def.innerType, input, at);
     case "lazy":
-      return unknownIn(def.getter(), input, at);
+      return yield* unknownIn(def.getter(), input, at);
     case "pipe":
-      return unknownIn(def.in._zod.def.type === "transform" ? def.out : def.in, input, at);
+      return yield* unknownIn(def.in._zod.def.type === "transform" ? def.out : def.in, input, at);
     default:
-      return [];
   }
 }
 

@@ -1,24 +1,28 @@
 import { Fault } from "../fault.ts";
 import type { Call } from "./call.ts";
 
-/** The largest body that is read (decision G4). */
+/** The largest body that any API reads (decision G4). */
 export const bodyLimitBytes = 1_048_576;
 
-/** The body's bytes, within the limit; 411 for a chunked one, which the host delivers empty (decision G4). */
-export async function readBytes(call: Call): Promise<Uint8Array> {
+/** The most fields of a form or of a JSON object with fields, and the most parameters of a query (decision G4). */
+export const fieldLimit = 32;
+
+/** Returns the body's bytes. Throws Fault: 411 for a chunked body, which the host delivers empty, 413 for one over the limit (decision G4). */
+export async function readBytes(call: Call, limitBytes = bodyLimitBytes): Promise<Uint8Array> {
   if (/\bchunked\b/i.test(call.headers.get("transfer-encoding") ?? "")) {
     throw new Fault(
       "length_required",
       "Send the body with Content-Length; a body with Transfer-Encoding: chunked is not received.",
     );
   }
-  if (Number(call.headers.get("content-length") ?? 0) > bodyLimitBytes) throw tooLarge();
+  if (Number(call.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge(limitBytes);
   const bytes = await call.body();
-  if (bytes.byteLength > bodyLimitBytes) throw tooLarge();
+  if (bytes.byteLength > limitBytes) throw tooLarge(limitBytes);
   return bytes;
 }
 
-const tooLarge = (): Fault => new Fault("too_large", `The body must not be larger than ${bodyLimitBytes} bytes.`);
+const tooLarge = (limitBytes: number): Fault =>
+  new Fault("too_large", `The body must not be larger than ${limitBytes} bytes.`);
 
 /** The text of UTF-8 bytes; 400 where they are none. */
 export function decode(bytes: Uint8Array): string {
@@ -33,33 +37,15 @@ export function decode(bytes: Uint8Array): string {
 export const mediaType = (call: Call): string =>
   (call.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/** The value of a JSON body; 400 for what is no JSON or holds ill-formed Unicode. */
-export function parseJson(bytes: Uint8Array): unknown {
-  const value = parse(decode(bytes));
-  const path = illFormed(value);
+/** Returns the value of a JSON text. Throws Fault `invalid` for a text that is no JSON or contains ill-formed Unicode. */
+export function parseJson(text: string): unknown {
+  const value = parse(text);
+  // The text itself is well-formed: only an escape can make a lone surrogate.
+  const path = /\\ud[89a-f]/i.test(text) ? illFormed(value) : undefined;
   if (path === undefined) return value;
   throw new Fault("invalid", "The request is not valid.", {
     problems: [{ path, reason: "must be well-formed Unicode" }],
   });
-}
-
-/** The pairs of a query or a form, each name at most once; 400 for a repeated one and for escapes that are no UTF-8 (decision G4). */
-export function readPairs(text: string): Record<string, string> {
-  for (const [escapes] of text.matchAll(/(?:%[0-9a-f]{2})+/gi)) decode(Buffer.from(escapes.replaceAll("%", ""), "hex"));
-  return once(new URLSearchParams(text));
-}
-
-/** Fields by name; a repeated one is refused, because the host's own map would have merged it (decision G4). */
-export function once(pairs: Iterable<readonly [string, string]>): Record<string, string> {
-  const fields: Record<string, string> = Object.create(null);
-  for (const [name, value] of pairs) {
-    if (name in fields) {
-      const problems = [{ path: name, reason: "must be given once" }];
-      throw new Fault("invalid", "The request is not valid.", { problems });
-    }
-    fields[name] = value;
-  }
-  return fields;
 }
 
 function parse(text: string): unknown {
@@ -71,18 +57,34 @@ function parse(text: string): unknown {
   }
 }
 
-/** Path of the first string or key with a lone surrogate. A list of places to look, not recursion: nesting may be deep. */
+/** One object or array of a JSON value; its path is composed only when a problem is found. */
+interface Node {
+  readonly value: object;
+  readonly key: string;
+  readonly parent?: Node;
+}
+
+/** Returns the path of a string or key with a lone surrogate. Uses a list, not recursion, because nesting can be deep. */
 function illFormed(root: unknown): string | undefined {
-  const open: { value: unknown; path: string }[] = [{ value: root, path: "" }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { value, path } = next;
-    if (typeof value === "string" && !value.isWellFormed()) return path;
-    if (typeof value !== "object" || value === null) continue;
-    for (const [key, inner] of Object.entries(value)) {
-      const at = Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
-      if (!key.isWellFormed()) return path;
-      open.push({ value: inner, path: at.length > 500 ? "…" : at });
+  const open: Node[] = [{ value: { "": root }, key: "" }];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    for (const key in node.value) {
+      const value = (node.value as Record<string, unknown>)[key];
+      if (!key.isWellFormed()) return pathTo(node);
+      if (typeof value === "string" && !value.isWellFormed()) return pathTo({ value: {}, key, parent: node });
+      if (typeof value === "object" && value !== null) open.push({ value, key, parent: node });
     }
   }
   return undefined;
+}
+
+/** Returns the path of a node as its sender would write it; of a long one only the end. */
+function pathTo(node: Node): string {
+  let path = "";
+  for (let at: Node | undefined = node; at !== undefined; at = at.parent) {
+    const isElement = Array.isArray(at.parent?.value);
+    path = `${isElement ? `[${at.key}]` : at.key}${path === "" || path.startsWith("[") ? "" : "."}${path}`;
+    if (path.length > 500) return "…";
+  }
+  return path.replace(/^\.+/, "");
 }

@@ -6,9 +6,9 @@ import type { Call, Reply } from "./call.ts";
 import { callerAddress } from "./caller-address.ts";
 import type { Access, Endpoint, Identity, RawInput } from "./endpoint.ts";
 import { refuseDotSegments } from "./original-path.ts";
-import { readPairs } from "./read-body.ts";
 import { readFields } from "./read-fields.ts";
 import { readJson } from "./read-json.ts";
+import { readQuery } from "./read-pairs.ts";
 import type { RouteParts } from "./route.ts";
 import type { Identify, Surface } from "./surface.ts";
 
@@ -129,16 +129,16 @@ async function rawInput<D, S>(surface: Surface<D, S>, endpoint: Endpoint<D, S>, 
   refuseDotSegments(call.headers);
   const { params } = call;
   if (surface.input === "fields") {
-    const fields = await readFields(call);
+    const fields = await readFields(call, surface.bodyLimitBytes);
     return { params, query: fields, body: fields };
   }
-  const body = endpoint.body === undefined ? undefined : await readJson(call);
-  return { params, query: readPairs(call.url.search), body };
+  const body = endpoint.body === undefined ? undefined : await readJson(call, surface.bodyLimitBytes);
+  return { params, query: readQuery(call.url), body };
 }
 
 /** A mistyped field is noticed before keys ship (decision G4). Paths come from the caller, so they are encoded and bounded. */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
-  const paths = ignored.slice(0, 20).map(encodedStart);
+  const paths = ignored.map(encodedStart);
   log.warn("ignored_fields", { paths });
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
 }

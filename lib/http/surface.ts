@@ -9,6 +9,8 @@ export interface Surface<D, S = unknown> {
   readonly endpoints: Readonly<Record<string, Endpoint<D, S>>>;
   /** How bodies are read: JSON only, or form fields with JSON as an alternative. */
   readonly input: "json" | "fields";
+  /** The largest body that is read (decision G4). */
+  readonly bodyLimitBytes: number;
   /** Looks at every call before anything else; throws Fault, or gives headers for the answer. */
   readonly guard?: (call: Call, deps: D) => Readonly<Record<string, string>>;
   /** The wire shape of a refusal; exhaustive over the kinds. */

@@ -4,7 +4,7 @@ import { type Log, withLogFields } from "../log.ts";
 import { type AnswerOptions, answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
 import { problems } from "./problems.ts";
-import { parseJson, readBytes } from "./read-body.ts";
+import { decode, parseJson, readBytes } from "./read-body.ts";
 
 /**
  * Maintenance that an administrator starts inside the network (decisions G8, G13). `run` returns its report, which is logged
@@ -58,7 +58,7 @@ export function serveTask<D>(
 
 async function readInput(call: Call): Promise<unknown> {
   const bytes = await readBytes(call);
-  return bytes.byteLength === 0 ? {} : parseJson(bytes);
+  return bytes.byteLength === 0 ? {} : parseJson(decode(bytes));
 }
 
 function refused(error: unknown, log: Log): Reply {

@@ -113,6 +113,7 @@ describe("the document of a surface", () => {
     name: "core",
     title: "Sample",
     input,
+    bodyLimitBytes: 1_048_576,
     refuse: fault => ({ status: fault.kind === "invalid" ? 400 : 418 }),
     endpoints: {
       putItem: endpoint({

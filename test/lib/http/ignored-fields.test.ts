@@ -8,6 +8,11 @@ const inner = z.object({ known: z.string() });
 const sent = { known: "", extra: 1 };
 
 describe("unknown fields are ignored, never silently (decision G4)", () => {
+  it("names the first 20", () => {
+    const many = Object.fromEntries(Array.from({ length: 130_000 }, (_, index) => [`f${index}`, 0]));
+    expect(ignoredFields(inner, { known: "", ...many })).toEqual(Object.keys(many).slice(0, 20));
+  });
+
   it("names them by their paths", () => {
     const schema = z.object({
       shipment: z.object({ items: z.array(z.object({ pin_request: z.object({}).optional() })) }),

@@ -1,6 +1,7 @@
 import type { Fault } from "../../../lib/fault.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
+import { bodyLimitBytes } from "../../../lib/http/read-body.ts";
 import { hostTemplate, routeParts } from "../../../lib/http/route.ts";
 import { type Serving, serve } from "../../../lib/http/serve.ts";
 import type { Surface } from "../../../lib/http/surface.ts";
@@ -12,6 +13,7 @@ export const sampleSurface = (sample: Endpoint<object>, input: Surface<object>["
   name: "connector",
   title: "Sample",
   input,
+  bodyLimitBytes,
   refuse: (fault: Fault): Reply => ({
     status: statuses[fault.kind as keyof typeof statuses] ?? 599,
     headers: fault.retryAfter === undefined ? {} : { "retry-after": String(fault.retryAfter) },
