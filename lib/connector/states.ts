@@ -27,7 +27,9 @@ export type CredentialEvent =
   | "request_failed";
 
 /** Every transition of a credential (decision C7). What is not here can not happen. */
-const transitions: Readonly<Record<CredentialState, Readonly<Partial<Record<CredentialEvent, CredentialState>>>>> = {
+export const credentialTransitions: Readonly<
+  Record<CredentialState, Readonly<Partial<Record<CredentialEvent, CredentialState>>>>
+> = {
   processing: {
     response_decoded: "activation_pending",
     not_enrolled: "failed",
@@ -49,7 +51,7 @@ const transitions: Readonly<Record<CredentialState, Readonly<Partial<Record<Cred
 
 /** The credential's state after an event. Throws on an event that this state does not know: the caller should have looked. */
 export function transition(from: CredentialState, event: CredentialEvent): CredentialState {
-  const to = transitions[from][event];
+  const to = credentialTransitions[from][event];
   if (to === undefined) throw new Error(`a credential that is ${from} can not be ${event}`);
   return to;
 }

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { credentialStates, credentialTransitions, keyStates, requestStates } from "../../lib/connector/states.ts";
+import { statesFile } from "../../local/states-file.ts";
+
+describe("docs/states.md", () => {
+  const written = readFileSync("docs/states.md", "utf8");
+
+  it("is what `npm run settings` generates from the transitions", () => {
+    expect(statesFile()).toEqual({ "docs/states.md": written });
+  });
+
+  it("shows every transition of a credential", () => {
+    const diagram = /## Credential\n\n```mermaid\n([\s\S]*?)```/.exec(written)?.[1] ?? "";
+    const shown = [...diagram.matchAll(/^ {2}(\w+) --> (\w+): (\w+)$/gm)].map(([, from, to, event]) => [
+      from,
+      event,
+      to,
+    ]);
+    const expected = credentialStates.flatMap(from =>
+      Object.entries(credentialTransitions[from]).map(([event, to]) => [from, event, to]),
+    );
+    expect(shown).toEqual(expected);
+    expect(shown.length).toBeGreaterThan(5);
+  });
+
+  it("shows every state in the diagram of its subject", () => {
+    const diagrams = [...written.matchAll(/```mermaid\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
+    expect(diagrams).toHaveLength(3);
+    for (const [index, states] of [credentialStates, keyStates, requestStates].entries())
+      for (const state of states) expect(diagrams[index]).toMatch(new RegExp(`--> ${state}\\b`));
+  });
+
+  it("has a row for each combination of terminal states", () => {
+    expect(written.match(/^\| .+ \| `(complete|partial|failed|cancelled)` \|$/gm)).toHaveLength(7 + 15);
+  });
+});
