@@ -8,7 +8,7 @@ import { keepSession, type LiveSession, sessionRequired } from "./sessions.ts";
 import { type SignInOptions, signIn } from "./sign-in.ts";
 
 export interface PasswordChange {
-  readonly newpass?: string | undefined;
+  readonly newpass: string;
   readonly oldpass?: string | undefined;
   readonly otp?: string | undefined;
 }
@@ -25,9 +25,6 @@ export async function changePassword(
   { address }: Pick<SignInOptions, "address"> = {},
 ): Promise<void> {
   const owner = live.user.value;
-  if (newpass === undefined) {
-    throw new Fault("invalid", "The request is not valid.", { problems: [{ path: "newpass", reason: "is required" }] });
-  }
   const password = await acceptedPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
   const result = await signIn({ username: owner.name, password: oldpass, otp }, deps, { address });
   if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");

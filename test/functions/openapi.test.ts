@@ -107,6 +107,15 @@ describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused,
   });
 });
 
+it("says that a password change requires newpass", () => {
+  const { paths } = JSON.parse(readFileSync("docs/openapi/client.json", "utf8")) as Document;
+  const { get, post } = paths["/client/password"] ?? {};
+  expect(get?.parameters).toContainEqual(expect.objectContaining({ name: "newpass", in: "query", required: true }));
+  const schemas = Object.values(post?.requestBody?.content ?? {}).map(({ schema }) => schema);
+  expect(schemas).toHaveLength(3);
+  for (const schema of schemas) expect(schema).toMatchObject({ required: ["newpass"] });
+});
+
 describe("the document of a surface", () => {
   const item = z.object({ size: z.int().meta({ description: "In cm." }) }).meta({ id: "Item" });
   const sample = (input: Surface<object>["input"], body: z.ZodType = item): Surface<object> => ({

@@ -12,7 +12,7 @@ export const changePassword = endpoint({
   access: "session",
   summary: "Change the password of the session's user",
   body: z.object({
-    newpass: optionalText("The new password; required."),
+    newpass: z.string().describe("The new password."),
     oldpass: optionalText("The password in force."),
     otp: optionalText("A new OTP, where a login needs one."),
   }),

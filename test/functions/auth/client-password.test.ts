@@ -109,6 +109,15 @@ describe("the password change (decisions A15, A16)", () => {
     expect(await authenticate(user, user.password, key.otp(1))).toBe(true);
   });
 
+  it("refuses a newpass that is null in JSON as a missing one", async () => {
+    const session = await loggedIn(auth, await makeUser(auth));
+    const sent = { body: '{"newpass":null}', headers: withSession(session) };
+    expect(await auth.call("POST", "/client/password", sent)).toMatchObject({
+      status: 400,
+      body: { error: "Missing required parameter(s)! newpass" },
+    });
+  });
+
   it("asks for the session before anything else", async () => {
     expect(await auth.post("/client/password")).toMatchObject({ status: 401, body: { error: "Session required!" } });
   });
