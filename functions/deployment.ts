@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
+import { apiTokenHashes } from "../lib/azure/api-tokens.ts";
 import { type Blobs, openBlobs } from "../lib/azure/blobs.ts";
 import { isLocal, localCredential, managedIdentity } from "../lib/azure/credential.ts";
 import { writeToHost } from "../lib/azure/functions.ts";
@@ -11,7 +12,7 @@ import { openTables, type Tables } from "../lib/azure/tables.ts";
 import { openTelemetry, type Telemetry } from "../lib/azure/telemetry.ts";
 import type { Caller } from "../lib/caller.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
-import { hashesOf, type TokenHashes } from "../lib/http/api-tokens.ts";
+import type { TokenHashes } from "../lib/http/api-tokens.ts";
 import { bearerCheck } from "../lib/http/bearer.ts";
 import { createHealth } from "../lib/http/health.ts";
 import type { TenantTokens } from "../lib/http/tenant-token.ts";
@@ -141,20 +142,9 @@ export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
-/** The static tokens of a surface, in one secret of its vault (decision G3). */
-export function tokenHashesOf({ secrets, caching, now, log }: Deployment, surface: "core" | "connector"): TokenHashes {
-  const name = `${surface}-api-tokens`;
-  const cached = cachedSecret(name, async () => ({ hashes: hashesOf((await secrets.get(name))?.value) }), {
-    ...caching,
-    now,
-    log,
-  });
-  return {
-    known: async refresh => (await (refresh ? cached.refresh() : cached.get()))?.hashes ?? [],
-    read: async () => hashesOf((await secrets.get(name))?.value),
-    write: async hashes => void (await secrets.set(name, JSON.stringify(hashes))),
-  };
-}
+/** The static tokens of an API, in its vault (decision G3). */
+export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, surface: "core" | "connector"): TokenHashes =>
+  apiTokenHashes(secrets, surface, { ...caching, now, log });
 
 /** Who may call a surface that takes bearer tokens (decision G3). */
 export function callerCheck(

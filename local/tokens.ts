@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { hashesOf } from "../lib/http/api-tokens.ts";
 import { hashOfToken } from "../lib/http/bearer.ts";
 import { instant } from "../lib/time.ts";
 import type { Vault } from "./peers/vault.ts";
@@ -29,9 +28,8 @@ function localToken(surface: keyof Tokens, vault: Vault): string {
 
 function accept(surface: keyof Tokens, token: string, vault: Vault): void {
   const name = `${surface}-api-tokens`;
-  const known = hashesOf(vault.get(name));
   const sha256 = hashOfToken(token);
-  if (known.some(hash => hash.sha256 === sha256)) return;
+  if (vault.tags(name).some(tags => tags.sha256 === sha256)) return;
   const [, id = ""] = token.split("_");
-  vault.set(name, JSON.stringify([...known, { id, name: "local", sha256, createdAt: instant(Date.now()) }]));
+  vault.set(name, id, { id, name: "local", sha256, createdAt: instant(Date.now()) });
 }

@@ -1,5 +1,5 @@
 import type { TokenCredential } from "@azure/identity";
-import type { KeyVaultSecret, SecretClient, SecretClientOptions } from "@azure/keyvault-secrets";
+import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretProperties } from "@azure/keyvault-secrets";
 import { isLocal } from "./credential.ts";
 import { attempt, isServiceError, retryOptions, soundAnswers, unreadable } from "./retry.ts";
 import { withoutTls } from "./without-tls.ts";
@@ -9,6 +9,13 @@ export interface Secret {
   readonly version: string;
   /** Only a date: the vault goes on giving the value afterwards. */
   readonly expiresOn?: Date;
+}
+
+/** A version as lists show it: without its value. */
+export interface SecretVersion {
+  readonly version: string;
+  readonly enabled: boolean;
+  readonly tags: Readonly<Record<string, string>>;
 }
 
 /**
@@ -21,7 +28,15 @@ export interface Secrets {
   /** Undefined where there is none, and for a text that cannot be a version: it would become part of the vault's path. */
   getVersion(name: string, version: string): Promise<Secret | undefined>;
   /** Makes a new version, the current one from then on. */
-  set(name: string, value: string, options?: { readonly expiresOn?: Date }): Promise<Secret>;
+  set(
+    name: string,
+    value: string,
+    options?: { readonly expiresOn?: Date; readonly tags?: Record<string, string> },
+  ): Promise<Secret>;
+  /** Returns every version, disabled ones too; none where there is no such secret. One request for each 25 versions. */
+  versions(name: string): Promise<readonly SecretVersion[]>;
+  /** Disables a version. Its value and its tags stay. */
+  disable(name: string, version: string): Promise<void>;
 }
 
 export interface SecretsOptions {
@@ -41,11 +56,13 @@ export function openSecrets(options: SecretsOptions): Secrets {
   const { timeoutMs } = options;
   const local = isLocal(options.endpoint);
   let opened: Promise<SecretClient> | undefined;
-  const call = (work: (client: SecretClient, abortSignal: AbortSignal) => Promise<KeyVaultSecret>) =>
+  const ask = <T>(work: (client: SecretClient, abortSignal: AbortSignal) => Promise<T>): Promise<T> =>
     attempt(service, timeoutMs, async abortSignal => {
       opened ??= openClient(options, local);
-      return toSecret(await work(await opened, abortSignal));
+      return work(await opened, abortSignal);
     });
+  const call = (work: (client: SecretClient, abortSignal: AbortSignal) => Promise<KeyVaultSecret>) =>
+    ask(async (client, abortSignal) => toSecret(await work(client, abortSignal)));
   const unlessMissing = (secret: Promise<Secret>) =>
     secret.catch((error: unknown) => {
       if (isServiceError(error) && error.code === "SecretNotFound") return undefined;
@@ -60,6 +77,18 @@ export function openSecrets(options: SecretsOptions): Secrets {
         : undefined,
     set: (name, value, more = {}) =>
       call((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
+    versions: name =>
+      ask(async (client, abortSignal) => {
+        const found: SecretVersion[] = [];
+        for await (const properties of client.listPropertiesOfSecretVersions(name, { abortSignal })) {
+          found.push(toVersion(properties));
+        }
+        return found;
+      }),
+    disable: (name, version) =>
+      ask(async (client, abortSignal) => {
+        await client.updateSecretProperties(name, version, { enabled: false, abortSignal });
+      }),
   };
 }
 
@@ -78,4 +107,9 @@ async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, l
 function toSecret({ value, properties: { version, expiresOn } }: KeyVaultSecret): Secret {
   if (value === undefined || version === undefined) throw unreadable(service, 200);
   return { value, version, ...(expiresOn === undefined ? {} : { expiresOn }) };
+}
+
+function toVersion({ version, enabled, tags = {} }: SecretProperties): SecretVersion {
+  if (version === undefined || enabled === undefined) throw unreadable(service, 200);
+  return { version, enabled, tags };
 }

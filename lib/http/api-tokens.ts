@@ -1,27 +1,24 @@
-import * as z from "zod";
 import { Fault } from "../fault.ts";
 import type { Now } from "../time.ts";
-import { hashOfToken, type TokenHash, tokenHash } from "./bearer.ts";
+import { hashOfToken, type TokenHash } from "./bearer.ts";
 
-/** Where the hashes of a surface's static tokens lie: one secret of the vault (decision G3). */
+/** Where the hashes of an API's static tokens are stored: each on its own, so that no write can undo another (decision G3). */
 export interface TokenHashes {
-  /** What is in force now. `refresh` asks for a new read, which may be limited in number. */
+  /** Returns the cached hashes in force. `refresh` asks for a new read, which may be limited in number. */
   known(refresh: boolean): Promise<readonly TokenHash[]>;
-  /** As it stands in the vault at this moment. */
+  /** Returns the hashes in force as they are stored at this moment. */
   read(): Promise<readonly TokenHash[]>;
-  write(hashes: readonly TokenHash[]): Promise<void>;
+  add(hash: TokenHash): Promise<void>;
+  /** Revokes a token for good. Returns false where no token of that id is in force. */
+  revoke(id: string): Promise<boolean>;
 }
 
-/** The hashes as the secret's text has them; none where there is no secret. */
-export const hashesOf = (text: string | undefined): readonly TokenHash[] =>
-  text === undefined ? [] : z.array(tokenHash).parse(JSON.parse(text));
-
-/** The most tokens that one surface may have, so that the secret stays within the vault's limit. */
-const mostTokens = 100;
+/** The most tokens that one API may have in force. */
+const maxTokens = 100;
 
 /**
- * Makes a static token. The vault keeps its hash alone: the token is shown now and never again.
- * Throws Fault `conflict` where there are too many.
+ * Creates a static token. Only its hash is stored: the token is shown now and never again.
+ * Throws Fault `conflict` when there are too many.
  */
 export async function createToken(
   name: string,
@@ -31,38 +28,14 @@ export async function createToken(
   const id = Buffer.from(random(4)).toString("hex");
   const token = `${surface}_${id}_${Buffer.from(random(32)).toString("base64url")}`;
   const hash = { id, name, sha256: hashOfToken(token), createdAt: now() };
-  const there = await hashes.read();
-  if (there.length >= mostTokens) throw new Fault("conflict", `There are ${mostTokens} API tokens already.`);
-  await change(
-    hashes,
-    all => [...all, hash],
-    all => all.some(each => each.id === id),
-  );
+  if ((await hashes.read()).length >= maxTokens) {
+    throw new Fault("conflict", `There are ${maxTokens} API tokens already. Revoke one that is not used any more.`);
+  }
+  await hashes.add(hash);
   return { token, hash };
 }
 
-/** Revokes a token: it is refused as soon as the hosts have read the vault again. Throws Fault `not_found`. */
+/** Revokes a token: hosts refuse it as soon as they have read the vault again. Throws Fault `not_found`. */
 export async function revokeToken(id: string, hashes: TokenHashes): Promise<void> {
-  const there = await hashes.read();
-  if (!there.some(each => each.id === id)) throw new Fault("not_found", "There is no such API token.");
-  await change(
-    hashes,
-    all => all.filter(each => each.id !== id),
-    all => all.every(each => each.id !== id),
-  );
-}
-
-/** The vault knows no condition on a write, so it is read again: who wrote at the same time must not have undone this. */
-async function change(
-  hashes: TokenHashes,
-  next: (all: readonly TokenHash[]) => readonly TokenHash[],
-  isDone: (all: readonly TokenHash[]) => boolean,
-): Promise<void> {
-  for (let tries = 0; tries < 5; tries++) {
-    const all = await hashes.read();
-    if (isDone(all)) return;
-    await hashes.write(next(all));
-  }
-  if (!isDone(await hashes.read()))
-    throw new Fault("unavailable", "The API tokens are being changed by others.", { retryAfter: 1 });
+  if (!(await hashes.revoke(id))) throw new Fault("not_found", "There is no such API token.");
 }

@@ -19,7 +19,12 @@ export interface Secret {
   readonly name: string;
   /** Oldest first. */
   readonly versions: SecretVersion[];
+  /** When it was deleted. It can be recovered until its retention ends, and its name is taken until then. */
+  deletedAt?: number | undefined;
 }
+
+/** Soft delete with purge protection, as `infra/modules/vault.bicep` sets it up. */
+const retentionDays = 90;
 
 const attributes = z.object({
   enabled: z.boolean().optional(),
@@ -30,7 +35,10 @@ const attributes = z.object({
 export const secretChange = z.object({
   attributes: attributes.optional(),
   contentType: z.string().nullish(),
-  tags: z.record(z.string(), z.string()).nullish(),
+  tags: z
+    .record(z.string().max(256), z.string().max(256))
+    .refine(tags => Object.keys(tags).length <= 15, "has more than 15 tags")
+    .nullish(),
 });
 
 /** A value of more than 25 KB is refused, as by the service. */
@@ -56,7 +64,24 @@ export function changed(secret: SecretVersion, change: z.output<typeof secretCha
 /** As in lists: without the value. `id` is the address of the secret or of its version. */
 export const listed = (id: string, { created, updated, enabled, nbf, exp, contentType, tags }: SecretVersion) => ({
   id,
-  attributes: { enabled, nbf, exp, created, updated, recoveryLevel: "Purgeable", recoverableDays: 0 },
+  attributes: { enabled, nbf, exp, created, updated, recoveryLevel: "Recoverable", recoverableDays: retentionDays },
   contentType,
   tags,
 });
+
+/** What a deleted secret shows besides. `recoveryId` is its address among the deleted ones. */
+export const deletion = (recoveryId: string, deletedAt: number) => ({
+  recoveryId,
+  deletedDate: deletedAt,
+  scheduledPurgeDate: deletedAt + retentionDays * 86_400,
+});
+
+/** Whether a secret is neither there nor recoverable any more. */
+export const isPurged = ({ deletedAt }: Secret): boolean =>
+  deletedAt !== undefined && now() >= deletedAt + retentionDays * 86_400;
+
+export const markDeleted = (secret: Secret): number => {
+  const deletedAt = now();
+  secret.deletedAt = deletedAt;
+  return deletedAt;
+};

@@ -4,7 +4,10 @@ import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "./peer.ts"
 import { openState } from "./state-file.ts";
 import {
   changed,
+  deletion,
+  isPurged,
   listed,
+  markDeleted,
   newSecret,
   newVersion,
   type Secret,
@@ -14,9 +17,11 @@ import {
 
 export interface Vault extends Peer {
   /** Writes a new version. */
-  set(name: string, value: string): void;
+  set(name: string, value: string, tags?: Readonly<Record<string, string>>): void;
   /** The value of the latest version. */
   get(name: string): string | undefined;
+  /** The tags of every version, disabled ones too. */
+  tags(name: string): readonly Readonly<Record<string, string>>[];
 }
 
 const pageSize = 25;
@@ -36,7 +41,18 @@ export async function startVault({
   secrets?: Readonly<Record<string, string>>;
 } = {}): Promise<Vault> {
   const state = openState<Record<string, Secret>>(statePath, {});
-  const find = (name: string): Secret | undefined => state.value[name.toLowerCase()];
+  const kept = (name: string): Secret | undefined => {
+    const secret = state.value[name.toLowerCase()];
+    return secret === undefined || isPurged(secret) ? undefined : secret;
+  };
+  const find = (name: string): Secret | undefined => {
+    const secret = kept(name);
+    return secret?.deletedAt === undefined ? secret : undefined;
+  };
+  const findDeleted = (name: string): Secret | undefined => {
+    const secret = kept(name);
+    return secret?.deletedAt === undefined ? undefined : secret;
+  };
 
   const add = (name: string, version: SecretVersion) => {
     const secret = find(name) ?? { name, versions: [] };
@@ -45,9 +61,10 @@ export async function startVault({
     state.save();
     return version;
   };
-  const set = (name: string, value: string) => {
+  const set = (name: string, value: string, tags?: Readonly<Record<string, string>>) => {
     if (!naming.test(name)) throw new Error(`${name} cannot be the name of a secret`);
-    add(name, newVersion({ value }));
+    if (findDeleted(name) !== undefined) throw new Error(`${name} is deleted and can be recovered`);
+    add(name, newVersion({ value, tags }));
   };
 
   const peer = await startPeer("vault", {
@@ -56,11 +73,14 @@ export async function startVault({
       if (!/^Bearer ./.test(call.headers.authorization ?? "")) return challenge;
       if (!call.query.has("api-version")) return refused(400, "BadParameter", "api-version is missing");
       const [, collection, name = "", version = "", more] = call.path.replace(/\/$/, "").split("/");
-      if (collection !== "secrets" || more !== undefined) return undefined;
+      if (more !== undefined) return undefined;
+      if (collection === "deletedsecrets") return ofDeleted(call, name, version);
+      if (collection !== "secrets") return undefined;
       if (name === "") return call.method === "GET" ? list(call) : undefined;
       if (!naming.test(name)) return refused(400, "BadParameter", `${name} cannot be the name of a secret`);
       switch (`${call.method} ${version === "" ? "secret" : version === "versions" ? "versions" : "version"}`) {
         case "PUT secret":
+          if (findDeleted(name) !== undefined) return stillRecoverable(name);
           return withBody(newSecret, call.body, input => shown(name, add(name, newVersion(input))));
         case "GET secret":
         case "GET version":
@@ -79,10 +99,11 @@ export async function startVault({
         case "GET versions":
           return page(call, find(name)?.versions.map(found => listed(idOf(name, found.version), found)) ?? []);
         case "DELETE secret":
-          return withVersion(name, "", found => {
-            delete state.value[name.toLowerCase()];
+          return withVersion(name, "", () => {
+            const secret = find(name);
+            if (secret !== undefined) markDeleted(secret);
             state.save();
-            return { status: 200, body: listed(idOf(name, found.version), found) };
+            return shownDeleted(name);
           });
         default:
           return undefined;
@@ -100,19 +121,53 @@ export async function startVault({
     body: { value: version.value, ...listed(idOf(name, version.version), version) },
   });
 
+  /** A deleted secret as the real service shows it: without its value. */
+  const deletedBody = ({ name, versions, deletedAt = 0 }: Secret) => {
+    const latest = versions.at(-1);
+    const recoveryId = `${address}/deletedsecrets/${name}`;
+    return { ...(latest && listed(idOf(name, latest.version), latest)), ...deletion(recoveryId, deletedAt) };
+  };
+  const shownDeleted = (name: string): PeerAnswer => {
+    const secret = findDeleted(name);
+    return secret === undefined ? notFound(name) : { status: 200, body: deletedBody(secret) };
+  };
+
+  /** Secrets that were deleted: they are listed, shown and recovered, and purge protection keeps them. */
+  const ofDeleted = (call: PeerCall, name: string, action: string): PeerAnswer | undefined => {
+    if (name === "") {
+      if (call.method !== "GET") return undefined;
+      const names = Object.keys(state.value);
+      return page(call, names.flatMap(each => findDeleted(each) ?? []).map(deletedBody));
+    }
+    const secret = findDeleted(name);
+    switch (`${call.method} ${action}`) {
+      case "GET ":
+        return shownDeleted(name);
+      case "DELETE ":
+        return secret === undefined ? notFound(name) : refused(403, "Forbidden", "Purge protection is enabled.");
+      case "POST recover": {
+        if (secret === undefined) return notFound(name);
+        secret.deletedAt = undefined;
+        state.save();
+        return withVersion(name, "", found => ({ status: 200, body: listed(idOf(name, found.version), found) }));
+      }
+      default:
+        return undefined;
+    }
+  };
+
   /** An empty `version` is the latest. */
   const withVersion = (name: string, version: string, act: (found: SecretVersion) => PeerAnswer) => {
     const versions = find(name)?.versions ?? [];
     const found = version === "" ? versions.at(-1) : versions.find(known => known.version === version);
-    return found === undefined
-      ? refused(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`)
-      : act(found);
+    return found === undefined ? notFound(name) : act(found);
   };
 
   const list = (call: PeerCall) =>
     page(
       call,
-      Object.values(state.value).flatMap(({ name, versions }) => {
+      Object.keys(state.value).flatMap(key => {
+        const { name = "", versions = [] } = find(key) ?? {};
         const latest = versions.at(-1);
         return latest === undefined ? [] : [listed(idOf(name), latest)];
       }),
@@ -120,6 +175,7 @@ export async function startVault({
 
   const page = ({ query, path }: PeerCall, all: readonly unknown[]): PeerAnswer => {
     const size = Number(query.get("maxresults") ?? pageSize);
+    if (!(size >= 1 && size <= pageSize)) return refused(400, "BadParameter", `maxresults must be 1 to ${pageSize}`);
     const from = Number(query.get("$skiptoken") ?? 0);
     const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: `${from + size}` });
     return {
@@ -132,13 +188,29 @@ export async function startVault({
   };
 
   for (const [name, value] of Object.entries(secrets)) if (find(name) === undefined) set(name, value);
-  return { ...peer, set, get: name => find(name)?.versions.at(-1)?.value };
+  return {
+    ...peer,
+    set,
+    get: name => find(name)?.versions.at(-1)?.value,
+    tags: name => (find(name)?.versions ?? []).map(({ tags = {} }) => tags),
+  };
 }
 
 const withBody = <S extends z.ZodType>(schema: S, body: Buffer, act: (input: z.output<S>) => PeerAnswer) => {
   const reading = readBody(schema, body);
   return reading.ok ? act(reading.input) : refused(400, "BadParameter", reading.error);
 };
+
+const notFound = (name: string): PeerAnswer =>
+  refused(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
+
+const stillRecoverable = (name: string): PeerAnswer =>
+  refused(
+    409,
+    "Conflict",
+    `Secret ${name} is currently in a deleted but recoverable state, and its name cannot be reused.`,
+    "ObjectIsDeletedButRecoverable",
+  );
 
 const refused = (status: number, code: string, message: string, inner?: string): PeerAnswer => ({
   status,

@@ -97,6 +97,34 @@ test("an unknown secret, an unknown version and a deleted secret are SecretNotFo
   expect(vault.get("given")).toBeUndefined();
 });
 
+test("a deleted secret can be recovered, and until then its name cannot be used (soft delete, purge protection)", async () => {
+  await client.setSecret("key", "one", { tags: { a: "b" } });
+  const { recoveryId } = await (await client.beginDeleteSecret("key"))
+    .pollUntilDone()
+    .then(({ properties }) => properties);
+  expect(recoveryId).toMatch(/\/deletedsecrets\/key$/);
+  await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 404 });
+  await expect(client.setSecret("key", "two")).rejects.toMatchObject({ statusCode: 409, code: "Conflict" });
+  expect(() => vault.set("key", "two")).toThrow();
+  expect((await all(client.listPropertiesOfSecrets())).map(({ name }) => name)).toEqual(["given"]);
+  expect((await all(client.listDeletedSecrets())).map(({ name }) => name)).toEqual(["key"]);
+  await expect(client.purgeDeletedSecret("key")).rejects.toMatchObject({ statusCode: 403 });
+  await (await client.beginRecoverDeletedSecret("key")).pollUntilDone();
+  expect((await client.getSecret("key")).properties.tags).toEqual({ a: "b" });
+  expect((await client.setSecret("key", "two")).value).toBe("two");
+});
+
+test("versions are listed page by page with their tags, and a version that is disabled stays so", async () => {
+  for (let n = 0; n < 30; n++) await client.setSecret("key", "hidden", { tags: { n: String(n) } });
+  const versions = await all(client.listPropertiesOfSecretVersions("key"));
+  expect(vault.count("GET", /versions$/)).toBe(2);
+  expect(versions.map(({ tags }) => tags?.n)).toEqual(Array.from({ length: 30 }, (_, n) => String(n)));
+  await client.updateSecretProperties("key", versions[3]?.version ?? "", { enabled: false });
+  await client.setSecret("key", "one more");
+  const after = await all(client.listPropertiesOfSecretVersions("key"));
+  expect(after.filter(({ enabled }) => !enabled).map(({ tags }) => tags)).toEqual([{ n: "3" }]);
+});
+
 test("a call without a token is challenged and changes nothing", async () => {
   const answer = await fetch(`${vault.url}/secrets/given?api-version=7.6`, { method: "PUT", body: '{"value":"x"}' });
   expect(answer.status).toBe(401);

@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
+import { deploymentSettings } from "../../lib/deployment-settings.ts";
+import { createToken, revokeToken } from "../../lib/http/api-tokens.ts";
+import { createLog } from "../../lib/log.ts";
+import { readSettings } from "../../lib/settings.ts";
+import { startVault, type Vault } from "../../local/peers/vault.ts";
+
+let vault: Vault;
+
+beforeAll(async () => {
+  vault = await startVault();
+});
+afterAll(() => vault.close());
+
+/** A host of its own: its own client of the vault and its own cache. */
+function startHost({ url } = vault) {
+  const settings = readSettings(deploymentSettings, {
+    CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true",
+    CLOUD_KEY_VAULT_ENDPOINT: url,
+    CALLER_STATIC_TOKENS: "true",
+  });
+  const deployment: Deployment = { ...openDeployment(settings), log: createLog(() => {}) };
+  const hashes = tokenHashesOf(deployment, "core");
+  const check = callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes });
+  return {
+    hashes,
+    create: (name: string) => createToken(name, "core", { hashes, now: deployment.now, random: deployment.random }),
+    revoke: (id: string) => revokeToken(id, hashes),
+    accepts: (token: string) =>
+      check(new Headers({ authorization: `Bearer ${token}` })).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+describe("API tokens on two hosts (decision G3)", () => {
+  it("stay revoked when others are created and revoked at the same moment, and no created one is lost", async () => {
+    const [first, second] = [startHost(), startHost()];
+    const kept: string[] = [];
+    const revoked: string[] = [];
+    let target = await first.create("target 0");
+    for (let round = 1; round <= 30; round++) {
+      const [, made, next] = await Promise.all([
+        first.revoke(target.hash.id),
+        second.create(`kept ${round}`),
+        (round % 2 === 0 ? first : second).create(`target ${round}`),
+      ]);
+      revoked.push(target.token);
+      kept.push(made.token);
+      target = next;
+    }
+    const late = startHost();
+    expect(await Promise.all(revoked.map(late.accepts))).toEqual(revoked.map(() => false));
+    expect(await Promise.all(kept.map(late.accepts))).toEqual(kept.map(() => true));
+  });
+
+  it("stays revoked when a create that began before the revocation writes after it", async () => {
+    const [first, second] = [startHost(), startHost()];
+    for (let round = 0; round < 5; round++) {
+      const target = await first.create("target");
+      vault.fail({ kind: "hang", method: "PUT" });
+      const creating = second.create("late");
+      await vault.untilHanging();
+      await first.revoke(target.hash.id);
+      vault.release();
+      const made = await creating;
+      expect(await startHost().accepts(target.token)).toBe(false);
+      expect(await startHost().accepts(made.token)).toBe(true);
+    }
+  });
+
+  it("stays revoked when a repeated request of its creation is done after the revocation", async () => {
+    const host = startHost();
+    const { token, hash } = await host.create("repeated");
+    await host.revoke(hash.id);
+    await host.hashes.add(hash);
+    expect(await startHost().accepts(token)).toBe(false);
+    expect(await startHost().hashes.revoke(hash.id)).toBe(false);
+  });
+
+  it("costs one request for each 25 tokens that were ever created, at most once a minute for unknown tokens", async () => {
+    const own = await startVault();
+    const host = startHost(own);
+    for (let n = 0; n < 30; n++) await host.create(`token ${n}`);
+    own.resetRequests();
+    const late = startHost(own);
+    const unknown = () => `core_${randomBytes(4).toString("hex")}_${randomBytes(32).toString("base64url")}`;
+    for (let n = 0; n < 20; n++) expect(await late.accepts(unknown())).toBe(false);
+    // The cache is filled by one read of two pages, and the first unknown token forces another one.
+    expect(own.requests().filter(({ status }) => status === 200)).toHaveLength(4);
+    await own.close();
+  });
+
+  it("is revoked once where two hosts revoke it at the same moment, and stays so", async () => {
+    const [first, second] = [startHost(), startHost()];
+    for (let round = 0; round < 10; round++) {
+      const { token, hash } = await first.create("twice");
+      await Promise.allSettled([first.revoke(hash.id), second.revoke(hash.id)]);
+      expect((await second.hashes.read()).map(({ id }) => id)).not.toContain(hash.id);
+      if (round === 9) expect(await startHost().accepts(token)).toBe(false);
+    }
+  });
+});
