@@ -31,7 +31,7 @@ param passwordPepper string = ''
 @description('When new keys expire, in seconds since 1970.')
 param keysExpireOn int
 
-@description('Name of the secret that holds the hashes of static API tokens; empty where no such tokens are accepted.')
+@description('Name of the secret whose versions hold the hashes of static API tokens; empty where no such tokens are accepted.')
 param tokenHashesName string
 
 resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
@@ -82,14 +82,15 @@ resource pepper 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(pass
   }
 }
 
-// The app may write this secret and no other, so it must be there before the role that says so.
+// The app may write this secret and no other, so it must be there before the role that says so. Each static token becomes a version; this
+// one has no tags and is no token.
 @onlyIfNotExists()
 resource tokenHashes 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(tokenHashesName)) {
   parent: vault
   name: empty(tokenHashesName) ? 'none' : tokenHashesName
   properties: {
-    value: '[]'
-    contentType: 'application/json'
+    value: 'none'
+    contentType: 'text/plain'
   }
 }
 

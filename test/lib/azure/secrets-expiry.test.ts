@@ -12,6 +12,8 @@ async function measuredOf(secret: Secret | undefined) {
     get: async () => secret,
     getVersion: async () => secret,
     set: async () => Promise.reject(new Error("not asked")),
+    versions: async () => [],
+    disable: async () => {},
   };
   const secrets = tellExpiry(inner, () => now);
   const sink = { span: () => {}, measure: (...args: readonly unknown[]) => void measured.push(args) };

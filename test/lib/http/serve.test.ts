@@ -87,6 +87,14 @@ describe("a call", () => {
     expect(asked).toEqual(["caller"]);
   });
 
+  it.each(["caller", "session", "untouched_session"] as const)(
+    "never reaches a handler of access %s when no caller is identified (decisions G3, A15)",
+    async access => {
+      const { send } = served(echo({ access }), { identify: async () => ({}) });
+      expect(await send({ body: "" })).toMatchObject({ status: 500 });
+    },
+  );
+
   it("reaches its handler with who calls, parsed input and the request id", async () => {
     const seen: unknown[] = [];
     const { send } = served(
