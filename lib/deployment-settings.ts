@@ -19,6 +19,13 @@ const path = (description: string) =>
     .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
     .refine(text => /^[A-Za-z0-9._~-]*(\/[A-Za-z0-9._~-]+)*$/.test(text), {
       error: "must be path segments of letters, digits, . _ ~ -",
+      abort: true,
+    })
+    .refine(text => !text.split("/").some(segment => segment === "." || segment === ".."), {
+      error: "must not have . or .. as a segment: a URL removes it",
+    })
+    .refine(text => !/^(?:admin|runtime)/i.test(text), {
+      error: "must not begin with admin or runtime: the Functions host serves no such routes",
     })
     .meta({ description });
 
@@ -97,6 +104,7 @@ export const deploymentSettings = z
       if (!local && settings[name] === undefined)
         refuse(name, "must be set where storage is reached by managed identity");
     }
+    for (const [name, other] of clashingPaths(settings)) refuse(name, `must lead elsewhere than ${other}`);
     const fromTenant = settings.CLOUD_TENANT_ID !== undefined;
     const named = (settings.CALLER_ISSUERS ?? []).length > 0 && settings.CALLER_JWKS_ENDPOINT !== undefined;
     if ((settings.CALLER_AUDIENCES ?? []).length > 0 && !fromTenant && !named) {
@@ -108,6 +116,27 @@ function hasAccountKey(connectionString: string): boolean {
   const parts = connectionString.split(";");
   const isGiven = (name: string) => parts.some(part => part.startsWith(`${name}=`) && part !== `${name}=`);
   return /^UseDevelopmentStorage=true;?$/.test(connectionString) || (isGiven("AccountName") && isGiven("AccountKey"));
+}
+
+/** The served surfaces whose paths are equal, or of which one is below the other, as the later and the earlier name. */
+function clashingPaths({ SERVICE_APIS = [], ...settings }: PathSettings): (readonly [string, string])[] {
+  const paths = surfaces
+    .filter(surface => SERVICE_APIS.includes(surface))
+    .map(surface => ({ name: pathNames[surface], path: (settings[pathNames[surface]] ?? "").toLowerCase() }));
+  const clash = (a: string, b: string) =>
+    a === b || (a !== "" && b !== "" && (`${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)));
+  return paths.flatMap(({ name, path }, index) =>
+    paths.slice(0, index).flatMap(earlier => (clash(path, earlier.path) ? [[name, earlier.name] as const] : [])),
+  );
+}
+
+const pathNames = { core: "CORE_PATH", client: "CLIENT_PATH", connector: "CONNECTOR_PATH" } as const;
+
+interface PathSettings {
+  readonly SERVICE_APIS?: readonly SurfaceName[];
+  readonly CORE_PATH?: string;
+  readonly CLIENT_PATH?: string;
+  readonly CONNECTOR_PATH?: string;
 }
 
 export type DeploymentSettings = z.output<typeof deploymentSettings>;

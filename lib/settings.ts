@@ -32,7 +32,7 @@ export const setting = {
   /** Seconds in the environment, fractions allowed; milliseconds inside (decision G9). */
   seconds: (description: string) => duration(1000, "seconds", description),
   days: (description: string) => duration(86_400_000, "days", description),
-  /** An absolute address: https, or http on the loopback for a local run. No credentials, no fragment. */
+  /** An absolute address: https, or http on the loopback in a local run, which `readSettings` checks. No credentials, no fragment. */
   address: (description: string) =>
     z
       .string()
@@ -80,20 +80,40 @@ export class BadSettings extends Error {
   }
 }
 
-/** Parses the environment by a schema whose keys are names of variables. Throws BadSettings; values are never in it. */
-export function readSettings<T extends z.ZodType>(schema: T, environment: Environment): z.output<T> {
+/** Whether the host is local: storage is reached by account key there, in Azure by managed identity. */
+export const isLocalHost = (environment: Environment): boolean =>
+  Boolean(environment.CLOUD_STORAGE_CONNECTION_STRING?.trim());
+
+/**
+ * Parses the environment by a schema whose keys are names of variables. Where the host is not local, an address on the loopback is wrong
+ * too (decision C13). Throws BadSettings; values are never in it.
+ */
+export function readSettings<T extends z.ZodObject>(schema: T, environment: Environment): z.output<T> {
   const given = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ""),
   );
   const result = schema.safeParse(given);
-  if (result.success) return result.data;
-  throw new BadSettings(
-    result.error.issues.map(issue => ({
+  const issues = result.error?.issues ?? [];
+  const problems = [
+    ...issues.map(issue => ({
       path: issue.path.join("."),
       reason: issue.code === "invalid_type" ? "must be set" : issue.message,
     })),
-  );
+    ...(isLocalHost(environment) ? [] : loopbackProblems(schema, environment)),
+  ];
+  if (!result.success || problems.length > 0) throw new BadSettings(problems);
+  return result.data;
 }
+
+/** Origins of pages that call the app may be a developer's machine; every other address is one that the app calls or names. */
+const callers = ["CLIENT_ALLOWED_ORIGINS"];
+
+const onLoopback = /^http:\/\/(?:127\.0\.0\.1|localhost)(?=[:/]|$)/i;
+
+const loopbackProblems = (schema: z.ZodObject, environment: Environment): readonly Problem[] =>
+  Object.keys(schema.shape)
+    .filter(name => !callers.includes(name) && entriesOf(environment[name] ?? "").some(entry => onLoopback.test(entry)))
+    .map(path => ({ path, reason: "must be an https address: http on the loopback is for local runs" }));
 
 /** Every setting that is well set on its own, whatever is wrong with the others. */
 export function wellSet<T extends z.ZodObject>(schema: T, environment: Environment): Partial<z.output<T>> {

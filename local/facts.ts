@@ -25,13 +25,22 @@ export type Facts = z.output<typeof facts>;
  */
 export async function writeFacts(directory: string, told: Facts): Promise<string> {
   mkdirSync(directory, { recursive: true });
-  const first = readFacts(directory);
-  const taken = first !== undefined && first.pid !== told.pid && (await runs(first));
+  const taken = await isTaken(directory, told.pid);
   const path = join(directory, taken ? `run.${told.pid}.json` : "run.json");
   // Whoever waits for the file reads it whole or not at all; it holds tokens.
   writeFileSync(`${path}.new`, `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
   return path;
+}
+
+/** Removes the `run.json` of a system that was killed, so that no program takes it for the one that is starting now. */
+export async function removeStaleFacts(directory: string): Promise<void> {
+  if (!(await isTaken(directory, process.pid))) removeFacts(join(directory, "run.json"));
+}
+
+async function isTaken(directory: string, pid: number): Promise<boolean> {
+  const first = readFacts(directory);
+  return first !== undefined && first.pid !== pid && (await runs(first));
 }
 
 export const removeFacts = (path: string): void => rmSync(path, { force: true });

@@ -15,6 +15,8 @@ export const settingSchemas = {
 export const hostSettings = {
   FUNCTIONS_WORKER_RUNTIME: "node",
   AzureWebJobsStorage: "UseDevelopmentStorage=true",
+  // Else the root shows a page of the host.
+  AzureWebJobsDisableHomepage: "true",
 } as const;
 
 const introduction = `# Settings

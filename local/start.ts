@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { settingsOf } from "../functions/settings.ts";
 import { Fault } from "../lib/fault.ts";
-import { type Facts, removeFacts, writeFacts } from "./facts.ts";
+import { type Facts, removeFacts, removeStaleFacts, writeFacts } from "./facts.ts";
 import { refuseTakenPort } from "./free-port.ts";
 import { installFunctionsCore } from "./host/functions-core.ts";
 import { startHost } from "./host/host.ts";
@@ -46,6 +46,7 @@ async function main(): Promise<void> {
   const directory = resolve(process.env.LOCAL_DIR || ".local");
   const port = portOf(process.env.PORT || "7071");
   const serving = values["peers-only"] !== true;
+  await removeStaleFacts(directory);
   if (serving) await refuseTakenPort(port);
   mkdirSync(directory, { recursive: true });
   const system = await (values.storage === undefined

@@ -27,6 +27,10 @@ describe("host.json", () => {
     expect((hours * 60 + minutes) * 60 + seconds).toBeGreaterThanOrEqual((100_000 * (4 + 6)) / 1000);
   });
 
+  it("keeps what the app writes on the console, whatever the level of the rest: the host files its errors as Information", () => {
+    expect(hostJson.logging.logLevel["Host.Function.Console"]).toBe("Information");
+  });
+
   it("makes the host a part of the app's traces (docs/telemetry.md)", () => {
     expect(hostJson.telemetryMode).toBe("OpenTelemetry");
   });

@@ -176,6 +176,7 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     AzureWebJobsStorage__clientId: identityClientId
     AzureFunctionsWebHost__hostid: hostId
     AzureFunctionsJobHost__telemetryMode: telemetryMode
+    AzureWebJobsDisableHomepage: 'true'
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   })

@@ -1,6 +1,7 @@
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext, type Timer } from "@azure/functions";
 import type { Call, Cookie, Reply } from "../http/call.ts";
 import type { Level, WriteLine } from "../log.ts";
+import { acceptAnyHeaderValue } from "./header-bytes.ts";
 
 /** Registers one HTTP function. @param template without a leading slash, which would take the whole app down */
 export function registerHttp(
@@ -24,6 +25,7 @@ export function registerHttp(
     authLevel,
     handler: async (request, context) => toResponse(await answer(toCall(request, context))),
   });
+  acceptAnyHeaderValue();
 }
 
 /** Registers one timer function. @param schedule six-field NCRONTAB, UTC */

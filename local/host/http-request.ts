@@ -8,7 +8,7 @@ import { encodedAgain, routedPath } from "./route.ts";
 export const bodyLimit = 104_857_600;
 
 /** Bytes of a request line; more is answered 414. */
-export const requestLineLimit = 8170;
+const requestLineLimit = 8170;
 
 /** Lines of headers; that many are answered 431. */
 const headerLineLimit = 100;

@@ -25,6 +25,7 @@ const hostSettings = [
   "AzureWebJobsStorage__clientId",
   "AzureFunctionsWebHost__hostid",
   "AzureFunctionsJobHost__telemetryMode",
+  "AzureWebJobsDisableHomepage",
 ];
 
 const surfaces = ["core", "client", "connector"] as const;

@@ -35,6 +35,37 @@ describe("the surfaces of a deployment (decision G1)", () => {
 });
 
 describe("the paths of the surfaces (decision G2)", () => {
+  it.each(["admin", "Administration/core", "/runtime", "RuntimeX"])(
+    "are not %s, which the host keeps for itself",
+    path => {
+      const reason = "must not begin with admin or runtime: the Functions host serves no such routes";
+      for (const name of ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"]) {
+        expect(wrong({ [name]: path })).toEqual([{ path: name, reason }]);
+      }
+      expect(wrong({ CORE_PATH: "fido/admin" })).toEqual([]);
+    },
+  );
+
+  it.each([".", "..", "a/../b", "./a", "a/."])("have no dot segments, which a URL removes: %s", path => {
+    const reason = "must not have . or .. as a segment: a URL removes it";
+    expect(wrong({ CORE_PATH: path })).toEqual([{ path: "CORE_PATH", reason }]);
+    expect(wrong({ CORE_PATH: ".well-known/..." })).toEqual([]);
+  });
+
+  it.each([
+    ["core", "CORE"],
+    ["", ""],
+    ["fido", "fido/client"],
+    ["fido/core", "fido"],
+  ])("of two served surfaces are not equal or one below the other: %j and %j", (CORE_PATH, CLIENT_PATH) => {
+    const paths = { CORE_PATH: CORE_PATH || "/", CLIENT_PATH: CLIENT_PATH || "/" };
+    expect(wrong({ SERVICE_APIS: "core,client", ...paths })).toEqual([
+      { path: "CLIENT_PATH", reason: "must lead elsewhere than CORE_PATH" },
+    ]);
+    expect(wrong({ SERVICE_APIS: "client", ...paths })).toEqual([]);
+    expect(wrong({ SERVICE_APIS: "core,client", CORE_PATH: "fido/core", CLIENT_PATH: "fido/core2" })).toEqual([]);
+  });
+
   it("are those of the specifications by default", () => {
     expect(read({})).toMatchObject({ CORE_PATH: "core", CLIENT_PATH: "client", CONNECTOR_PATH: "" });
   });
@@ -77,6 +108,34 @@ describe("a deployment", () => {
   it("must know its vault", () => {
     expect(wrong({ CLOUD_KEY_VAULT_ENDPOINT: "" })).toEqual([
       { path: "CLOUD_KEY_VAULT_ENDPOINT", reason: "must be set" },
+    ]);
+  });
+});
+
+describe("addresses on the loopback (decision C13)", () => {
+  const local = "http://127.0.0.1:10000";
+
+  it.each(["http://127.0.0.1:1/x", "http://localhost", "HTTP://LOCALHOST:1"])("are refused in Azure: %s", address => {
+    for (const name of [
+      "CLOUD_KEY_VAULT_ENDPOINT",
+      "CLOUD_TABLES_ENDPOINT",
+      "PUBLIC_BASE_URL",
+      "CALLER_JWKS_ENDPOINT",
+    ]) {
+      const reason = "must be an https address: http on the loopback is for local runs";
+      expect(wrong({ [name]: address })).toEqual([{ path: name, reason }]);
+    }
+  });
+
+  it("are fine where the host is local: storage is reached by account key", () => {
+    const connection = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
+    expect(wrong({ ...connection, CLOUD_KEY_VAULT_ENDPOINT: local, PUBLIC_BASE_URL: local })).toEqual([]);
+  });
+
+  it("are reported with every other problem", () => {
+    expect(wrong({ TRUSTED_PROXIES: "x", CLOUD_KEY_VAULT_ENDPOINT: local }).map(({ path }) => path)).toEqual([
+      "TRUSTED_PROXIES",
+      "CLOUD_KEY_VAULT_ENDPOINT",
     ]);
   });
 });

@@ -29,6 +29,7 @@ test("a copy of the sample says nothing of its own, but what the host itself rea
   expect(Object.keys(ownSettings(file(sample)))).toEqual([
     "FUNCTIONS_WORKER_RUNTIME",
     "AzureWebJobsStorage",
+    "AzureWebJobsDisableHomepage",
     "SERVICE_APIS",
   ]);
 });

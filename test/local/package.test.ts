@@ -207,7 +207,9 @@ describe("the package under the local host", () => {
     const [core, client, connector] = await Promise.all(["core", "client", "connector"].map(serve));
     if (core === undefined || client === undefined || connector === undefined) throw new Error("no host");
     for (const { url } of [core, client, connector]) {
-      expect((await fetch(`${url}/health`)).status, url).toBe(200);
+      // As browsers send it: its UTF-8 bytes.
+      const cookie = Buffer.from("theme=☕").toString("latin1");
+      expect((await fetch(`${url}/health`, { headers: { cookie } })).status, url).toBe(200);
     }
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
     const credentials = { username: "ada", password: "a password nobody else has" };

@@ -49,8 +49,17 @@ describe("the settings of the authentication server", () => {
     expect(passwordMinLength(read({ AUTH_OTP_POLICY: "never", AUTH_PASSWORD_MIN_LENGTH: "12" }))).toBe(12);
   });
 
+  it("have no validation server on the loopback in Azure, but origins of developers' machines (decision C13)", () => {
+    const loopback = "http://127.0.0.1:8000/verify";
+    expect(() => read({ OTP_VALIDATION_URLS: `https://a.example/verify,${loopback}` })).toThrow(
+      "OTP_VALIDATION_URLS: must be an https",
+    );
+    expect(read({ CLIENT_ALLOWED_ORIGINS: "http://localhost:3000" }).CLIENT_ALLOWED_ORIGINS).toHaveLength(1);
+  });
+
   it("take several of what comes in lists", () => {
     const settings = read({
+      CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true",
       OTP_VALIDATION_URLS: "https://a.example.com/wsapi/2.0/verify, http://127.0.0.1:8000/wsapi/2.0/verify",
       OTP_VALIDATION_CLIENT_ID: "87",
       CLIENT_ALLOWED_ORIGINS: "https://app.example.com,http://localhost:3000",
