@@ -6,7 +6,7 @@ import { type IdpVariable, idpVariables } from "../lib/connector/idp/variables.t
 import { type ConnectorSettings, connectorSettings } from "../lib/connector/settings.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
 import type { Problem } from "../lib/fault.ts";
-import { BadSettings, type Environment, wellSet } from "../lib/settings.ts";
+import { BadSettings, type Environment, isLocalHost, wellSet } from "../lib/settings.ts";
 import { type IdpFilePlace, idpFilePlace, readAtStart } from "./idp-file.ts";
 
 /** What a deployment is told of its IdPs. */
@@ -25,13 +25,9 @@ export interface IdpPlan {
  */
 export function idpPlan(environment: Environment): IdpPlan {
   const told = wellSet(connectorSettings, environment);
-  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_STORAGE_CONNECTION_STRING } = wellSet(
-    deploymentSettings,
-    environment,
-  );
+  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT } = wellSet(deploymentSettings, environment);
   const { IDP_SECRET_HOSTS = [] } = told;
-  const secretHosts =
-    CLOUD_STORAGE_CONNECTION_STRING === undefined ? withoutLoopback(IDP_SECRET_HOSTS) : IDP_SECRET_HOSTS;
+  const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
   if (told.IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };
   if (told.IDP_ENABLE_MULTI_IDP) return { ...severalIdps(told, secretHosts, CLOUD_STORAGE_BLOB_ENDPOINT), secretHosts };
   const type = kindOf(environment);

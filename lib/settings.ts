@@ -125,7 +125,7 @@ export function wellSet<T extends z.ZodObject>(schema: T, environment: Environme
   return Object.fromEntries(well) as Partial<z.output<T>>;
 }
 
-/** Joins the problems of several readings into one message. */
+/** Joins the problems of several readings into one message. What one reading found wrong, a later one does not report again. */
 export function readAll<T extends readonly (() => unknown)[]>(
   ...readings: T
 ): { [K in keyof T]: T[K] extends () => infer R ? R : never } {
@@ -135,7 +135,8 @@ export function readAll<T extends readonly (() => unknown)[]>(
       return read();
     } catch (error) {
       if (!(error instanceof BadSettings)) throw error;
-      problems.push(...error.problems);
+      const found = new Set(problems.map(({ path }) => path));
+      problems.push(...error.problems.filter(({ path }) => !found.has(path)));
       return undefined;
     }
   });

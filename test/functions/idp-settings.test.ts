@@ -165,7 +165,9 @@ describe("where the secrets of an IdP may be sent (decision C13)", () => {
       IDPB_API_BASE_URL: "http://127.0.0.1:7001",
       IDP_SECRET_HOSTS: "*.ping.example,127.0.0.1:7001",
     };
-    expect(problemsOf(loopback)).toEqual([elsewhere("IDPB_API_BASE_URL")]);
+    expect(problemsOf(loopback)).toEqual([
+      "IDPB_API_BASE_URL: must be an https address: http on the loopback is for local runs",
+    ]);
     const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
     expect(problemsOf({ ...loopback, ...local })).toMatchObject({ entra: { "api-base-url": "http://127.0.0.1:7001" } });
     // A value that is set binds on the local machine too.

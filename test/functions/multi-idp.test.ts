@@ -49,15 +49,16 @@ describe("the settings of several IdPs (decision C13)", () => {
   });
 
   test("are a blob where they are told by an address under the blob endpoint, which is read later", () => {
-    const blob = (address: string, endpoint = "https://blobs.example/") =>
-      told({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint });
+    const blob = (address: string, endpoint = "https://blobs.example/", more: Readonly<Record<string, string>> = {}) =>
+      told({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint, ...more });
     const place = { container: "configuration", blob: "a/b c.yaml" };
     expect(blob("https://blobs.example/configuration/a/b%20c.yaml")).toMatchObject({ place });
-    expect(
-      blob("http://127.0.0.1:10000/account/configuration/a/b%20c.yaml", "http://127.0.0.1:10000/account"),
-    ).toMatchObject({
-      place,
-    });
+    const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
+    const account = "http://127.0.0.1:10000/account";
+    expect(blob(`${account}/configuration/a/b%20c.yaml`, account, local)).toMatchObject({ place });
+    expect(blob(`${account}/configuration/a/b%20c.yaml`, account)).toContain(
+      "IDP_CONFIGURATION_PATH: must be an https address: http on the loopback is for local runs",
+    );
     const wrong = ["IDP_CONFIGURATION_PATH: must be a path, or a blob's address under CLOUD_STORAGE_BLOB_ENDPOINT"];
     for (const address of [
       "https://blobs.example/idps.yaml",
@@ -74,9 +75,7 @@ describe("the settings of several IdPs (decision C13)", () => {
       "https://",
     ])
       expect(blob(address), address).toEqual(wrong);
-    expect(blob("http://127.0.0.1:10000/other/configuration/idps.yaml", "http://127.0.0.1:10000/account")).toEqual(
-      wrong,
-    );
+    expect(blob("http://127.0.0.1:10000/other/configuration/idps.yaml", account, local)).toEqual(wrong);
     // Without an endpoint, as a connection string allows it, no address is under it.
     const endpoint = { CLOUD_STORAGE_BLOB_ENDPOINT: "", CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
     expect(told({ ...endpoint, IDP_CONFIGURATION_PATH: "https://blobs.example/configuration/idps.yaml" })).toEqual(
