@@ -35,10 +35,14 @@ export function createLog(write: WriteLine, threshold: Level = "info"): Log {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
+/** Characters of a string that a log line keeps: an error's message may quote what a peer sent (decision G10). */
+const longestText = 4096;
+
 /** A replacer for `JSON.stringify`. It looks at what stands in the field: foreign errors may have their own way to JSON. */
 function withoutForeignData(this: Fields, key: string, value: unknown): unknown {
   const original = this[key];
   if (original instanceof Error) return described(original);
+  if (typeof value === "string" && value.length > longestText) return `${value.slice(0, longestText)}… (cut)`;
   return key === "error" && original !== undefined ? "(what was thrown is no error)" : value;
 }
 

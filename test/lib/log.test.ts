@@ -16,6 +16,16 @@ const loggedOf = (error: unknown) => {
 };
 
 describe("the log (decision G10)", () => {
+  it("cuts a text of more than 4096 characters, also in an error, which may quote a peer", () => {
+    const long = "x".repeat(1_000_000);
+    const { error } = loggedOf(new Error(long, { cause: new Error(long) }));
+    for (const text of [error.message, error.stack, error.cause.message]) expect(text).toHaveLength(4103);
+    const { lines, log } = collected();
+    log.info("told", { text: long, list: [long], short: "x".repeat(4096) });
+    expect(lines[0]?.[1].length).toBeLessThan(13_000);
+    expect(lines[0]?.[1]).toContain(`"short":"${"x".repeat(4096)}"`);
+  });
+
   it("is one line of JSON an event", () => {
     const { lines, log } = collected();
     log.info("started", { count: 1, text: "two\nlines", gone: undefined });

@@ -3,6 +3,7 @@ import { readLiteral, readScript } from "./aic-script.ts";
 import { type Callback, outputOf, type Step } from "./aic-step.ts";
 import type { Attestation, CreationOptions } from "./contract.ts";
 import { commonOptions, toCreationOptions } from "./pingone-values.ts";
+import { longestRelyingPartyId } from "./relying-party-id.ts";
 
 /** AM takes the letters of this text for the user's handle and never decodes them. */
 const handleText = z
@@ -45,7 +46,7 @@ function scriptIn(callback: Callback): unknown {
 
 const options = z.object({
   ...commonOptions,
-  rp: z.object({ id: z.string().nullish(), name: z.string().nullish() }),
+  rp: z.object({ id: z.string().max(longestRelyingPartyId).nullish(), name: z.string().nullish() }),
   user: z.object({ id: handleText, name: z.string(), displayName: z.string().nullish() }),
 });
 

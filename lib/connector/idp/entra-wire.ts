@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { trimEnd } from "../../trim-end.ts";
 import type { Attestation, CreationOptions } from "./contract.ts";
+import { relyingPartyId } from "./relying-party-id.ts";
 
 /** Takes a body also where it is wrapped in `value`, as some versions of Graph do. */
 const perhapsWrapped = <T>(body: z.ZodType<T>) =>
@@ -48,7 +49,7 @@ const parameter = z.object({ type: z.literal("public-key"), alg: algorithm });
 const excluded = z.object({ id: z.string().min(1).max(longestId) });
 
 const publicKey = z.object({
-  rp: z.object({ id: z.string().min(1), name: z.string().optional() }),
+  rp: z.object({ id: relyingPartyId, name: z.string().optional() }),
   user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
   challenge: binary,
   pubKeyCredParams: z.array(parameter).min(1),

@@ -1,12 +1,16 @@
 import * as z from "zod";
 import type { Attestation, CreationOptions } from "./contract.ts";
 import { binary, commonOptions, toCreationOptions } from "./pingone-values.ts";
+import { relyingPartyId } from "./relying-party-id.ts";
 
 /** A search by user name; the value is a JSON string by RFC 7644 section 3.4.2.2, so nothing in it ends it. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;
 
+/** Ids are GUIDs; they are stored. */
+const shortId = z.string().min(1).max(128);
+
 export const userList = z.object({
-  _embedded: z.object({ users: z.array(z.object({ id: z.string().min(1), username: z.string() })) }),
+  _embedded: z.object({ users: z.array(z.object({ id: shortId, username: z.string() })) }),
 });
 
 export const newDeviceBody = (relyingPartyId: string): object => ({
@@ -16,13 +20,13 @@ export const newDeviceBody = (relyingPartyId: string): object => ({
 
 /** The options are read apart, so that the device can be taken back where they are no good. */
 export const newDevice = z.object({
-  id: z.string().min(1),
+  id: shortId,
   publicKeyCredentialCreationOptions: z.unknown().optional(),
 });
 
 const options = z.object({
   ...commonOptions,
-  rp: z.object({ id: z.string().min(1), name: z.string().nullish() }),
+  rp: z.object({ id: relyingPartyId, name: z.string().nullish() }),
   user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
 });
 

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { instant } from "../../time.ts";
 import type { KeyResponses } from "../key-responses.ts";
+import { present } from "../present.ts";
 import { type DeliveryShipment, filled } from "./delivery-wire.ts";
-import { plainText } from "./peer-call-failure.ts";
+import { plainIdentifier, plainText } from "./plain-text.ts";
 
 const number = z.union([
   z.int(),
@@ -42,12 +43,13 @@ const programmedKey = z
     fido_credential_responses: list(z.string().catch("")),
   })
   .transform(
-    ({ serial_number, firmware_version, fido_pin_response, fido_credential_responses }): KeyResponses => ({
-      ...(serial_number === undefined ? {} : { serial: serial_number }),
-      ...(firmware_version === undefined ? {} : { firmware: firmware_version }),
-      ...(fido_pin_response === undefined ? {} : { pin: fido_pin_response }),
-      credentials: fido_credential_responses,
-    }),
+    (told): KeyResponses =>
+      present({
+        serial: plainIdentifier(told.serial_number),
+        firmware: plainIdentifier(told.firmware_version),
+        pin: told.fido_pin_response,
+        credentials: told.fido_credential_responses,
+      }),
   );
 
 const shippedItem = z

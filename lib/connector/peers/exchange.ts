@@ -104,7 +104,8 @@ const base64url = z
 const credentialResponse = z.object({
   v: z.literal(1),
   type: z.literal("credential_response"),
-  id: base64url,
+  // At most 1,023 bytes (WebAuthn Level 3 section 4).
+  id: base64url.max(1364),
   response: z.object({ clientDataJSON: base64url, attestationObject: base64url }),
   client_extension_results: z.record(z.string(), z.unknown()).default({}),
 });

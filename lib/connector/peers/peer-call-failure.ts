@@ -73,16 +73,3 @@ export function requestIdIn(headers: Headers): string | undefined {
   const ids = requestIdHeaders.map(name => headers.get(name));
   return ids.find((id): id is string => id !== null && /^[\w.:/-]{1,128}$/.test(id));
 }
-
-const longestText = 500;
-
-/** A peer's own words on one line, cut, fit for an error body and a log. */
-export function plainText(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const text = value
-    .slice(0, longestText)
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
-    .toWellFormed()
-    .trim();
-  return text === "" ? undefined : text;
-}

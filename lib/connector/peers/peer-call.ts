@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { OpenSpan } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
-import { kindOfStatus, neverConnected, plainText, requestIdIn, retryAfterSeconds } from "./peer-call-failure.ts";
+import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./peer-call-failure.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
 import { tellCall } from "./peer-telemetry.ts";
 
@@ -112,14 +112,13 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan
 
     if (!response.ok) {
       const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
-      const { code, detail } = access.refusalOf?.(body) ?? {};
-      const words = { code: plainText(code), detail: plainText(detail) };
+      const words = access.refusalOf?.(body);
       throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...words, peerRequestId });
     }
     const answer = request.answer.safeParse(body);
     if (answer.success) return answer.data;
     const wrong = answer.error.issues.map(({ path }) => path.join(".") || "body");
-    const detail = plainText(`The answer is not readable: ${wrong.join(", ")}`);
+    const detail = `The answer is not readable: ${wrong.join(", ")}`;
     throw failed("unanswered", { status, detail, peerRequestId });
   });
 }

@@ -1,3 +1,5 @@
+import { plainText } from "./plain-text.ts";
+
 /**
  * How a call to a peer went wrong, as far as it changes what may be done next:
  * - `unreachable`: no connection was made, so nothing was received there
@@ -13,9 +15,9 @@ export interface PeerFailureDetails {
   readonly status?: number | undefined;
   /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
   readonly retryAfter?: number | undefined;
-  /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters, no control characters. */
-  readonly code?: string | undefined;
-  readonly detail?: string | undefined;
+  /** The peer's own error code and text, for `error_data` and `error_message`. A failure keeps 500 characters on one line. */
+  readonly code?: unknown;
+  readonly detail?: unknown;
   /** Under which the peer's support finds the call. */
   readonly peerRequestId?: string | undefined;
   readonly cause?: unknown;
@@ -39,8 +41,8 @@ export class PeerFailure extends Error {
     this.kind = kind;
     this.status = details.status;
     this.retryAfter = details.retryAfter;
-    this.code = details.code;
-    this.detail = details.detail;
+    this.code = plainText(details.code);
+    this.detail = plainText(details.detail);
     this.peerRequestId = details.peerRequestId;
   }
 

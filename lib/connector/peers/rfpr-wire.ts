@@ -4,7 +4,7 @@ import type { KeyResponses } from "../key-responses.ts";
 import { present } from "../present.ts";
 import type { Key, PinRequest, Recipient } from "../request.ts";
 import { filled } from "./delivery-wire.ts";
-import { plainText } from "./peer-call-failure.ts";
+import { plainIdentifier, plainText } from "./plain-text.ts";
 
 /** An authenticator to be enrolled on site. */
 export interface AuthenticatorOrder extends Pick<Key, "customizationId"> {
@@ -69,8 +69,8 @@ export const authenticatorAnswer = z
     (told): Enrollment => ({
       state: told.state,
       responses: present({
-        serial: told.serial_number,
-        firmware: told.firmware_version,
+        serial: plainIdentifier(told.serial_number),
+        firmware: plainIdentifier(told.firmware_version),
         pin: told.pin_response,
         credentials: told.credential_responses,
       }),
