@@ -1,6 +1,7 @@
 import pLimit from "p-limit";
 import { connectorStore } from "../lib/azure/connector-tables.ts";
 import { openTables } from "../lib/azure/tables.ts";
+import { createLog } from "../lib/log.ts";
 import { hours, instant, plus } from "../lib/time.ts";
 import { quantile } from "./auth-load.ts";
 import type { BenchHost } from "./connector-system.ts";
@@ -12,7 +13,7 @@ import type { BenchHost } from "./connector-system.ts";
 export async function addHistory(rows: number, { connectionString }: BenchHost): Promise<void> {
   const now = () => instant(Date.now());
   const tables = openTables({ connectionString, timeoutMs: 60_000 });
-  const store = connectorStore(tables, { shipmentsTable: "fprshipments", now });
+  const store = connectorStore(tables, { shipmentsTable: "fprshipments", now, log: createLog(() => {}) });
   const model = await newest(store);
   if (model === undefined) throw new Error("there is no request to make history of");
   const keys = model.keys.map(({ value }) => value);

@@ -15,7 +15,7 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
   const validationKey = deployment.secretText("otp-validation-key");
   const clientId = settings.OTP_VALIDATION_CLIENT_ID;
   return {
-    ...authStore(deployment.tables, { now, random }),
+    ...authStore(deployment.tables, { now, random, log }),
     hasher: createPasswordHasher({
       pepper: keyRing(secrets, "password-pepper", caching),
       random,

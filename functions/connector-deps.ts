@@ -36,7 +36,7 @@ export function openConnector(
   const rfpr = openRfpr(settings, deployment, { ...tools, timeLimitMs: timing.enrollmentCall });
   return {
     requests: tellStates(
-      connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now }),
+      connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now, log }),
       log,
     ),
     responses: responseBlobs(deployment.blobs),

@@ -7,20 +7,23 @@ export interface Problem {
 }
 
 /** Every way in which a call can be refused. Each wing maps all of them to its wire shape in one table (decision G6). */
-export type FaultKind =
-  | "invalid"
-  | "unauthenticated"
-  | "forbidden"
-  | "not_found"
-  | "conflict"
-  | "length_required"
-  | "too_large"
-  | "unsupported_media"
-  | "throttled"
-  | "delivery_refused"
-  | "idp_refused"
-  | "unavailable"
-  | "internal";
+export const faultKinds = [
+  "invalid",
+  "unauthenticated",
+  "forbidden",
+  "not_found",
+  "conflict",
+  "length_required",
+  "too_large",
+  "unsupported_media",
+  "throttled",
+  "delivery_refused",
+  "idp_refused",
+  "unavailable",
+  "internal",
+] as const;
+
+export type FaultKind = (typeof faultKinds)[number];
 
 export interface FaultDetails {
   /** All wrong fields, not only the first. */

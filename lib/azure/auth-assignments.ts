@@ -1,7 +1,7 @@
 import type { OtpKeys } from "../auth/ports.ts";
 import { assignmentFact, changeFact, type Ground, groundOf, indexRowOf, says } from "./auth-facts.ts";
 import { lost, untilWon } from "./auth-race.ts";
-import { assignedPrefix, headIn, keyRow, ownerOf, schemaVersion } from "./auth-rows.ts";
+import { assignedKeyIn, assignedPrefix, headIn, keyRow, ownerOf, schemaVersion } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
 import { locate } from "./auth-whom.ts";
 import type { Row } from "./tables.ts";
@@ -53,7 +53,7 @@ export function assignments(shelves: Shelves): Pick<OtpKeys, "assign" | "unassig
         // Gone after a try of ours: it may have been this one, its answer lost.
         if (ground === undefined || ownerOf(ground.row) !== ground.id) return tried;
         tried = true;
-        const was = assignmentFact(shelves, prefix, Number(ground.row?.keyId));
+        const was = assignmentFact(shelves, prefix, ground.row && assignedKeyIn(ground.row).id);
         const change = { was, is: undefined, head: headIn(ground.head, ground.id) };
         return (await changeFact(shelves, ground, change)) ? true : lost;
       });

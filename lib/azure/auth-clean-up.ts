@@ -2,8 +2,10 @@ import type { CleanedUp } from "../auth/ports.ts";
 import { days, hours, type Instant, plus } from "../time.ts";
 import { cleanUpQueue } from "./auth-expiry.ts";
 import { removeRows } from "./auth-many.ts";
-import { schemaVersion } from "./auth-rows.ts";
+import { doneSchema } from "./auth-row-schemas.ts";
+import { known, schemaVersion } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
+import { fitted, readOrLog } from "./row-schema.ts";
 
 /** Removes what is over: sessions by the hour, the rest in the order of expiry (decision A19). */
 export async function cleanUp(shelves: Shelves, signal: AbortSignal | undefined): Promise<CleanedUp> {
@@ -24,10 +26,11 @@ const done = { partitionKey: "done", rowKey: "done" };
 const firstMs = days(2);
 
 /** Hour after hour from where the last run ended, the last one again, for a session that came late. */
-async function cleanUpSessions({ sessions, now }: Shelves, signal: AbortSignal | undefined): Promise<number> {
-  const mark = await sessions.get(done.partitionKey, done.rowKey);
+async function cleanUpSessions({ sessions, now, log }: Shelves, signal: AbortSignal | undefined): Promise<number> {
+  const row = await sessions.get(done.partitionKey, done.rowKey);
+  const mark = row && (await readOrLog(log, () => fitted("done", known(row), doneSchema, row)));
   const current = startOf(hourOf(now()));
-  let hour = mark === undefined ? startOf(hourOf(plus(current, -firstMs))) : startOf(String(mark.hour));
+  let hour = mark === undefined ? startOf(hourOf(plus(current, -firstMs))) : startOf(mark.hour);
   let removed = 0;
   let last: string | undefined;
   for (; hour < current && !signal?.aborted; hour = plus(hour, hours(1))) {

@@ -1,7 +1,9 @@
 import type { Instant } from "../time.ts";
 import { forEach, removeRows } from "./auth-many.ts";
+import { endingSchema, expirySchema } from "./auth-row-schemas.ts";
 import { known, schemaVersion } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
+import { fitted, readOrLog } from "./row-schema.ts";
 import type { Entity, Page, Row, Table } from "./tables.ts";
 
 /** What ends at a time of its own, one queue each. Sessions are not among them: their partitions are hours. */
@@ -51,16 +53,16 @@ export const spendOnce = async (shelves: Shelves, prefix: string, otpHash: strin
 
 /** Removes what ended. @returns how many rows */
 export async function cleanUpQueue(shelves: Shelves, queue: Queue, signal: AbortSignal | undefined): Promise<number> {
-  const { expiry, now } = shelves;
+  const { expiry, now, log } = shelves;
   const ended = { partitionKey: queue, before: now().slice(0, 13) };
   let removed = 0;
   let continuation: string | undefined;
   do {
     if (signal?.aborted) break;
     const page: Page = await expiry.queryPage(ended, { top: 1000, continuation });
-    const results = await forEach(page.rows, order => settleOrder(shelves, queue, order));
+    const results = await forEach(page.rows, order => readOrLog(log, () => settleOrder(shelves, queue, order)));
     removed += results.filter(result => result === "removed").length;
-    const through = page.rows.filter((_, index) => results[index] !== "changed");
+    const through = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");
     await removeRows(expiry, through);
     ({ continuation } = page);
   } while (continuation !== undefined);
@@ -70,10 +72,11 @@ export async function cleanUpQueue(shelves: Shelves, queue: Queue, signal: Abort
 /** Looks at the row that has come up, and removes it where it ended. One that ends later gets a later place. */
 async function settleOrder(shelves: Shelves, queue: Queue, order: Row): Promise<"removed" | "passed" | "changed"> {
   const table = tableOf(shelves, queue);
-  const row = known(await table.get(String(order.partition), String(order.row)));
+  const named = fitted("expiry", known(order), expirySchema, order);
+  const row = known(await table.get(named.partition, named.row));
   if (row === undefined) return "passed";
   const { partitionKey, rowKey, etag } = row;
-  const ends = String(row.ends);
+  const { ends } = fitted(queue, row, endingSchema, row);
   if (ends > shelves.now()) {
     await shelves.expiry.upsert(orderRow(queue, { partitionKey, rowKey, ends }));
     return "passed";

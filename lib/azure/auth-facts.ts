@@ -1,4 +1,5 @@
 import type { AttributeHead } from "../auth/attributes.ts";
+import { idSchema } from "./auth-row-schemas.ts";
 import {
   assignedPrefix,
   attributePrefix,
@@ -12,7 +13,8 @@ import {
   userRow,
 } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
-import { type Address, wanted } from "./auth-whom.ts";
+import { type Address, handleIn, wanted } from "./auth-whom.ts";
+import { fitted } from "./row-schema.ts";
 import type { Action, Row, Table } from "./tables.ts";
 import type { Value } from "./tables-entity.ts";
 
@@ -167,7 +169,7 @@ export async function removeIndexRow(
 }
 
 /** The user to whom an index row points. */
-export const pointedTo = ({ index }: Fact, { rowKey, handle }: Row): { handle: string; id: number } => ({
-  handle: String(handle),
-  id: Number(rowKey.slice(index.rowKeyPrefix.length)),
+export const pointedTo = ({ index }: Fact, row: Row): { handle: string; id: number } => ({
+  handle: handleIn(row),
+  id: fitted("index", row, idSchema, Number(row.rowKey.slice(index.rowKeyPrefix.length))),
 });

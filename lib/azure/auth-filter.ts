@@ -1,10 +1,13 @@
 import type { Page, Range, UserFilter, UserSummary } from "../auth/ports.ts";
+import type { Log } from "../log.ts";
 import { minutes, plus } from "../time.ts";
 import { assignmentFact, attributeFact, type Fact, pointedTo, removeIndexRow, says } from "./auth-facts.ts";
 import { pageOf } from "./auth-lists.ts";
 import { forEach } from "./auth-many.ts";
+import { indexSchema } from "./auth-row-schemas.ts";
 import { fromUserRow, idKey, known, ownerOf, userRow } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
+import { fitted, readOrLog } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
 /**
@@ -20,10 +23,10 @@ export async function filteredUsers(
   const found: UserSummary[] = [];
   let from: number | undefined = after + 1;
   while (from !== undefined && found.length <= top) {
-    const { candidates, next }: Candidates = await candidatesFrom(facts, from);
+    const { candidates, next }: Candidates = await candidatesFrom(facts, from, shelves.log);
     for (let start = 0; start < candidates.length && found.length <= top; start += atOnce) {
       const some = candidates.slice(start, start + atOnce);
-      const users = await forEach(some, candidate => check(shelves, facts, candidate));
+      const users = await forEach(some, candidate => readOrLog(shelves.log, () => check(shelves, facts, candidate)));
       for (const user of users) if (user !== undefined) found.push(user);
     }
     from = next;
@@ -55,8 +58,8 @@ interface Candidates {
  * Reads as far as one page of each fact's index goes, from an id on. The page that reaches farthest names the candidates, as all
  * matches up to its end are in it; those that another page does not have, though it reaches them, are none.
  */
-async function candidatesFrom(facts: readonly Fact[], from: number): Promise<Candidates> {
-  const pages = await Promise.all(facts.map(fact => indexPage(fact, from)));
+async function candidatesFrom(facts: readonly Fact[], from: number, log: Log): Promise<Candidates> {
+  const pages = await Promise.all(facts.map(fact => indexPage(fact, from, log)));
   const [farthest] = [...pages].sort((one, other) => other.reach - one.reach || one.rows.size - other.rows.size);
   if (farthest === undefined) return { candidates: [] };
   const candidates: Candidate[] = [];
@@ -78,14 +81,17 @@ interface IndexPage {
   readonly reach: number;
 }
 
-async function indexPage(fact: Fact, from: number): Promise<IndexPage> {
+async function indexPage(fact: Fact, from: number, log: Log): Promise<IndexPage> {
   const { table, partitionKey, rowKeyPrefix } = fact.index;
   const range = { partitionKey, from: rowKeyPrefix + idKey(from), rowKeyPrefix };
   const rows = new Map<number, Row>();
   let continuation: string | undefined;
   do {
     const page = await table.queryPage(range, { top: 1000, continuation });
-    for (const row of page.rows) rows.set(pointedTo(fact, known(row)).id, row);
+    for (const row of page.rows) {
+      const pointed = await readOrLog(log, () => pointedTo(fact, known(row)));
+      if (pointed !== undefined) rows.set(pointed.id, row);
+    }
     ({ continuation } = page);
   } while (continuation !== undefined && rows.size === 0);
   const last = [...rows.keys()].at(-1);
@@ -122,6 +128,6 @@ async function check(shelves: Shelves, facts: readonly Fact[], candidate: Candid
 const givenMs = minutes(10);
 
 async function forgetStale(shelves: Shelves, fact: Fact, row: Row): Promise<void> {
-  if (plus(String(row.writtenAt), givenMs) > shelves.now()) return;
+  if (plus(fitted("index", row, indexSchema, row).writtenAt, givenMs) > shelves.now()) return;
   await removeIndexRow(shelves, fact, row, { keepFact: true });
 }

@@ -4,6 +4,7 @@ import { forEach } from "./auth-many.ts";
 import { lost, untilWon } from "./auth-race.ts";
 import { idKey, known, schemaVersion } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
+import { fitted, readOrLog, storedInstant } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 import type { Value } from "./tables-entity.ts";
 
@@ -103,7 +104,7 @@ export interface Owners<T> {
   sweep(listed: Row): Promise<void>;
 }
 
-/** A page in the order of ids: one read for a thousand entries, and one for each open row. */
+/** A page in the order of ids: one read for a thousand entries, and one for each open row. Rows that cannot be read are logged and left out. */
 export async function listPage<T extends { readonly id: number }>(
   shelves: Shelves,
   list: ListName,
@@ -117,7 +118,9 @@ export async function listPage<T extends { readonly id: number }>(
       { partitionKey: list, from: idKey(after + 1) },
       { top: Math.min(1000, top + 1 - entries.length), continuation },
     );
-    const found = await forEach(page.rows, row => entryOf(shelves, list, owners, known(row)));
+    const found = await forEach(page.rows, row =>
+      readOrLog(shelves.log, () => entryOf(shelves, list, owners, known(row))),
+    );
     for (const entry of found) if (entry !== undefined) entries.push(entry);
     ({ continuation } = page);
   } while (continuation !== undefined && entries.length <= top);
@@ -141,7 +144,8 @@ async function entryOf<T>(shelves: Shelves, list: ListName, owners: Owners<T>, r
 const given = { forOwner: minutes(10), withoutOwner: minutes(60) };
 
 async function heal<T>(shelves: Shelves, list: ListName, owners: Owners<T>, row: Row, owner: Row | undefined) {
-  const isOver = (ms: number) => plus(String(row.writtenAt), ms) < shelves.now();
+  const writtenAt = fitted("list", row, storedInstant, row.writtenAt);
+  const isOver = (ms: number) => plus(writtenAt, ms) < shelves.now();
   if (owner === undefined) {
     if (isOver(given.withoutOwner)) await owners.sweep(row);
     return;

@@ -6,9 +6,11 @@ import { assignmentOf, keyWithAttributes } from "./auth-key-rows.ts";
 import { dropListed, listPage, type Owners, openListed, reserveId, settleListed } from "./auth-lists.ts";
 import { allOf, forEach } from "./auth-many.ts";
 import { lost, untilWon } from "./auth-race.ts";
+import { listedKeySchema, prefixSchema } from "./auth-row-schemas.ts";
 import { attributesIn, fromKeyRow, keyRow, ownerOf, toKeyColumns } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
 import { sweepKey } from "./auth-sweep.ts";
+import { fitted } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
 const list = "otpkeys";
@@ -118,14 +120,11 @@ async function insertKey({ otpkeys }: Shelves, key: OtpKey): Promise<string | un
 }
 
 const listedKeys = ({ otpkeys, ...rest }: Shelves): Owners<OtpKeySummary> => ({
-  fromListed: ({ rowKey, prefix, enabled }) => ({
-    id: Number(rowKey),
-    prefix: String(prefix),
-    enabled: enabled === true,
-  }),
-  find: async ({ rowKey, prefix }) => {
-    const row = await otpkeys.get(String(prefix), keyRow);
-    return ownerOf(row) === Number(rowKey) ? row : undefined;
+  fromListed: row =>
+    fitted("list", row, listedKeySchema, { id: Number(row.rowKey), prefix: row.prefix, enabled: row.enabled }),
+  find: async listed => {
+    const row = await otpkeys.get(prefixIn(listed), keyRow);
+    return ownerOf(row) === Number(listed.rowKey) ? row : undefined;
   },
   fromRow: row => {
     const { id, prefix, enabled } = fromKeyRow(row).value;
@@ -133,6 +132,8 @@ const listedKeys = ({ otpkeys, ...rest }: Shelves): Owners<OtpKeySummary> => ({
   },
   touch: async ({ partitionKey, etag, schema }: Row) =>
     (await otpkeys.merge({ partitionKey, rowKey: keyRow, schema: Number(schema) }, etag)) !== undefined,
-  shown: ({ partitionKey, enabled }) => ({ prefix: partitionKey, enabled: enabled === true }),
-  sweep: ({ rowKey, prefix }) => sweepKey({ otpkeys, ...rest }, { prefix: String(prefix), id: Number(rowKey) }),
+  shown: row => ({ prefix: row.partitionKey, enabled: fromKeyRow(row).value.enabled }),
+  sweep: row => sweepKey({ otpkeys, ...rest }, { prefix: prefixIn(row), id: Number(row.rowKey) }),
 });
+
+const prefixIn = (row: Row): string => fitted("list", row, prefixSchema, row).prefix;

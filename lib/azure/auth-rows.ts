@@ -1,7 +1,17 @@
 import { createHash } from "node:crypto";
 import { type AttributeHead, noAttributes } from "../auth/attributes.ts";
-import type { Attributes, OtpKey, Session, Stored, User } from "../auth/ports.ts";
+import type { AssignedKey, Attributes, OtpKey, Session, Stored, User } from "../auth/ports.ts";
 import { noFailures, type Throttle } from "../auth/throttle.ts";
+import {
+  headSchema,
+  idSchema,
+  keySchema,
+  sessionSchema,
+  textSchema,
+  throttleSchema,
+  userSchema,
+} from "./auth-row-schemas.ts";
+import { checkVersion, fitted, jsonColumn } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
 /** Written into every row; readers take this version and the one before it (decision G12). */
@@ -26,33 +36,39 @@ export const idKey = (id: number): string => String(id).padStart(16, "0");
 export const attributeUsersKey = (key: string, value: string): string =>
   createHash("sha256").update(`${key}\0${value}`, "utf8").digest("base64url");
 
-/** A row as read. Throws for one that a later version wrote. */
+/** Returns a row of a version that this code can read. Throws a `RowError` for any other. */
 export function known<R extends Row | undefined>(row: R): R {
-  if (row !== undefined && (typeof row.schema !== "number" || row.schema > schemaVersion)) {
-    throw new Error(`row ${row.rowKey} has schema version ${String(row.schema)}, which this version cannot read`);
-  }
+  if (row !== undefined) checkVersion("authentication", row, schemaVersion);
   return row;
 }
 
-/** The user or key whose row it is; it counts only while that one is there (decision A20). */
-export const ownerOf = (row: Row | undefined): number | undefined =>
-  known(row)?.id === undefined ? undefined : Number(row?.id);
+/** The user or key whose row it is; it counts only while that one is there (decision A20). Throws a `RowError` for an id that is none. */
+export function ownerOf(row: Row | undefined): number | undefined {
+  if (known(row)?.id === undefined) return undefined;
+  return row && fitted("owned", row, idSchema, row.id);
+}
 
 /** Attributes by key, out of the rows of a partition. */
 export const attributesIn = (rows: readonly Row[], owner: number): Attributes =>
   Object.fromEntries(
     rows
       .filter(row => row.rowKey.startsWith(attributePrefix) && ownerOf(row) === owner)
-      .map(({ rowKey, value }) => [rowKey.slice(attributePrefix.length), String(value)]),
+      .map(row => [row.rowKey.slice(attributePrefix.length), fitted("attribute", row, textSchema, row.value)]),
   );
 
 /** An attribute's value, where the row is the owner's. */
 export const valueIn = (row: Row | undefined, owner: number): string | undefined =>
-  row !== undefined && ownerOf(row) === owner ? String(row.value) : undefined;
+  row !== undefined && ownerOf(row) === owner ? fitted("attribute", row, textSchema, row.value) : undefined;
 
 /** What the head row says of the owner's attributes. */
 export const headIn = (row: Row | undefined, owner: number): AttributeHead =>
-  row !== undefined && ownerOf(row) === owner ? { count: Number(row.count), size: Number(row.size) } : noAttributes;
+  row !== undefined && ownerOf(row) === owner ? fitted("attribute head", row, headSchema, row) : noAttributes;
+
+/** The key that an assignment in the user's partition names. */
+export const assignedKeyIn = (row: Row): AssignedKey => ({
+  prefix: row.rowKey.slice(assignedPrefix.length),
+  id: fitted("assignment", row, idSchema, row.keyId),
+});
 
 export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): Columns => ({
   schema: schemaVersion,
@@ -65,15 +81,9 @@ export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): C
 });
 
 export function fromUserRow(row: Row): Stored<User> {
-  const { partitionKey, id, name, passwordHash, pepper, epoch, createdAt } = known(row);
-  const value: User = {
-    id: Number(id),
-    name: String(name),
-    handle: partitionKey,
-    ...(passwordHash === undefined ? {} : { password: { hash: String(passwordHash), pepper: String(pepper) } }),
-    epoch: Number(epoch),
-    createdAt: String(createdAt),
-  };
+  const { partitionKey: handle, id, name, passwordHash: hash, pepper, epoch, createdAt } = known(row);
+  const user = { id, name, handle, epoch, createdAt };
+  const value = fitted("user", row, userSchema, hash === undefined ? user : { ...user, password: { hash, pepper } });
   return { value, version: row.etag };
 }
 
@@ -90,35 +100,17 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
 });
 
 export function fromKeyRow(row: Row): Stored<OtpKey> {
-  const { partitionKey, id, kind, enabled, failures, stopped, form, sealedSecret, createdAt } = known(row);
-  const value: OtpKey = {
-    id: Number(id),
-    prefix: partitionKey,
-    ...(kind === undefined ? {} : { kind: kind as NonNullable<OtpKey["kind"]> }),
-    enabled: enabled === true,
-    failures: Number(failures),
-    stopped: stopped === true,
-    form: JSON.parse(String(form)),
-    ...(sealedSecret === undefined ? {} : { sealedSecret: String(sealedSecret) }),
-    createdAt: String(createdAt),
-  };
+  const { partitionKey: prefix, ...columns } = known(row);
+  const value = fitted("otpkey", row, keySchema, { ...columns, prefix, form: jsonColumn("otpkey", row, "form") });
   return { value, version: row.etag };
 }
 
 export const toSessionColumns = (session: Session): Columns => ({ schema: schemaVersion, ...session });
 
-export function fromSessionRow(row: Row): Stored<Session> {
-  const { userId, epoch, prefix, createdAt, accessedAt, expiresAt } = known(row);
-  const value: Session = {
-    userId: Number(userId),
-    epoch: Number(epoch),
-    ...(prefix === undefined ? {} : { prefix: String(prefix) }),
-    createdAt: String(createdAt),
-    accessedAt: String(accessedAt),
-    expiresAt: String(expiresAt),
-  };
-  return { value, version: row.etag };
-}
+export const fromSessionRow = (row: Row): Stored<Session> => ({
+  value: fitted("session", known(row), sessionSchema, row),
+  version: row.etag,
+});
 
 export const toThrottleColumns = (userId: number | undefined, value: Throttle): Columns => ({
   schema: schemaVersion,
@@ -128,4 +120,6 @@ export const toThrottleColumns = (userId: number | undefined, value: Throttle): 
 
 /** What counts for that user, or for a name that nobody has. */
 export const fromThrottleRow = (row: Row | undefined, userId: number | undefined): Throttle =>
-  row === undefined || ownerOf(row) !== userId ? noFailures : JSON.parse(String(row.value));
+  row === undefined || ownerOf(row) !== userId
+    ? noFailures
+    : fitted("throttle", row, throttleSchema, jsonColumn("throttle", row, "value"));

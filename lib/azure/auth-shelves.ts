@@ -1,3 +1,4 @@
+import type { Log } from "../log.ts";
 import type { Now } from "../time.ts";
 import type { Table, Tables } from "./tables.ts";
 
@@ -19,9 +20,10 @@ export const authTables: readonly string[] = Object.values(names);
 export type Shelves = Readonly<Record<keyof typeof names, Table>> & {
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
+  readonly log: Log;
 };
 
-export function openShelves(tables: Tables, passed: Pick<Shelves, "now" | "random">): Shelves {
+export function openShelves(tables: Tables, passed: Pick<Shelves, "now" | "random" | "log">): Shelves {
   const opened = Object.entries(names).map(([shelf, name]) => [shelf, tables.table(name)]);
   return { ...(Object.fromEntries(opened) as Record<keyof typeof names, Table>), ...passed };
 }

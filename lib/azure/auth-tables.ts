@@ -1,4 +1,5 @@
 import type { AuthStore } from "../auth/ports.ts";
+import type { Log } from "../log.ts";
 import type { Now } from "../time.ts";
 import { attributeStore } from "./auth-attributes.ts";
 import { cleanUp } from "./auth-clean-up.ts";
@@ -12,7 +13,7 @@ import type { Tables } from "./tables.ts";
 /** The authentication server's rows in Table storage (docs/storage-auth.md). */
 export function authStore(
   tables: Tables,
-  passed: { readonly now: Now; readonly random: (bytes: number) => Uint8Array },
+  passed: { readonly now: Now; readonly random: (bytes: number) => Uint8Array; readonly log: Log },
 ): AuthStore {
   const shelves = openShelves(tables, passed);
   return {

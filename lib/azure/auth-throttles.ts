@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import type { AddressCounts, Throttles } from "../auth/ports.ts";
 import { saveEnding } from "./auth-expiry.ts";
+import { addressSchema } from "./auth-row-schemas.ts";
 import { known, schemaVersion, throttleRow, toThrottleColumns } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
+import { fitted } from "./row-schema.ts";
 
 /** The row that an administrator's unlock removes; it is read with the user (`Users.standing`). */
 export function throttleStore(shelves: Shelves): Throttles {
@@ -29,7 +31,7 @@ export function addressStore(shelves: Shelves): AddressCounts {
     async find(group) {
       const row = known(await shelves.addresses.get(partitionOf(group), countRow));
       if (row === undefined) return { group };
-      return { group, value: { since: String(row.since), attempts: Number(row.attempts) }, version: row.etag };
+      return { group, value: fitted("address", row, addressSchema, row), version: row.etag };
     },
     async save(address, next, ends) {
       const key = { partitionKey: partitionOf(address.group), rowKey: countRow };

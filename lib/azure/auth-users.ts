@@ -14,7 +14,9 @@ import { filteredUsers } from "./auth-filter.ts";
 import { dropListed, listPage, type Owners, openListed, reserveId, settleListed } from "./auth-lists.ts";
 import { allOf, forEach } from "./auth-many.ts";
 import { lost, untilWon } from "./auth-race.ts";
+import { listedUserSchema } from "./auth-row-schemas.ts";
 import {
+  assignedKeyIn,
   assignedPrefix,
   attributesIn,
   fromThrottleRow,
@@ -26,7 +28,8 @@ import {
 } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
 import { sweepUser } from "./auth-sweep.ts";
-import { locate, wanted } from "./auth-whom.ts";
+import { handleIn, locate, wanted } from "./auth-whom.ts";
+import { fitted } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
 export function userStore(shelves: Shelves): Users {
@@ -152,19 +155,17 @@ function standingOf(handle: string, rows: readonly Row[], at: { readonly id?: nu
 }
 
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
-  rows
-    .filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId)
-    .map(({ rowKey, keyId }) => ({ prefix: rowKey.slice(assignedPrefix.length), id: Number(keyId) }));
+  rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
 
 const listedUsers = (shelves: Shelves): Owners<UserSummary> => ({
-  fromListed: ({ rowKey, name }) => ({ id: Number(rowKey), name: String(name) }),
-  find: async ({ rowKey, handle }) => wanted(await shelves.users.get(String(handle), userRow), { id: Number(rowKey) }),
+  fromListed: row => fitted("list", row, listedUserSchema, { id: Number(row.rowKey), name: row.name }),
+  find: async row => wanted(await shelves.users.get(handleIn(row), userRow), { id: Number(row.rowKey) }),
   fromRow: row => {
     const { id, name } = fromUserRow(row).value;
     return { id, name };
   },
   touch: async ({ partitionKey, etag, schema }) =>
     (await shelves.users.merge({ partitionKey, rowKey: userRow, schema: Number(schema) }, etag)) !== undefined,
-  shown: ({ partitionKey, name }) => ({ handle: partitionKey, name: String(name) }),
-  sweep: ({ rowKey, handle }) => sweepUser(shelves, { handle: String(handle), id: Number(rowKey) }),
+  shown: row => ({ handle: row.partitionKey, name: fromUserRow(row).value.name }),
+  sweep: row => sweepUser(shelves, { handle: handleIn(row), id: Number(row.rowKey) }),
 });

@@ -1,8 +1,10 @@
 import type { Whom } from "../auth/ports.ts";
 import { userHandle } from "../auth/user-handle.ts";
 import { pointerOf } from "./auth-lists.ts";
+import { handleSchema } from "./auth-row-schemas.ts";
 import { ownerOf } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
+import { fitted } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
 /** Where a user would be: the partition, and the id that the one there must have. */
@@ -16,8 +18,11 @@ export async function locate(shelves: Shelves, whom: Whom): Promise<Address | un
   if (whom.by === "name") return { handle: userHandle(whom.folded) };
   if (whom.by === "handle") return whom;
   const pointer = await pointerOf(shelves, "users", whom.id);
-  return pointer && { handle: String(pointer.handle), id: whom.id };
+  return pointer && { handle: handleIn(pointer), id: whom.id };
 }
+
+/** The handle that a row names. Throws a `RowError` where it names none. */
+export const handleIn = (row: Row): string => fitted("pointer", row, handleSchema, row).handle;
 
 /** A `user` row, where it is the one that was asked for. */
 export const wanted = (row: Row | undefined, { id }: Pick<Address, "id">): Row | undefined =>

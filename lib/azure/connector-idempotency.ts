@@ -1,6 +1,6 @@
 import type { Claim } from "../connector/idempotency-claim.ts";
-import type { ClaimStore, Stored } from "../connector/ports.ts";
-import { schemaVersion } from "./connector-rows.ts";
+import type { ClaimStore } from "../connector/ports.ts";
+import { fromClaimRow, schemaVersion } from "./connector-rows.ts";
 import type { Row, Tables } from "./tables.ts";
 
 /** Table of the claims of Idempotency-Keys (decision C6). */
@@ -16,6 +16,8 @@ const claimPrefix = "claim_";
 const claimKey = ({ scope }: Pick<Claim, "scope">): string => claimPrefix + scope;
 const endsPrefix = "ends_";
 const endsKey = ({ scope, endsAt }: Claim): string => `${endsPrefix}${endsAt}_${scope}`;
+/** The scope that a place names. */
+const scopeIn = (placeKey: string): string => placeKey.slice(placeKey.lastIndexOf("_") + 1);
 
 const claimRow = ({ answer, ...claim }: Claim) => ({
   rowKey: claimKey(claim),
@@ -25,21 +27,9 @@ const claimRow = ({ answer, ...claim }: Claim) => ({
 });
 const endsRow = (claim: Claim) => ({ rowKey: endsKey(claim), schema: schemaVersion, scope: claim.scope });
 
-function fromRow({ etag, scope, fingerprint, requestId, claimedAt, endsAt, answer }: Row): Stored<Claim> {
-  const value: Claim = {
-    scope: String(scope),
-    fingerprint: String(fingerprint),
-    requestId: String(requestId),
-    claimedAt: String(claimedAt),
-    endsAt: String(endsAt),
-    ...(answer !== undefined && { answer: JSON.parse(String(answer)) as NonNullable<Claim["answer"]> }),
-  };
-  return { value, etag };
-}
-
 /** The claim in a row of the table; undefined for a place in the order of expiry. */
 export const claimOf = (row: Row): Claim | undefined =>
-  row.rowKey.startsWith(claimPrefix) ? fromRow(row).value : undefined;
+  row.rowKey.startsWith(claimPrefix) ? fromClaimRow(row) : undefined;
 
 /** The claims in Table storage (docs/storage.md). */
 export function claimStore(tables: Tables): ClaimStore {
@@ -47,9 +37,9 @@ export function claimStore(tables: Tables): ClaimStore {
 
   /** Claims that ended and their places; all or none of them. A claim taken over meanwhile has lost its place, so nothing goes. */
   const removeAll = async (places: readonly Row[]): Promise<boolean> => {
-    const actions = places.flatMap(({ rowKey, scope }) => [
+    const actions = places.flatMap(({ rowKey }) => [
       { remove: { rowKey } },
-      { remove: { rowKey: claimKey({ scope: String(scope) }) } },
+      { remove: { rowKey: claimKey({ scope: scopeIn(rowKey) }) } },
     ]);
     return (await table.transact(places[0]?.partitionKey ?? "", actions)) !== undefined;
   };
@@ -62,7 +52,7 @@ export function claimStore(tables: Tables): ClaimStore {
 
     async find(scope) {
       const row = await table.get(partitionOf({ scope }), claimKey({ scope }));
-      return row && fromRow(row);
+      return row && { value: fromClaimRow(row), etag: row.etag };
     },
 
     async replace(found, claim) {

@@ -1,8 +1,10 @@
-import type { RequestLists } from "../connector/ports.ts";
+import type { ListEntry, RequestLists } from "../connector/ports.ts";
 import { type ListPlace, positionOf, type RequestList } from "../connector/request-lists.ts";
+import type { Log } from "../log.ts";
 import type { Now } from "../time.ts";
-import { schemaVersion } from "./connector-rows.ts";
-import type { Row, Tables } from "./tables.ts";
+import { fromListRow, schemaVersion } from "./connector-rows.ts";
+import { readOrLog } from "./row-schema.ts";
+import type { Tables } from "./tables.ts";
 
 /** Table of the lists of requests (decision C19). */
 export const listsTable = "requestlists";
@@ -15,12 +17,8 @@ const rowKeyOf = (place: ListPlace, list: RequestList): string => prefixOf(list)
 
 const transactionSize = 100;
 
-function fromRow({ requestId, createdAt, writtenAt }: Row) {
-  return { requestId: String(requestId), createdAt: String(createdAt), writtenAt: String(writtenAt) };
-}
-
 /** The lists in Table storage (docs/storage.md). */
-export function requestLists(tables: Tables, now: Now): RequestLists {
+export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }): RequestLists {
   const table = tables.table(listsTable);
 
   const forChunks = async (
@@ -62,14 +60,24 @@ export function requestLists(tables: Tables, now: Now): RequestLists {
 
     async entries(list, { after, top }) {
       const prefix = prefixOf(list);
-      const range = {
-        partitionKey: partitionOf(list),
-        ...(prefix !== "" && { rowKeyPrefix: prefix }),
-        // No position begins with another, so that this is the next one after it.
-        ...(after !== undefined && { from: `${prefix}${after}~` }),
-      };
-      const entries = [];
-      for await (const row of table.query(range, { limit: top })) entries.push(fromRow(row));
+      const entries: ListEntry[] = [];
+      let last = after === undefined ? undefined : prefix + after;
+      for (let missing = top; missing > 0; missing = top - entries.length) {
+        const range = {
+          partitionKey: partitionOf(list),
+          ...(prefix !== "" && { rowKeyPrefix: prefix }),
+          // No position begins with another, so that this is the next one after it.
+          ...(last !== undefined && { from: `${last}~` }),
+        };
+        let rows = 0;
+        for await (const row of table.query(range, { limit: missing })) {
+          rows++;
+          last = row.rowKey;
+          const entry = await readOrLog(log, () => fromListRow(row));
+          if (entry !== undefined) entries.push(entry);
+        }
+        if (rows < missing) break;
+      }
       return entries;
     },
   };

@@ -1,5 +1,8 @@
-import type { DueEntry } from "../connector/ports.ts";
-import type { Credential, CredentialRequest, Key } from "../connector/request.ts";
+import type { Claim } from "../connector/idempotency-claim.ts";
+import type { DueEntry, ListEntry } from "../connector/ports.ts";
+import type { CredentialRequest, Key } from "../connector/request.ts";
+import { claimSchema, dueSchema, keySchema, listSchema, requestSchema } from "./connector-row-schemas.ts";
+import { checkVersion, fitted, jsonColumn } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
 /** Written into every row; readers take this version and the one before it (decision G12). */
@@ -31,25 +34,18 @@ function toColumns(value: object, text: readonly string[]): Columns {
   return columns;
 }
 
-function fromColumns(row: Row, text: readonly string[]): Record<string, unknown> {
+function fromColumns(kind: string, row: Row, text: readonly string[]): Record<string, unknown> {
+  checkVersion(kind, row, schemaVersion);
   const { partitionKey, rowKey, etag, schema, timestamp, ...columns } = row;
-  if (typeof schema !== "number" || schema > schemaVersion) {
-    throw new Error(
-      `row ${partitionKey}/${rowKey} has schema version ${String(schema)}, which this version cannot read`,
-    );
-  }
-  return Object.fromEntries(
-    Object.entries(columns).map(([name, content]) => [
-      name,
-      text.includes(name) ? content : JSON.parse(String(content)),
-    ]),
-  );
+  const values: Record<string, unknown> = {};
+  for (const name in columns) values[name] = text.includes(name) ? columns[name] : jsonColumn(kind, row, name);
+  return values;
 }
 
 export const toRequestColumns = (request: CredentialRequest): Columns => toColumns(request, requestText);
 
 export const fromRequestRow = (row: Row): CredentialRequest =>
-  fromColumns(row, requestText) as unknown as CredentialRequest;
+  fitted("request", row, requestSchema, fromColumns("request", row, requestText));
 
 /** A credential a column: all of them would outgrow one (decision C18). */
 const credentialColumn = (index: number): string => `credential${String(index).padStart(2, "0")}`;
@@ -60,13 +56,10 @@ export function toKeyColumns({ credentials, ...key }: Key): Columns {
 }
 
 export function fromKeyRow(row: Row): Key {
-  const columns = fromColumns(row, keyText);
-  const credentials: Credential[] = [];
-  for (let index = 0; credentialColumn(index) in columns; index++) {
-    credentials.push(columns[credentialColumn(index)] as Credential);
-    delete columns[credentialColumn(index)];
-  }
-  return { ...columns, credentials } as unknown as Key;
+  const columns = fromColumns("key", row, keyText);
+  const credentials: unknown[] = [];
+  for (let index = 0; credentialColumn(index) in columns; index++) credentials.push(columns[credentialColumn(index)]);
+  return fitted("key", row, keySchema, { ...columns, credentials });
 }
 
 export const toDueColumns = ({ requestId, keyId, held, writtenAt }: Omit<DueEntry, "queue" | "at">): Columns => ({
@@ -78,15 +71,23 @@ export const toDueColumns = ({ requestId, keyId, held, writtenAt }: Omit<DueEntr
 });
 
 export function fromDueRow(row: Row): DueEntry {
+  const { partitionKey: queue, requestId, keyId, writtenAt, held } = row;
   const [at = ""] = row.rowKey.split("_");
-  return {
-    queue: row.partitionKey as DueEntry["queue"],
-    at,
-    requestId: String(row.requestId),
-    writtenAt: String(row.writtenAt),
-    ...(row.keyId === undefined ? {} : { keyId: String(row.keyId) }),
-    ...(row.held === true ? { held: true } : {}),
-  };
+  checkVersion("due", row, schemaVersion);
+  const entry = { queue, at, requestId, writtenAt, ...(keyId !== undefined && { keyId }) };
+  return fitted("due", row, dueSchema, held === undefined ? entry : { ...entry, held });
+}
+
+export function fromListRow(row: Row): ListEntry {
+  checkVersion("list", row, schemaVersion);
+  return fitted("list", row, listSchema, row);
+}
+
+export function fromClaimRow(row: Row): Claim {
+  checkVersion("claim", row, schemaVersion);
+  const { answer } = row;
+  const value = answer === undefined ? row : { ...row, answer: jsonColumn("claim", row, "answer") };
+  return fitted("claim", row, claimSchema, value);
 }
 
 /** A shipment id as a key of Table storage, which forbids some characters. */

@@ -1,5 +1,6 @@
 import type { Changes, Loaded, RequestStore, Stored } from "../connector/ports.ts";
 import type { CredentialRequest, Due, Key } from "../connector/request.ts";
+import type { Log } from "../log.ts";
 import type { Now } from "../time.ts";
 import { claimsTable } from "./connector-idempotency.ts";
 import { listsTable, requestLists } from "./connector-lists.ts";
@@ -13,6 +14,7 @@ import {
   toKeyColumns,
   toRequestColumns,
 } from "./connector-rows.ts";
+import { readOrLog } from "./row-schema.ts";
 import type { Row, Tables } from "./tables.ts";
 
 export const requestRow = "request";
@@ -31,7 +33,7 @@ export const connectorTables = (shipments: string): readonly string[] => [
 /** The connector's rows in Table storage (docs/storage.md). */
 export function connectorStore(
   tables: Tables,
-  { shipmentsTable, now }: { shipmentsTable: string; now: Now },
+  { shipmentsTable, now, log }: { readonly shipmentsTable: string; readonly now: Now; readonly log: Log },
 ): RequestStore {
   const requests = tables.table("credentialrequests");
   const index = tables.table("due");
@@ -50,7 +52,7 @@ export function connectorStore(
   };
 
   return {
-    ...requestLists(tables, now),
+    ...requestLists(tables, { now, log }),
 
     async insert(request, keys) {
       const actions = [
@@ -105,7 +107,10 @@ export function connectorStore(
 
     async *due(queue, until) {
       const range = until === undefined ? {} : { before: `${until}~` };
-      for await (const row of index.query({ partitionKey: queue, ...range })) yield fromDueRow(row);
+      for await (const row of index.query({ partitionKey: queue, ...range })) {
+        const entry = await readOrLog(log, () => fromDueRow(row));
+        if (entry !== undefined) yield entry;
+      }
     },
 
     async claimShipment(shipmentId, requestId) {

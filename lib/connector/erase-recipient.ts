@@ -2,7 +2,7 @@ import { Fault } from "../fault.ts";
 import { withLogFields } from "../log.ts";
 import { between } from "../time.ts";
 import { cancelRequest } from "./cancel-request.ts";
-import { heldByAnother, isOver, type Run, startRun } from "./due-work.ts";
+import { heldByAnother, isOver, passOver, type Run, startRun } from "./due-work.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, ListEntry, Loaded } from "./ports.ts";
 import { removeRequest } from "./remove-request.ts";
@@ -38,7 +38,12 @@ export async function eraseRecipient(who: Erased, deps: ConnectorDeps): Promise<
     for (const entry of entries) {
       const { requestId } = entry;
       after = positionOf(entry);
-      const end = await withLogFields({ credentialRequestId: requestId }, () => eraseOne(entry, who, run, deps));
+      const end = await withLogFields({ credentialRequestId: requestId }, () =>
+        eraseOne(entry, who, run, deps).catch((error: unknown): End => {
+          passOver(error, {}, deps);
+          return { left: "It failed; the log says why." };
+        }),
+      );
       if (end === "erased") erased++;
       else if (end !== "none") left.push({ requestId, reason: end.left });
     }

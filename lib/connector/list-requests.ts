@@ -1,5 +1,7 @@
 import pLimit from "p-limit";
+import { withLogFields } from "../log.ts";
 import { between, type Instant } from "../time.ts";
+import { passOver } from "./due-work.ts";
 import type { ConnectorDeps, ListEntry, Loaded } from "./ports.ts";
 import { personList, placeOf, positionOf, type RequestList } from "./request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "./states.ts";
@@ -100,11 +102,19 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
   const limit = pLimit(deps.concurrency);
   return Promise.all(
     candidates.map(({ at, requestId, rows }) =>
-      limit(async () => {
-        const loaded = await deps.requests.load(requestId);
-        for (const row of rows) await heal(row, loaded, deps);
-        return { at, loaded };
-      }),
+      limit(() =>
+        withLogFields({ credentialRequestId: requestId }, async () => {
+          try {
+            const loaded = await deps.requests.load(requestId);
+            for (const row of rows) await heal(row, loaded, deps);
+            return { at, loaded };
+          } catch (error) {
+            // A request whose rows cannot be read is left out: it must not keep the others from being listed.
+            passOver(error, {}, deps);
+            return { at, loaded: undefined };
+          }
+        }),
+      ),
     ),
   );
 }

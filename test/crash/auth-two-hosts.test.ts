@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { foldUsername } from "../../lib/auth/username.ts";
 import { authStore } from "../../lib/azure/auth-tables.ts";
 import { openTables } from "../../lib/azure/tables.ts";
+import { createLog } from "../../lib/log.ts";
 import type { Answer } from "../support/host-process.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";
 
@@ -54,7 +55,8 @@ describe("users made at two hosts at once (decisions A3, A20)", () => {
     const draws = [7, 7, 8, 7, 8, 9];
     const random = () => new Uint8Array([0, draws.shift() ?? 10]);
     const now = () => "2031-01-01T00:00:00.000Z";
-    const open = () => authStore(openTables({ ...system.storage, timeoutMs: 15_000 }), { now, random }).users;
+    const open = () =>
+      authStore(openTables({ ...system.storage, timeoutMs: 15_000 }), { now, random, log: createLog(() => {}) }).users;
     const made = async (name: string) => {
       const user = await open().create({ username: { name, folded: foldUsername(name) } });
       return user?.value.id ?? 0;

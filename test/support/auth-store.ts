@@ -4,6 +4,7 @@ import { foldUsername } from "../../lib/auth/username.ts";
 import { authTables } from "../../lib/azure/auth-shelves.ts";
 import { authStore } from "../../lib/azure/auth-tables.ts";
 import { openTables, type Tables } from "../../lib/azure/tables.ts";
+import { createLog } from "../../lib/log.ts";
 import { type Instant, instant, plus } from "../../lib/time.ts";
 import { freshStorage } from "./storage.ts";
 
@@ -40,7 +41,8 @@ export async function openAuthStorage(): Promise<AuthStorage> {
   let ticks = 0;
   // Every look at the clock is a little later, as two moments are.
   const now = () => plus(time, ticks++ % 1000);
-  const on = (some: Tables, aheadMs = 0) => authStore(some, { now: () => plus(now(), aheadMs), random: randomBytes });
+  const on = (some: Tables, aheadMs = 0) =>
+    authStore(some, { now: () => plus(now(), aheadMs), random: randomBytes, log: createLog(() => {}) });
   return {
     store: on(tables),
     another: () => on(open()),
@@ -49,7 +51,7 @@ export async function openAuthStorage(): Promise<AuthStorage> {
       const at = now();
       let drawn = 0;
       const random = (bytes: number) => new Uint8Array(bytes).fill(Math.floor(drawn++ / 4));
-      return authStore(tables, { now: () => at, random });
+      return authStore(tables, { now: () => at, random, log: createLog(() => {}) });
     },
     tables,
     counted: counter.counted,

@@ -1,6 +1,7 @@
 import { connectorStore } from "../../lib/azure/connector-tables.ts";
 import { openTables, type Tables } from "../../lib/azure/tables.ts";
 import type { RequestStore } from "../../lib/connector/ports.ts";
+import { createLog } from "../../lib/log.ts";
 import { instant } from "../../lib/time.ts";
 import { closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/system.ts";
@@ -58,7 +59,7 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
   peers.delivery.settings({ shipAfterMs: 0 });
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
-  const store = connectorStore(tables, { shipmentsTable, now: () => instant(Date.now()) });
+  const store = connectorStore(tables, { shipmentsTable, now: () => instant(Date.now()), log: createLog(() => {}) });
   const hosts: HostProcess[] = [];
   return {
     peers,

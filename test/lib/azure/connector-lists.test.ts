@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { listsTable, requestLists } from "../../../lib/azure/connector-lists.ts";
 import { openTables } from "../../../lib/azure/tables.ts";
 import { personList, type RequestList } from "../../../lib/connector/request-lists.ts";
+import { createLog } from "../../../lib/log.ts";
 import { instant, seconds } from "../../../lib/time.ts";
 import { freshStorage } from "../../support/storage.ts";
 
@@ -11,7 +12,7 @@ async function opened() {
   const { connectionString } = freshStorage();
   const tables = openTables({ connectionString, timeoutMs: seconds(15) });
   await tables.createTable(listsTable);
-  return requestLists(tables, now);
+  return requestLists(tables, { now, log: createLog(() => {}) });
 }
 
 const place = (n: number) => ({

@@ -11,6 +11,7 @@ import { connectorStore, connectorTables } from "../../../lib/azure/connector-ta
 import { openTables, type Tables } from "../../../lib/azure/tables.ts";
 import type { DueEntry, Loaded, RequestStore } from "../../../lib/connector/ports.ts";
 import type { Credential, CredentialRequest, Key, Queue } from "../../../lib/connector/request.ts";
+import { createLog } from "../../../lib/log.ts";
 import { forAll } from "../../support/for-all.ts";
 import { freshStorage } from "../../support/storage.ts";
 
@@ -23,7 +24,7 @@ let store: RequestStore;
 beforeAll(async () => {
   tables = openTables({ connectionString, timeoutMs: 20_000 });
   await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
-  store = connectorStore(tables, { shipmentsTable, now: () => now });
+  store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) });
 });
 
 const least = (id: string): CredentialRequest => ({

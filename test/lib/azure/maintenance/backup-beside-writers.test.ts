@@ -108,7 +108,7 @@ async function restoredBeside(
 ): Promise<readonly Truth[]> {
   const empty = () => makeEmpty({ tables: authTables, containers: [] }, true, { tables, blobs, log });
   await empty();
-  const store = authStore(tables, { now, random });
+  const store = authStore(tables, { now, random, log });
   for (const name of users) await store.users.create({ username: username(name) });
   for (const prefix of prefixes) await store.otpkeys.create(plainKey(prefix));
   for (const act of ["assign", "setX"] as const) await actsOn("ada", "kone")[act](store);
@@ -124,7 +124,7 @@ async function restoredBeside(
   await empty();
   const windows = { lookAhead: 15, resync: 100, steps: 1 };
   const backup = await openBackup(blobs, "auth", id);
-  await restoreAuth(backup, openShelves(tables, { now, random }), { uses: 0, windows });
+  await restoreAuth(backup, openShelves(tables, { now, random, log }), { uses: 0, windows });
   return holdsTogether(store);
 }
 
@@ -147,7 +147,7 @@ async function byTurns(
   };
   const stage = createStage(withPages);
   const write = (actor: Actor, acts: readonly Act[]) => async () => {
-    const own = authStore(stage.of(actor), { now, random });
+    const own = authStore(stage.of(actor), { now, random, log });
     for (const act of acts) await act(own);
   };
   const around: Around = (table, page, send) => {
@@ -212,7 +212,7 @@ describe("a backup that is made while two writers write is restored to lists, fi
     "an attribute that was passed already is set while the user's rows are read": [[setFirst], 2, 1],
   };
   test.each(Object.entries(scripted))("%s", async (_, [acts, before, otpkeys]) => {
-    const store = authStore(tables, { now, random });
+    const store = authStore(tables, { now, random, log });
     const truths = await restoredBeside(backup =>
       backup(async (table, page, send) => {
         if (table === "users" && page === before) for (const act of acts) await act(store);

@@ -169,7 +169,7 @@ test("sealing anew leaves no key under the old version, and what was sealed stil
   try {
     peers.vault.set(name, randomBytes(32).toString("base64url"));
     const host = connector.beside();
-    expect(await run(host, "reseal")).toEqual({ rows: 2, resealed: 1, failed: 0 });
+    expect(await run(host, "reseal")).toMatchObject({ rows: 2, resealed: 1, failed: 0 });
     const after = await host.keyRow(requestId);
     expect(after.pinKey).not.toBe(before.pinKey);
     expect(after.credentials[0]?.responseKey).not.toBe(before.credentials[0]?.responseKey);

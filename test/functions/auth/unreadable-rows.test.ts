@@ -1,0 +1,148 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { userHandle } from "../../../lib/auth/user-handle.ts";
+import { hours } from "../../../lib/time.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../support/auth.ts";
+import { giveKey, hotpKey } from "../../support/software-key.ts";
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await testAuth();
+});
+
+const handleOf = ({ name }: MadeUser) => userHandle(name);
+
+/** Overwrites columns of a stored row, as a fault of storage or of another version would. */
+async function damage(
+  table: string,
+  [partitionKey, rowKey]: readonly [string, string],
+  columns: Readonly<Record<string, string | number | boolean>>,
+): Promise<void> {
+  const rows = auth.deployment.tables.table(table);
+  const row = await rows.get(partitionKey, rowKey);
+  expect(row).toBeDefined();
+  await rows.merge({ partitionKey, rowKey, ...columns }, row?.etag ?? "");
+}
+
+/** The events of that name whose error names the row; they hold nothing of what stands in it. */
+const naming = (event: string, row: string) =>
+  auth.events(event).filter(({ error }) => {
+    const { name, message } = error as { name: string; message: string };
+    expect(message).not.toContain(secretValue);
+    return name === "RowError" && message.includes(row);
+  });
+const secretValue = "what stands in a damaged row";
+
+const userDamages = [
+  ["a name that is none", { name: 7 }],
+  ["an epoch that is none", { epoch: secretValue }],
+  ["a hash without its pepper", { pepper: 7 }],
+  ["a time that is none", { createdAt: secretValue }],
+  ["a later schema version", { schema: 99 }],
+  ["an id that is none", { id: secretValue }],
+] as const;
+
+describe("a user's row that cannot be read is 500 for that user alone", () => {
+  it.each(userDamages)("%s", async (_, columns) => {
+    const [bad, good] = [await makeUser(auth), await makeUser(auth)];
+    const session = await loggedIn(auth, bad);
+    await damage("users", [handleOf(bad), "user"], columns);
+    const login = await auth.post("/client/login", { username: bad.name, password: bad.password });
+    expect([login.status, JSON.stringify(login.body)]).toEqual([500, expect.not.stringContaining(secretValue)]);
+    expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(500);
+    expect((await auth.get(`/core/users/${bad.name}`)).status).toBe(500);
+    expect(naming("failed", `${handleOf(bad)}/user`)).toHaveLength(3);
+
+    expect((await auth.post("/client/login", { username: good.name, password: good.password })).status).toBe(200);
+    const listed = (await auth.get("/core/users")).body as { id: number }[];
+    expect(listed.map(({ id }) => id)).toContain(good.id);
+  });
+});
+
+describe("a list leaves out what cannot be read, and names it in the log", () => {
+  const idKey = (id: number) => String(id).padStart(16, "0");
+
+  it.each([
+    ["a name that is none", { name: 7 }],
+    ["a later schema version", { schema: 99 }],
+    ["an open row without a handle", { settled: false, handle: 7 }],
+    ["an open row without a time", { settled: false, writtenAt: "" }],
+  ])("of users: %s", async (_, columns) => {
+    const users = [await makeUser(auth), await makeUser(auth), await makeUser(auth)] as const;
+    await damage("ids", ["users", idKey(users[1].id)], columns);
+    const { status, body } = await auth.get("/core/users");
+    const ids = (body as { id: number }[]).map(({ id }) => id);
+    expect([status, users.map(({ id }) => ids.includes(id))]).toEqual([200, [true, false, true]]);
+    expect(naming("row_failed", `users/${idKey(users[1].id)}`).length).toBeGreaterThan(0);
+  });
+
+  it("of users by an attribute", async () => {
+    const users = [await makeUser(auth), await makeUser(auth)] as const;
+    const value = newName();
+    for (const { id } of users) await auth.post(`/core/users/${id}/attributes`, { key: "dept", value });
+    await damage("users", [handleOf(users[0]), "user"], { epoch: "x" });
+    const { status, body } = await auth.get("/core/users", { dept: value });
+    expect([status, body]).toMatchObject([200, [{ id: users[1].id }]]);
+    expect(naming("row_failed", `${handleOf(users[0])}/user`).length).toBeGreaterThan(0);
+  });
+
+  it("of otpkeys", async () => {
+    const keys = [hotpKey(), hotpKey()] as const;
+    const ids: number[] = [];
+    for (const { fields } of keys) ids.push(((await auth.post("/core/otpkeys", fields)).body as { id: number }).id);
+    await damage("ids", ["otpkeys", idKey(ids[0] ?? 0)], { enabled: "yes" });
+    const { status, body } = await auth.get("/core/otpkeys");
+    const prefixes = (body as { prefix: string }[]).map(({ prefix }) => prefix);
+    expect([status, keys.map(({ prefix }) => prefixes.includes(prefix))]).toEqual([200, [false, true]]);
+  });
+});
+
+describe("a key's row that cannot be read is 500 for that key alone", () => {
+  it.each([
+    ["a form that is no JSON", { form: secretValue }],
+    ["a form without a counter", { form: "{}" }],
+    ["a kind that is none", { kind: secretValue }],
+    ["enabled that is neither yes nor no", { enabled: "yes" }],
+  ])("%s", async (_, columns) => {
+    const [bad, good] = [hotpKey(), hotpKey()];
+    const user = await makeUser(auth);
+    for (const key of [bad, good]) await giveKey(auth, user, key);
+    await damage("otpkeys", [bad.prefix, "key"], columns);
+    const signIn = async (otp: string) =>
+      (await auth.post("/client/login", { username: user.name, password: user.password, otp })).status;
+    expect(await signIn(bad.otp(0))).toBe(500);
+    expect((await auth.get(`/core/otpkeys/${bad.prefix}`)).status).toBe(500);
+    expect(naming("failed", `${bad.prefix}/key`)).toHaveLength(2);
+    expect(await signIn(good.otp(0))).toBe(200);
+  });
+});
+
+describe("clean-up", () => {
+  it("passes what it cannot read, and removes the rest", async () => {
+    const users = [await makeUser(auth), await makeUser(auth)] as const;
+    for (const { name } of users) await auth.post("/client/authenticate", { username: name, password: "wrong" });
+    await damage("users", [handleOf(users[0]), "throttle"], { ends: "soon" });
+    await auth.deployment.tables
+      .table("expiry")
+      .insert({ partitionKey: "throttle", rowKey: "2020-01-01T00_odd", schema: 1 });
+    await auth.deployment.tables
+      .table("sessions")
+      .upsert({ partitionKey: "done", rowKey: "done", schema: 1, hour: "x" });
+    auth.advance(hours(72));
+    await auth.context.cleanUp();
+    const left = async (user: MadeUser) => auth.deployment.tables.table("users").get(handleOf(user), "throttle");
+    expect([await left(users[0]), await left(users[1])]).toEqual([expect.anything(), undefined]);
+    for (const row of [`${handleOf(users[0])}/throttle`, "throttle/2020-01-01T00_odd", "done/done"])
+      expect(naming("row_failed", row)).toHaveLength(1);
+    expect(await auth.deployment.tables.table("sessions").get("done", "done")).toMatchObject({
+      hour: expect.stringMatching(/^\d{4}-/),
+    });
+  });
+});
