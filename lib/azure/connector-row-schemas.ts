@@ -63,6 +63,9 @@ export const requestSchema = schemaOf<CredentialRequest>()(
     neverSent: isSet.exactOptional(),
     cancelling: z.object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() }).exactOptional(),
     claim: text.exactOptional(),
+    createdBy: z
+      .object({ kind: z.enum(["tenant", "api_token"]), application: text, subject: text.exactOptional() })
+      .exactOptional(),
     due: due.exactOptional(),
     attempts,
     lease: lease.exactOptional(),
@@ -101,6 +104,7 @@ const mail = z.object({
   nextAt: storedInstant.exactOptional(),
   held: isSet.exactOptional(),
   errorMessage: text.exactOptional(),
+  leftOut: z.array(text).exactOptional(),
   resentAt: z.array(storedInstant).exactOptional(),
 });
 
