@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { Row } from "./tables-entity.ts";
 
 /** A stored row that cannot be read. The message names the row and its wrong columns, never a value (decision G10). */
-export class RowError extends Error {
+class RowError extends Error {
   override readonly name = "RowError";
 
   /** @param kind what the row is of, as docs/storage.md calls it */
