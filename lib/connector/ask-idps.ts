@@ -3,26 +3,23 @@ import { Fault, type Problem } from "../fault.ts";
 import type { Instant } from "../time.ts";
 import type { Place } from "./create-wire.ts";
 import type { Challenge, Idp } from "./idp/contract.ts";
-import type { NewRequest } from "./new-request.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Idps } from "./ports.ts";
 import type { Credential, Key } from "./request.ts";
 import { openHandle } from "./sealed-handle.ts";
+import type { Decidable } from "./wire-v2-partial.ts";
 
 /** Every credential's IdP must be configured and its relying party be the IdP's (decisions C5, C13). */
 export function idpProblems(
-  { keys }: Pick<NewRequest, "keys">,
+  { keys }: Pick<Decidable, "keys">,
   idps: Idps,
   pathOf: (place: Place) => string,
 ): readonly Problem[] {
   const found = keys.flatMap(({ id: keyId, credentials }) =>
     credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
       const idp = idps.get(idpId ?? idps.defaultId);
-      if (idp === undefined) {
-        return [{ path: pathOf({ field: "idp", keyId, index }), reason: "is not a configured identity provider" }];
-      }
-      const { defaultRelyingPartyId: own = relyingPartyId } = idp;
-      if (relyingPartyId === undefined || relyingPartyId === own) return [];
+      if (idp === undefined) return [{ path: pathOf({ field: "idp", keyId, index }), reason: notConfigured }];
+      if (relyingPartyId === undefined || relyingPartyId === idp.defaultRelyingPartyId) return [];
       const path = pathOf({ field: "relyingParty", keyId, index });
       return [{ path, reason: "is not the identity provider's relying party" }];
     }),
@@ -31,24 +28,42 @@ export function idpProblems(
   return [...new Map(found.map(problem => [problem.path, problem])).values()];
 }
 
-export type Challenges = ReadonlyMap<Credential, Challenge>;
+const notConfigured = "is not a configured identity provider";
+
+/** What the IdPs answered, by key id and the credential's index. */
+export type Challenges = ReadonlyMap<string, Challenge>;
+
+export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>
+  challenges.get(slot(keyId, index));
+
+const slot = (keyId: string, index: number) => `${keyId} ${index}`;
+
+/** Why an IdP gave no creation options: its own failure, or that it is not configured any more. */
+export type AskFailure =
+  | { readonly idp: Idp; readonly error: unknown }
+  | { readonly gone: { readonly keyId: string; readonly index: number } };
 
 /**
  * Asks the IdP of every credential for creation options, a few at a time. On the first refusal the rest is not asked.
- * @param until nobody is asked later
- * @returns what was begun, and the first failure
+ * @param until no IdP is asked later
+ * @returns the answers, and the first failure
  */
 export async function askIdps(
   keys: readonly Key[],
   until: Instant,
   { idps, timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency" | "now">,
-): Promise<{ challenges: Challenges; failure?: { idp: Idp; error: unknown } }> {
+): Promise<{ challenges: Challenges; failure?: AskFailure }> {
   const limit = pLimit(concurrency);
-  const challenges = new Map<Credential, Challenge>();
-  let failure: { idp: Idp; error: unknown } | undefined;
-  const ask = async (credential: Credential): Promise<void> => {
+  const challenges = new Map<string, Challenge>();
+  let failure: AskFailure | undefined;
+  const ask = async (keyId: string, index: number, credential: Credential): Promise<void> => {
+    if (failure !== undefined) return;
     const idp = idps.get(credential.idpId);
-    if (idp === undefined || failure !== undefined) return;
+    if (idp === undefined) {
+      // The configuration was read again after the request was checked.
+      failure = { gone: { keyId, index } };
+      return;
+    }
     if (now() > until) {
       const detail = "The identity providers took too long.";
       failure = { idp, error: new PeerFailure(`IdP ${idp.id}`, "creation options", "unanswered", { detail }) };
@@ -59,19 +74,26 @@ export async function askIdps(
     const signal = AbortSignal.timeout(timing.idpCall);
     try {
       challenges.set(
-        credential,
+        slot(keyId, index),
         await idp.creationOptions({ userId, ...(relyingPartyId && { relyingPartyId }) }, signal),
       );
     } catch (error) {
       failure ??= { idp, error };
     }
   };
-  await Promise.all(keys.flatMap(key => key.credentials).map(credential => limit(ask, credential)));
+  await Promise.all(
+    keys.flatMap(({ id, credentials }) => credentials.map((credential, index) => limit(ask, id, index, credential))),
+  );
   return { challenges, ...(failure && { failure }) };
 }
 
-/** What the caller of create is told when an IdP did not give options (decisions C1, C6). */
-export function idpFault({ idp, error }: { idp: Idp; error: unknown }): Fault {
+/** Returns the refusal of a create to which an IdP gave no options (decisions C1, C6). */
+export function idpFault(failure: AskFailure, pathOf: (place: Place) => string): Fault {
+  if ("gone" in failure) {
+    const problems = [{ path: pathOf({ field: "idp", ...failure.gone }), reason: notConfigured }];
+    return new Fault("invalid", "The request is not valid.", { problems });
+  }
+  const { idp, error } = failure;
   if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
   // 403 is about this user or this right; 401, and no token at all, about the connector.

@@ -14,6 +14,7 @@ import { prepareRequest } from "./prepare-request.ts";
 import { isOnSite } from "./request.ts";
 import { peopleLists, placeOf } from "./request-lists.ts";
 import { startOnSite } from "./start.ts";
+import type { Decidable } from "./wire-v2-partial.ts";
 
 /** The caller that creates a request (decision G3). */
 interface MadeBy {
@@ -42,12 +43,7 @@ export function checkRequest<D extends NewRequest>(
   wire: CreateWire<D>,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): void {
-  const pathOf = (place: Place) => wire.pathOf(place, draft);
-  const problems = [
-    ...enrollmentProblems(draft, deps.rfpr, pathOf),
-    ...idpProblems(draft, deps.idps, pathOf),
-    ...pinMailProblems(draft.emailsTo, deps.pinMailDomains, pathOf),
-  ];
+  const problems = requestProblems(draft, place => wire.pathOf(place, draft), deps);
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   const violation = deliveryLimitViolation(draft);
   if (violation !== undefined) {
@@ -57,22 +53,30 @@ export function checkRequest<D extends NewRequest>(
   }
 }
 
+/** Returns what the deployment's settings say is wrong with a request. */
+export const requestProblems = (
+  draft: Decidable,
+  pathOf: (place: Place) => string,
+  deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
+): readonly Problem[] => [
+  ...enrollmentProblems(draft, deps.rfpr, pathOf),
+  ...idpProblems(draft, deps.idps, pathOf),
+  ...pinMailProblems(draft.emailsTo, deps.pinMailDomains, pathOf),
+];
+
 /**
  * Creates a checked request under an id chosen beforehand (decision C6): stores it, asks the IdPs, hands authenticators to the
  * enrollment side, marks it, orders the shipment last because that can not be taken back. Every step leaves a row from which the job
  * can tell what may have happened.
  * Throws Fault: `idp_refused`, `delivery_refused`, `invalid` by the enrollment side, `unavailable`, `internal`.
  */
-export async function createUnder(
+export async function createUnder<D extends NewRequest>(
   id: string,
-  draft: NewRequest,
-  {
-    origin,
-    claim,
-    createdBy,
-  }: Pick<CreateWire, "origin"> & MadeBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
+  draft: D,
+  wire: CreateWire<D> & MadeBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
   deps: ConnectorDeps,
 ): Promise<Created> {
+  const { origin, claim, createdBy } = wire;
   const { now, timing, requests, idps } = deps;
   const rows = received(draft, {
     id,
@@ -91,7 +95,7 @@ export async function createUnder(
   const stored = await requests.insert(rows.request, rows.keys);
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticate(stored, deps);
-  const prepared = await prepareRequest(stored, deps);
+  const prepared = await prepareRequest(stored, place => wire.pathOf(place, draft), deps);
   const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
   if (rows.request.shipment === undefined) return startOnSite(enrolled, deps);
   return orderShipment(await mark(enrolled, prepared, deps), deps);
@@ -99,7 +103,7 @@ export async function createUnder(
 
 /** On-site authenticators need an enrollment service. */
 const enrollmentProblems = (
-  { keys }: NewRequest,
+  { keys }: Pick<Decidable, "keys">,
   rfpr: ConnectorDeps["rfpr"],
   pathOf: (place: Place) => string,
 ): readonly Problem[] =>

@@ -1,5 +1,5 @@
 import type { Fault } from "../fault.ts";
-import type { Challenges } from "./ask-idps.ts";
+import { type Challenges, challengeOf } from "./ask-idps.ts";
 import { failRequest, withoutMark } from "./end-request.ts";
 import { outcome } from "./outcome.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
@@ -38,8 +38,8 @@ export async function giveUp(
 
 const withHandles = (key: Key, challenges: Challenges): Key => ({
   ...key,
-  credentials: key.credentials.map(credential => {
-    const handle = challenges.get(credential)?.handle;
+  credentials: key.credentials.map((credential, index) => {
+    const handle = challengeOf(challenges, key.id, index)?.handle;
     return handle === undefined ? credential : { ...credential, handle };
   }),
 });

@@ -1,4 +1,4 @@
-import type { Challenges } from "./ask-idps.ts";
+import { type Challenges, challengeOf } from "./ask-idps.ts";
 import type { Challenge } from "./idp/contract.ts";
 import { bindingOf } from "./peers/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "./peers/exchange.ts";
@@ -29,8 +29,8 @@ export async function prepareKey(
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {
-    const challenge = challenges.get(credential);
-    if (challenge === undefined) throw new Error("a credential without creation options");
+    const challenge = challengeOf(challenges, key.id, index);
+    if (challenge === undefined) throw new Error(`credential ${index} of key ${key.id} has no creation options`);
     const { publicJwk, privateJwk } = await makeResponseKey();
     const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
     const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);

@@ -1,6 +1,7 @@
 import { Fault } from "../fault.ts";
 import { plus } from "../time.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
+import type { Place } from "./create-wire.ts";
 import { transportFault } from "./delivery-fault.ts";
 import { giveUp } from "./give-up.ts";
 import { outcome } from "./outcome.ts";
@@ -17,13 +18,17 @@ export interface Prepared {
 }
 
 /** Asks the IdPs and encrypts the requests of every key (decision C6). Where anybody says no, gives up and throws a Fault. */
-export async function prepareRequest(stored: Loaded, deps: ConnectorDeps): Promise<Prepared> {
+export async function prepareRequest(
+  stored: Loaded,
+  pathOf: (place: Place) => string,
+  deps: ConnectorDeps,
+): Promise<Prepared> {
   const keys = stored.keys.map(({ value }) => value);
   const until = plus(stored.request.value.createdAt, deps.timing.create);
   const [asked, transport] = await Promise.all([askIdps(keys, until, deps), outcome(deps.delivery.transportKeys())]);
   const { challenges, failure } = asked;
   const refuse = (fault: Fault) => giveUp(stored, fault, deps, challenges);
-  if (failure !== undefined) throw await refuse(idpFault(failure));
+  if (failure !== undefined) throw await refuse(idpFault(failure, pathOf));
   if ("error" in transport) throw await refuse(transportFault(transport.error));
 
   const { id } = stored.request.value;

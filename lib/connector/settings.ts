@@ -84,6 +84,9 @@ export const connectorSettings = z
     IDPA_TENANT_ID: setting.text("Kind B: tenant; by default `CLOUD_TENANT_ID`.").optional(),
     IDPA_GRAPH_ENDPOINT: setting.address("Kind B: Microsoft Graph.").prefault("https://graph.microsoft.com"),
     IDPA_ONLINE_ENDPOINT: setting.address("Kind B: token authority.").prefault("https://login.microsoftonline.com"),
+    IDPA_DEFAULT_RELYING_PARTY: setting
+      .text("Kind B: relying party of the tenant's passkeys; a request that names another is refused.")
+      .prefault("login.microsoft.com"),
     IDPB_ENVIRONMENT: setting.text("Kind A: environment of PingOne.").optional(),
     IDPB_DEFAULT_RELYING_PARTY: setting.text("Kind A: relying party that keys are registered for.").optional(),
     IDPB_AUTH_BASE_URL: setting.address("Kind A: token authority.").optional(),
@@ -92,11 +95,19 @@ export const connectorSettings = z
     IDPB_PRE_REGISTRATION_TIMEOUT_DAYS: setting
       .integer(1, 365, "Kind A: how long a challenge is valid; unset assumes no end.")
       .optional(),
+    IDPB_POLICY_ID: setting
+      .text(
+        "Kind A: device authentication policy that new keys are bound to; unset, the environment's default applies.",
+      )
+      .optional(),
     IDPC_API_BASE_URL: setting.address("Kind C: the tenant, or its AM elsewhere than at `/am`.").optional(),
     IDPC_AUTH_BASE_URL: setting.address("Kind C: token authority, in the same form.").optional(),
     IDPC_REALM: setting.text("Kind C: realm of users and journey.").optional(),
     IDPC_JOURNEY: setting.text("Kind C: journey that registers a key.").optional(),
     IDPC_CLIENT_ID: setting.text("Kind C: application that the journey lets in.").optional(),
+    IDPC_DEFAULT_RELYING_PARTY: setting
+      .text("Kind C: relying party of the journey's WebAuthn node; by default the host of `IDPC_API_BASE_URL`.")
+      .optional(),
     IDPC_SCOPE: setting.text("Kind C: scope of its access tokens.").optional(),
     IDPC_AUTHENTICATION_HEADER: setting
       .text("Kind C: header in which the journey looks for the access token.")

@@ -82,9 +82,14 @@ const configurationKeys: Record<IdpSettings["type"], readonly string[]> = {
 /** What version 1 has of the default IdP, by its kind: of kind C, of which the specification says nothing, all (decision C17). */
 const statusKeysOfKind: Record<IdpSettings["type"], readonly IdpVariable[]> = {
   entra: ["IDPA_FIDO_API_CLIENT_ID", "IDPA_FIDO_API_VERSION", "IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES"],
-  pingone: Object.values(idpVariables.pingone),
-  aic: Object.values(idpVariables.aic),
+  pingone: variablesOf("pingone"),
+  aic: variablesOf("aic"),
 };
+
+function variablesOf(type: IdpSettings["type"]): readonly IdpVariable[] {
+  const variables = Object.entries(idpVariables[type]);
+  return variables.filter(([key]) => configurationKeys[type].includes(key)).map(([, variable]) => variable);
+}
 
 /**
  * The version 1 status answer from the words of the settings in force. What the default IdP has is told by its variables also

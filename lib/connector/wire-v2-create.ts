@@ -1,10 +1,11 @@
-import type { CreateWire } from "./create-wire.ts";
+import type { CreateWire, Place } from "./create-wire.ts";
 import { authenticatorKeyId, positionOf, shipmentKeyId } from "./key-ids.ts";
 import type { NewCredential, NewKey, NewRequest } from "./new-request.ts";
 import { present } from "./present.ts";
 import type { ShipmentOrder } from "./request.ts";
 import { mailingAddressOf } from "./wire-address.ts";
 import { type BodyV2, bodyV2 } from "./wire-v2-body.ts";
+import type { Decidable } from "./wire-v2-partial.ts";
 
 type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];
@@ -30,17 +31,17 @@ export const createBodyV2 = bodyV2
   )
   .describe("A request for credentials on keys that are shipped, programmed on site, or both.");
 
-export const createV2: CreateWire = {
-  origin: "v2",
-  pathOf: (place, { keys }) => {
-    if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
-    if (place.field === "authenticators") return "authenticators";
-    const ofShipment = keys.find(({ id }) => id === place.keyId)?.place === "shipment";
-    const list = ofShipment ? "shipment.shipment_items" : "authenticators";
-    const field = place.field === "idp" ? "idp_id" : "relying_party_id";
-    return `${list}[${positionOf(place.keyId)}].credentials[${place.index}].${field}`;
-  },
-};
+/** Returns the path of a field as the caller wrote it. */
+export function pathInV2(place: Place, { keys }: Pick<Decidable, "keys">): string {
+  if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
+  if (place.field === "authenticators") return "authenticators";
+  const ofShipment = keys.find(({ id }) => id === place.keyId)?.place === "shipment";
+  const list = ofShipment ? "shipment.shipment_items" : "authenticators";
+  const field = place.field === "idp" ? "idp_id" : "relying_party_id";
+  return `${list}[${positionOf(place.keyId)}].credentials[${place.index}].${field}`;
+}
+
+export const createV2: CreateWire = { origin: "v2", pathOf: pathInV2 };
 
 function shipmentOrder(shipment: Shipment): ShipmentOrder {
   return present({

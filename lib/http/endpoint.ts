@@ -65,6 +65,11 @@ interface Definition<
   /** Headers that the endpoint reads, by the names that refusals show. */
   readonly headers?: H;
   readonly body?: B;
+  /**
+   * Checks that need more than the schemas. Called only where the schemas found problems, so that all are reported together; `handle`
+   * makes the same checks of a body that fits.
+   */
+  readonly alsoCheck?: (raw: RawInput, deps: D) => readonly Problem[];
   /** Success answers by status. Refusals come from the surface's error table. */
   readonly answers: Readonly<Record<number, Answer>>;
   readonly handle: (
@@ -128,6 +133,9 @@ export function endpoint<
         body: parse(body, raw.body),
       };
       if (found.length > 0) {
+        const paths = new Set(found.map(({ path }) => path));
+        const more = definition.alsoCheck?.(raw, deps) ?? [];
+        found.push(...more.filter(({ path }) => !paths.has(path)));
         throw new Fault("invalid", "The request is not valid.", { problems: found });
       }
       const ignored = body === undefined ? [] : ignoredFields(body, raw.body);

@@ -85,6 +85,7 @@ export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
       journey: aicTenant.journey,
       "client-id": clientId,
       scope: "fido",
+      "default-relying-party": aicTenant.relyingPartyId,
     },
   });
 

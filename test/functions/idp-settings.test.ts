@@ -52,6 +52,7 @@ describe("single-IdP mode (decision C13)", () => {
       "graph-endpoint": "https://graph.microsoft.com",
       "online-endpoint": "https://login.microsoftonline.com",
       "managed-identity": false,
+      "default-relying-party": "login.microsoft.com",
     };
     expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual({ entra: idp });
     expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b", IDPA_TENANT_ID: "other" })).toEqual({

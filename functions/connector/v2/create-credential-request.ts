@@ -1,5 +1,7 @@
+import { requestProblems } from "../../../lib/connector/create-request.ts";
 import { createOnce } from "../../../lib/connector/idempotency.ts";
-import { createBodyV2, createV2 } from "../../../lib/connector/wire-v2-create.ts";
+import { createBodyV2, createV2, pathInV2 } from "../../../lib/connector/wire-v2-create.ts";
+import { decidableV2 } from "../../../lib/connector/wire-v2-partial.ts";
 import { created, createdV2 } from "../../../lib/connector/wire-v2-read.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -12,6 +14,10 @@ export const createCredentialRequest = endpoint({
   summary: "Request credentials on keys that are shipped or programmed on site",
   headers: idempotencyKey,
   body: createBodyV2,
+  alsoCheck: ({ body }, context: ConnectorContext) => {
+    const decidable = decidableV2(body);
+    return requestProblems(decidable, place => pathInV2(place, decidable), context);
+  },
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
     const once = { caller, key: headers["Idempotency-Key"] };

@@ -6,7 +6,7 @@ import { PeerFailure } from "../peers/peer-failure.ts";
 import { answered, end, endOf, type Field, type Step, step, typesOf } from "./aic-step.ts";
 import { optionsOf, outcomeOf, refusalOf } from "./aic-wire.ts";
 import type { Idp } from "./contract.ts";
-import { endpoint, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "./kind.ts";
+import { domain, endpoint, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
 
 const ownHeaders = ["accept", "accept-api-version", "connection", "content-length", "content-type", "host"];
@@ -31,6 +31,8 @@ const settings = z.strictObject({
   "token-id-1": nonEmpty.default("IDToken1"),
   "token-id-2": nonEmpty.default("IDToken2"),
   "challenge-timeout-milliseconds": wholeNumber(1000, 31_536_000_000).optional(),
+  /** By default the host of `api-base-url`, as in a WebAuthn node without a relying party of its own. */
+  "default-relying-party": domain.optional(),
 });
 
 type AicSettings = z.output<typeof settings>;
@@ -100,7 +102,7 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
 
   return {
     id,
-    defaultRelyingPartyId: undefined,
+    defaultRelyingPartyId: told["default-relying-party"] ?? new URL(told["api-base-url"]).hostname,
 
     creationOptions: (wanted, outer) =>
       operate(outer, async call => {
@@ -108,7 +110,7 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
         const { asked, options } = await askOptions(call, wanted.userId);
         const { rp } = options;
         if (wanted.relyingPartyId !== undefined && wanted.relyingPartyId !== rp.id) {
-          const detail = `The relying party of this IdP is ${rp.id}, not the one asked for.`;
+          const detail = `The relying party of this IdP is ${rp.id}: default-relying-party in its configuration is another.`;
           throw failed("creation options", "refused", detail, "relying_party");
         }
         const expiresAt = firstEnd(endOf(asked), begun, told["challenge-timeout-milliseconds"]);

@@ -45,8 +45,8 @@ export interface CallLimits {
  */
 export interface Idp {
   readonly id: string;
-  /** The relying party that this IdP uses when a request names none; undefined where only the options tell. */
-  readonly defaultRelyingPartyId: string | undefined;
+  /** The relying party of this IdP: a request that names another one is refused before the IdP is asked. */
+  readonly defaultRelyingPartyId: string;
   creationOptions(wanted: { userId: string; relyingPartyId?: string }, signal: AbortSignal): Promise<Challenge>;
   /** @param name shown at the IdP: `<name>: <serial>` (decision C13) */
   activate(handle: Challenge["handle"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;

@@ -14,7 +14,7 @@ import {
   registrationBody,
   spellings,
 } from "./entra-wire.ts";
-import { endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
+import { domain, endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
   error: "must be true or false",
@@ -39,6 +39,8 @@ const settings = z
     "online-endpoint": endpoint.default("https://login.microsoftonline.com"),
     "api-version": z.enum(["beta", "v1.0"], { error: "must be one of beta, v1.0" }).default("beta"),
     "challenge-timeout-minutes": wholeNumber(5, 43_200).optional(),
+    /** The relying party of passkeys in Entra's global cloud, as its creation options name it. */
+    "default-relying-party": domain.default("login.microsoft.com"),
     /** The app's own identity takes the place of client and secret. */
     "managed-identity": flag.optional(),
   })
@@ -80,7 +82,7 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
 
   return {
     id,
-    defaultRelyingPartyId: undefined,
+    defaultRelyingPartyId: told["default-relying-party"],
 
     creationOptions: (wanted, outer) =>
       operate(outer, async call => {
@@ -98,7 +100,7 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
         });
         const { rp } = answer.publicKey;
         if (wanted.relyingPartyId !== undefined && wanted.relyingPartyId !== rp.id) {
-          const detail = `The relying party of this IdP is ${rp.id}, not the one asked for.`;
+          const detail = `The relying party of this IdP is ${rp.id}: default-relying-party in its configuration is another.`;
           throw new PeerFailure(access.peer, operation, "refused", { code: "relying_party", detail });
         }
         return {

@@ -43,6 +43,9 @@ export function wholeNumber(least: number, most: number) {
   return z.union([z.int(), text], { error }).pipe(z.int({ error }).min(least, { error }).max(most, { error }));
 }
 
+/** A relying party id (WebAuthn Level 3 section 4). */
+export const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, "must be a domain in lower case");
+
 /** A text that is there. */
 export const nonEmpty = z.string().min(1, { error: "must not be empty" });
 

@@ -13,9 +13,10 @@ export const userList = z.object({
   _embedded: z.object({ users: z.array(z.object({ id: shortId, username: z.string() })) }),
 });
 
-export const newDeviceBody = (relyingPartyId: string): object => ({
+export const newDeviceBody = (relyingPartyId: string, policyId: string | undefined): object => ({
   type: "FIDO2",
   rp: { id: relyingPartyId, name: relyingPartyId },
+  ...(policyId !== undefined && { policy: { id: policyId } }),
 });
 
 /** The options are read apart, so that the device can be taken back where they are no good. */

@@ -4,7 +4,7 @@ import { anyAnswer, callPeer, type PeerAccess, withinTime } from "../peers/peer-
 import { readPeer, repeat } from "../peers/peer-call-retry.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Challenge, Idp } from "./contract.ts";
-import { endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
+import { domain, endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
 import {
   activationBody,
@@ -23,12 +23,17 @@ import {
 /** Kind A of the specification's table. Without a time-out in days no end of a challenge is assumed (decision C8). */
 const settings = z.strictObject({
   type: z.literal("pingone"),
-  "default-relying-party": z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, "must be a domain in lower case"),
+  "default-relying-party": domain,
   "api-base-url": endpoint,
   "auth-base-url": endpoint,
   "environment-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an environment id"),
   "client-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id"),
   "pre-registration-timeout-days": wholeNumber(1, 365).optional(),
+  /** The device authentication policy; without one the environment's default applies. */
+  "policy-id": z
+    .string()
+    .regex(/^[A-Za-z0-9-]+$/, "must be a policy id")
+    .optional(),
 });
 
 type PingOneSettings = z.output<typeof settings>;
@@ -97,7 +102,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
         const relyingPartyId = wanted.relyingPartyId ?? told["default-relying-party"];
         const asked = access.now();
         const url = devicesOf(userId);
-        const body = newDeviceBody(relyingPartyId);
+        const body = newDeviceBody(relyingPartyId, told["policy-id"]);
         const begun = await callPeer(access, {
           ...call,
           operation,

@@ -13,6 +13,7 @@ export const idpVariables: Readonly<Record<IdpSettings["type"], Readonly<Record<
     "graph-endpoint": "IDPA_GRAPH_ENDPOINT",
     "online-endpoint": "IDPA_ONLINE_ENDPOINT",
     "managed-identity": "IDPA_MANAGED_IDENTITY",
+    "default-relying-party": "IDPA_DEFAULT_RELYING_PARTY",
   },
   pingone: {
     "environment-id": "IDPB_ENVIRONMENT",
@@ -21,6 +22,7 @@ export const idpVariables: Readonly<Record<IdpSettings["type"], Readonly<Record<
     "client-id": "IDPB_CLIENT_ID",
     "api-base-url": "IDPB_API_BASE_URL",
     "pre-registration-timeout-days": "IDPB_PRE_REGISTRATION_TIMEOUT_DAYS",
+    "policy-id": "IDPB_POLICY_ID",
   },
   aic: {
     journey: "IDPC_JOURNEY",
@@ -36,5 +38,6 @@ export const idpVariables: Readonly<Record<IdpSettings["type"], Readonly<Record<
     "callback-2": "IDPC_CALLBACK_2",
     "callback-3": "IDPC_CALLBACK_3",
     "auth-base-url": "IDPC_AUTH_BASE_URL",
+    "default-relying-party": "IDPC_DEFAULT_RELYING_PARTY",
   },
 };

@@ -60,7 +60,14 @@ const creates: Readonly<Record<string, Create>> = {
   "POST /v2/credential-requests": {
     schema: createBodyV2,
     body: () => bySchemaV2,
-    several: { "recipient.email": "ada", [`${item}.pin_request.length`]: 64, [`${onSite}.name`]: "Schlüssel" },
+    several: {
+      "recipient.email": "ada",
+      [`${item}.pin_request.length`]: 64,
+      [`${onSite}.name`]: "Schlüssel",
+      // What the settings of the deployment say comes with what the tables say (decision C1).
+      [`${item}.credentials[0].idp_id`]: "nobody",
+      [`${onSite}.credentials[0].relying_party_id`]: "other.example",
+    },
     worded: [
       ...wrongTexts({ email: "recipient.email", emailsTo: "enrollment_contacts.emails_to", name: `${item}.name` }),
       ...at(`${onSite}.name`, "nineteen characters", "Schlüssel"),

@@ -1,4 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { idpFile } from "../../../local/peers/all.ts";
 import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../support/connector.ts";
 import { authenticator, mixedBody } from "../../support/on-site.ts";
 import { altered, type Body } from "./wire-v2-bodies.ts";
@@ -33,6 +37,50 @@ describe("what a create is held against beside its own tables (decisions C5, C13
       { path: "authenticators[1].credentials[0].idp_id", reason: "is not a configured identity provider" },
       { path: "enrollment_contacts.emails_to[1]", reason: "is not in a domain that PIN mails may go to" },
     ]);
+  });
+
+  test.each([
+    ["entra", "login.microsoft.com"],
+    ["aic", "aic.example.com"],
+    ["pingone", "pingone.example.com"],
+  ])("another relying party than %s has is refused before the IdP is asked, and its own is not", async (idp, own) => {
+    const directory = mkdtempSync(join(tmpdir(), "relying-party-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const path = join(directory, "idps.yaml");
+    writeFileSync(path, idpFile(peers));
+    const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path };
+    const connector = await testConnector(peers, { settings });
+    const at = "shipment.shipment_items[0].credentials[0]";
+    const body = (relyingParty: string) =>
+      altered(orderBody(), { [`${at}.idp_id`]: idp, [`${at}.relying_party_id`]: relyingParty });
+    const { status, body: told } = await refusalOf(connector.order(body("other.example")));
+    expect(status).toBe(400);
+    expect((told as Body).error_data.fields).toEqual([
+      { path: `${at}.relying_party_id`, reason: "is not the identity provider's relying party" },
+    ]);
+    expect([...peers.entra.requests(), ...peers.aic.requests(), ...peers.pingone.requests()]).toEqual([]);
+    expect(await connector.queue("settle")).toEqual([]);
+    const { requestId } = await connector.order(body(own));
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("an IdP that is gone from the file when it is to be asked is refused by its field, and nothing is left behind", async () => {
+    let looks = 0;
+    const connector = await testConnector(peers, {
+      // Configured when the request is checked, gone when the IdPs are asked.
+      ports: ({ idps }) => ({ idps: { ...idps, get: id => (looks++ < 2 ? idps.get(id) : undefined) } }),
+    });
+    const { status, body: told } = await refusalOf(connector.order(orderBody([2])));
+    expect(status).toBe(400);
+    expect(told).toMatchObject({ error_code: "api_error", error_data: { error_type: "validation" } });
+    expect((told as Body).error_data.fields).toEqual([
+      {
+        path: expect.stringMatching(/^shipment\.shipment_items\[0\]\.credentials\[[01]\]\.idp_id$/),
+        reason: "is not a configured identity provider",
+      },
+    ]);
+    expect(await connector.queue("settle")).toEqual([]);
+    expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
   });
 
   test("of an IdP that is none no relying party is judged", async () => {

@@ -198,7 +198,8 @@ describe("an IdP of kind C (decision C13)", () => {
   test("has its realm and journey in the address, and may lie elsewhere than at /am", async () => {
     const { calls, with: changed } = await answering(...Array(4).fill([nameStep, credentialStep()]).flat());
     const base = (await answering()).odd;
-    expect(base.defaultRelyingPartyId).toBeUndefined();
+    expect(base.defaultRelyingPartyId).toBe("127.0.0.1");
+    expect(changed({ "default-relying-party": "keys.example" }).defaultRelyingPartyId).toBe("keys.example");
     const one = changed({ realm: "/bravo", journey: "a&b c" });
     await ask(one);
     expect(calls.map(({ path, query }) => [path, ...query])).toEqual(
@@ -420,7 +421,7 @@ describe("creation options of kind C", () => {
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
       code: "relying_party",
-      detail: "The relying party of this IdP is keys.example, not the one asked for.",
+      detail: "The relying party of this IdP is keys.example: default-relying-party in its configuration is another.",
     });
   });
 

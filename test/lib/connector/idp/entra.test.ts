@@ -97,14 +97,15 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(challenge.handle).toEqual({ userId: user });
   });
 
-  test("names its relying party by its options alone, and refuses another one", async () => {
-    expect(idp.defaultRelyingPartyId).toBeUndefined();
+  test("names its relying party by its settings, and refuses one that its options do not have", async () => {
+    expect(idp.defaultRelyingPartyId).toBe("login.microsoft.com");
+    expect(connect({ "default-relying-party": "login.microsoft.us" }).defaultRelyingPartyId).toBe("login.microsoft.us");
     const { options } = await ask();
     expect((await ask(idp, user, options.rp.id)).options.rp).toEqual(options.rp);
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
       code: "relying_party",
-      detail: `The relying party of this IdP is ${options.rp.id}, not the one asked for.`,
+      detail: `The relying party of this IdP is ${options.rp.id}: default-relying-party in its configuration is another.`,
     });
   });
 

@@ -51,6 +51,7 @@ ping-2:
         "online-endpoint": "https://login.example",
         "api-version": "beta",
         "challenge-timeout-minutes": 43_200,
+        "default-relying-party": "login.microsoft.com",
       },
       "ping-1": {
         type: "pingone",

@@ -14,6 +14,7 @@ describe("the settings of an IdP of kind B (decisions C13, C17)", () => {
       "online-endpoint": "https://login.microsoftonline.com",
       "api-version": "beta",
       "challenge-timeout-minutes": 20_160,
+      "default-relying-party": "login.microsoft.com",
     });
     expect(wrong({ "tenant-id": undefined, "client-id": undefined })).toEqual(["tenant-id", "client-id"]);
   });

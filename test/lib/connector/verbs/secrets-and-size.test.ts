@@ -172,8 +172,22 @@ describe("how much one request holds (decisions C5, C18)", () => {
   test("refuses a relying party that is not the identity provider's (decision C5)", async () => {
     const connector = await testConnector(peers);
     const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].relying_party_id": "example.com" });
-    expect(await refusalOf(connector.order(body))).toMatchObject({ status: 400 });
+    const { status, body: told } = await refusalOf(connector.order(body));
+    expect(status).toBe(400);
+    expect(told).toMatchObject({
+      error_code: "api_error",
+      error_data: {
+        fields: [
+          {
+            path: "shipment.shipment_items[0].credentials[0].relying_party_id",
+            reason: "is not the identity provider's relying party",
+          },
+        ],
+      },
+    });
     expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
+    expect(peers.entra.requests()).toEqual([]);
+    expect(await connector.queue("settle")).toEqual([]);
     const good = altered(body, { "shipment.shipment_items[0].credentials[0].relying_party_id": "login.microsoft.com" });
     await connector.order(good);
   });
