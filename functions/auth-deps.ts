@@ -2,6 +2,7 @@ import { rulesOf } from "../lib/auth/deps.ts";
 import { createValidationClient } from "../lib/auth/otp/validation-client.ts";
 import { createPasswordHasher } from "../lib/auth/password-hash.ts";
 import type { AuthSettings } from "../lib/auth/settings.ts";
+import { createUsernameHash } from "../lib/auth/username-hash.ts";
 import { authStore } from "../lib/azure/auth-tables.ts";
 import { keyRing } from "../lib/azure/secrets-key-ring.ts";
 import { callerAddress } from "../lib/http/caller-address.ts";
@@ -13,16 +14,18 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
   const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
   const validationKey = deployment.secretText("otp-validation-key");
+  const pepper = keyRing(secrets, "password-pepper", caching);
   const clientId = settings.OTP_VALIDATION_CLIENT_ID;
   return {
     ...authStore(deployment.tables, { now, random, log }),
     hasher: createPasswordHasher({
-      pepper: keyRing(secrets, "password-pepper", caching),
+      pepper,
       random,
       inFlight: settings.AUTH_HASHES_IN_FLIGHT,
       waiting: settings.AUTH_HASHES_WAITING,
     }),
     sealer,
+    usernameHash: createUsernameHash(pepper),
     otpPeers:
       clientId === undefined
         ? {}

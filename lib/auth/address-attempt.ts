@@ -1,6 +1,7 @@
 import { Fault } from "../fault.ts";
 import { type Instant, plus } from "../time.ts";
 import { addressGroup, countAttempt, uncounted } from "./address-limit.ts";
+import { Busy } from "./attempt.ts";
 import type { AuthDeps } from "./deps.ts";
 
 /** An attempt that is counted against its caller's address (decision A12). */
@@ -33,7 +34,7 @@ export async function countAddress(address: string | undefined, deps: AuthDeps):
         },
       };
     }
-    if (deps.now() > patience) throw throttled(1);
+    if (deps.now() > patience) throw new Busy();
   }
 }
 

@@ -7,7 +7,6 @@ import { failed, reserve, succeeded, type Throttle, throttleEnds, withdrawn } fr
 /** An attempt that has its place in the throttle row (decision A12). */
 export interface Attempt {
   readonly whom: Whom;
-  readonly standing: Standing;
   readonly place: string;
   readonly reserved: StandingThrottle;
 }
@@ -15,22 +14,29 @@ export interface Attempt {
 /** How long an attempt waits before it looks for a free place again. Milliseconds. */
 const pauseMs = 100;
 
+/** No place came free in time: nothing was checked, and nothing failed. */
+export class Busy extends Fault {
+  constructor() {
+    super("throttled", "Too many attempts at the same time. Try again in a moment.", { retryAfter: 1 });
+  }
+}
+
 /**
- * Reads all that a sign-in needs of a name and reserves the attempt's place before anything is checked, so that parallel guesses
- * can not pass together (decision A12). Undefined for an id that never was given.
- * Throws Fault `throttled` while the name waits, or when no place comes free in time.
- * @param named with what is known of the name already
+ * Reserves the attempt's place before anything is checked, so that parallel guesses can not pass together (decision A12).
+ * Undefined for an id that never was given.
+ * Throws Fault `throttled` while the name waits, `Busy` when no place comes free in time.
+ * @param standing of `whom`, as read before
  * @param read begins beside the reservation; whether it succeeds is told by `alongside`, when the attempt has its place
  */
 export async function beginAttempt<T>(
-  { whom, standing: known }: { readonly whom: Whom; readonly standing?: Standing },
+  { whom, standing: first }: { readonly whom: Whom; readonly standing: Standing | undefined },
   deps: AuthDeps,
   read: (standing: Standing) => Promise<T>,
 ): Promise<{ readonly attempt: Attempt; readonly alongside: Promise<T> } | undefined> {
   const place = Buffer.from(deps.random(12)).toString("base64url");
   const patience = plus(deps.now(), deps.rules.busyMs);
   let losses = 0;
-  let standing = known ?? (await deps.users.standing(whom));
+  let standing = first;
   while (standing !== undefined) {
     const wanted = reserve(standing.throttle.value, place, deps.now(), deps.rules.throttle);
     if (wanted.outcome === "waiting") throw throttled(wanted.retryAfter);
@@ -39,11 +45,11 @@ export async function beginAttempt<T>(
       // Awaited by whoever holds the place; where it was lost, nobody asks any more.
       alongside.catch(() => {});
       const reserved = await save(standing.throttle, wanted.next, deps);
-      if (reserved !== undefined) return { attempt: { whom, standing, place, reserved }, alongside };
+      if (reserved !== undefined) return { attempt: { whom, place, reserved }, alongside };
       losses += 1;
       await deps.sleep(spread(losses, deps));
     } else await deps.sleep(pauseMs);
-    if (deps.now() > patience) throw throttled(1);
+    if (deps.now() > patience) throw new Busy();
     standing = await deps.users.standing(whom);
   }
   return undefined;

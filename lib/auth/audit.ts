@@ -1,5 +1,7 @@
 import { Fault } from "../fault.ts";
+import { Busy } from "./attempt.ts";
 import type { AuthDeps } from "./deps.ts";
+import type { UserSummary } from "./ports.ts";
 
 /** What a caller presents. An empty text is as if absent. */
 export interface Credentials {
@@ -11,9 +13,8 @@ export interface Credentials {
 /** What came of an authentication. `reason` where it was not granted. */
 export interface Outcome {
   readonly outcome: "granted" | "refused" | "undecided";
-  readonly userId?: number | undefined;
-  /** As it is shown; as it was given, where nobody is known by it. */
-  readonly username?: string | undefined;
+  /** Absent where none is known. */
+  readonly user?: UserSummary | undefined;
   readonly reason?: string | undefined;
   readonly otpOutcome?: string | undefined;
   /** Of the key that the OTP names. */
@@ -21,16 +22,23 @@ export interface Outcome {
 }
 
 /**
- * Every authentication, good or bad, in one event (decision A12): who, which factors, what came of it and why. The caller's address
- * and the request id are in every line.
+ * Writes the one event of an authentication, good or bad (decision A12): user, factors, outcome and reason. The caller's address
+ * and the request id are in every line. A username that is no known user's is logged as a keyed hash: people type passwords and
+ * OTPs into the wrong field (decision G10).
  */
-export function audit({ log }: AuthDeps, { username, password, otp }: Credentials, told: Outcome): void {
-  const factors = [...(password === undefined ? [] : ["password"]), ...(otp === undefined ? [] : ["otp"])];
-  log.info("authentication", { ...told, username: (told.username ?? username)?.slice(0, 128), factors });
+export async function audit(deps: AuthDeps, given: Credentials, { user, ...told }: Outcome): Promise<void> {
+  const factors = (["password", "otp"] as const).filter(factor => given[factor] !== undefined);
+  const { username } = given;
+  const who =
+    user === undefined
+      ? { usernameHash: username === undefined ? undefined : await deps.usernameHash(username) }
+      : { userId: user.id, username: user.name };
+  deps.log.info("authentication", { ...told, ...who, factors });
 }
 
-/** An authentication that ended before it was decided: refused where it was throttled. */
-export function auditEnded(deps: AuthDeps, given: Credentials, error: unknown): void {
+/** The outcome of an authentication that ended by an error: refused where it was throttled, else undecided. */
+export function outcomeOf(error: unknown): Pick<Outcome, "outcome" | "reason"> {
+  if (error instanceof Busy) return { outcome: "undecided", reason: "busy" };
   const reason = error instanceof Fault ? error.kind : "internal";
-  audit(deps, given, { outcome: reason === "throttled" ? "refused" : "undecided", reason });
+  return { outcome: reason === "throttled" ? "refused" : "undecided", reason };
 }

@@ -1,34 +1,45 @@
 import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
+import { holderOf, type Named } from "./identify.ts";
 import { passwordSatisfied, type SignInFacts } from "./policy.ts";
 import type { AssignedKey, OtpKey, Standing } from "./ports.ts";
+import { noUser } from "./user-handle.ts";
 
-/** The keys that an attempt is about. */
-export interface Keys {
-  /** That the OTP may be of. */
+/** What the decision on an attempt needs, beside what was given. */
+export interface Evidence {
+  /** Of the user who is named; without `user` where none is. */
+  readonly standing: Standing;
+  /** Keys that the OTP may be of. */
   readonly candidates: OtpCandidates;
   /** Whether the user has an enabled one; a stopped one counts (decisions A5, A12). Of no interest where an OTP was given. */
   readonly anyEnabled: boolean;
 }
 
 /**
- * Reads what the decision will need of keys, all at once.
- * @param known candidates that were read already
+ * Reads what the decision will need, all at once.
+ * @param standing of whom the attempt counts to
  */
-export async function readKeys(
-  { otpkeys: assigned, throttle }: Standing,
-  otp: string | undefined,
-  known: OtpCandidates | undefined,
+export async function readEvidence(
+  standing: Standing,
+  { otp }: Credentials,
+  { byOtp }: Named,
   deps: AuthDeps,
-): Promise<Keys> {
-  if (otp !== undefined) return { candidates: known ?? (await readCandidates(otp, deps)), anyEnabled: false };
-  if (deps.rules.otpPolicy !== "when-assigned") return { candidates: [], anyEnabled: false };
+): Promise<Evidence> {
+  if (byOtp !== undefined) {
+    const holder = await holderOf(byOtp.key, deps);
+    return { standing: holder ?? standing, candidates: byOtp.found.map(({ key }) => key), anyEnabled: false };
+  }
+  if (otp !== undefined) return { standing, candidates: await readCandidates(otp, deps), anyEnabled: false };
+  return { standing, candidates: [], anyEnabled: await hasEnabledKey(standing, deps) };
+}
+
+async function hasEnabledKey({ otpkeys: assigned }: Standing, { otpkeys, rules }: AuthDeps): Promise<boolean> {
+  if (rules.otpPolicy !== "when-assigned") return false;
   // Where there is no key, one that can not be is looked for: time must not tell who has one.
-  const prefixes = assigned.length === 0 ? [throttle.handle] : assigned.map(({ prefix }) => prefix);
-  const own = await Promise.all(prefixes.map(prefix => deps.otpkeys.find(prefix)));
-  const isOwn = (key: OtpKey) => assigned.some(({ id }) => id === key.id);
-  return { candidates: [], anyEnabled: own.some(key => key?.value.enabled === true && isOwn(key.value)) };
+  const prefixes = assigned.length === 0 ? [noUser.handle] : assigned.map(({ prefix }) => prefix);
+  const own = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
+  return own.some(key => key?.value.enabled === true && assigned.some(({ id }) => id === key.value.id));
 }
 
 export interface Checked {
@@ -39,8 +50,7 @@ export interface Checked {
 /** Both factors: the password's hash first, because a wrong OTP counts only beside a right one (decision A12). */
 export async function checkFactors(
   { password, otp }: Credentials,
-  { user, otpkeys: assigned }: Standing,
-  { candidates, anyEnabled }: Keys,
+  { standing: { user, otpkeys: assigned }, candidates, anyEnabled }: Evidence,
   deps: AuthDeps,
 ): Promise<Checked> {
   const stored = user?.value.password;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { Fault } from "../fault.ts";
 import { plus } from "../time.ts";
 import type { AuthDeps } from "./deps.ts";
 import type { RemoteKind } from "./otp/contract.ts";
@@ -11,7 +12,7 @@ import { foldPrefix } from "./prefix.ts";
 
 /** What an OTP came to, for the caller and for the audit. */
 export interface OtpResult {
-  readonly outcome: KeyVerdict["outcome"] | "unknown_key";
+  readonly outcome: Exclude<KeyVerdict["outcome"], "unavailable"> | "unknown_key" | "not_assigned";
   /** Of the key that the OTP names. */
   readonly key?: AssignedKey;
   /** Whether the key's row was written. */
@@ -28,8 +29,11 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
 }
 
 /**
- * Checks an OTP and uses it up where it is genuine, whatever becomes of the sign-in (decisions A5, A8): the counter moves by
- * compare-and-swap before anything is said, and one that lost decides again from what is there now.
+ * Checks an OTP and uses it up where it is genuine, whether or not the sign-in succeeds (decisions A5, A8): the counter moves by
+ * compare-and-swap before anything is said, and one that lost decides again from what is there now. An OTP that another person
+ * could have guessed changes nothing and is sent to no validation server, unless the named user has its key: otherwise anybody
+ * could use up another person's OTPs.
+ * Throws Fault `unavailable` when no validation server answers.
  * @param assigned keys of the named user: they count before others of the same look
  * @param counts whether a wrong OTP counts against the key (decision A12)
  */
@@ -45,22 +49,39 @@ export async function checkOtp(
     const cut = cutOf(otp, keys, assigned);
     if (cut === undefined) return { outcome: "unknown_key", written: false };
     const { stored, code } = cut;
+    const key = { prefix: stored.value.prefix, id: stored.value.id };
+    if (!isChecked(stored.value, assigned)) return { outcome: "not_assigned", key, written: false };
     const decision = await decide(code, stored.value, deps, others);
     const verdict = verdictOn({ ...stored.value, state: stored.value.form.state }, decision, {
       counts: counts(stored.value),
       stopAfter: deps.rules.keyStopFailures,
     });
-    const key = { prefix: stored.value.prefix, id: stored.value.id };
-    if (verdict.next === undefined) return { outcome: verdict.outcome, key, written: false };
+    const { outcome } = verdict;
+    if (outcome === "unavailable") throw noServerAnswers();
+    if (verdict.next === undefined) return { outcome, key, written: false };
     const { state, ...progress } = verdict.next;
     const next = { ...stored.value, ...progress, form: { ...stored.value.form, state } };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
       if (next.stopped && !stored.value.stopped) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-      return { outcome: verdict.outcome, key, written: true };
+      return { outcome, key, written: true };
     }
     keys = await readCandidates(otp, deps);
   }
 }
+
+/** Whether an OTP of this key is checked: the named user has the key, or no guess can hit its OTPs (decision A5). */
+function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[]): boolean {
+  if (assigned.some(key => key.id === id)) return true;
+  const kind = name && otpKind(name);
+  return kind?.checked === "here" && !kind.isGuessable;
+}
+
+/** Seconds until another attempt makes sense after no validation server answered. */
+const retryAfter = 10;
+
+/** The OTP stays spent (decision A8), so the caller is asked for a new one. */
+const noServerAnswers = (): Fault =>
+  new Fault("unavailable", "OTPs cannot be checked at the moment. Try again later with a new OTP.", { retryAfter });
 
 interface KeyCut {
   readonly stored: Stored<OtpKey>;

@@ -9,6 +9,7 @@ import type { AuthStore } from "./ports.ts";
 import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
 import type { ThrottleLimits } from "./throttle.ts";
+import type { UsernameHash } from "./username-hash.ts";
 
 /** The decided rules and limits as they are set; milliseconds. */
 export interface AuthRules extends SignInRules {
@@ -38,6 +39,7 @@ export interface AuthDeps extends AuthStore {
   readonly hasher: PasswordHasher;
   readonly sealer: Sealer;
   readonly otpPeers: OtpPeers;
+  readonly usernameHash: UsernameHash;
   readonly rules: AuthRules;
   readonly log: Log;
   readonly now: Now;

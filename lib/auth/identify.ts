@@ -1,56 +1,71 @@
 import type { Credentials } from "./audit.ts";
-import type { OtpCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
 import { cuts, split } from "./otp/split.ts";
 import { identifiedBy } from "./policy.ts";
-import type { Standing, UserPointer, Whom } from "./ports.ts";
+import type { OtpKeys, Standing, Whom } from "./ports.ts";
+import { noUser, prefixPointer } from "./user-handle.ts";
 import { parseUsername } from "./username.ts";
 
-/** Who is meant by an attempt, with what was read already to find that out. */
+/** A key and the users who may have it. */
+type KeyHolders = NonNullable<Awaited<ReturnType<OtpKeys["findHolders"]>>>;
+
+/** Whom an attempt names. */
 export interface Named {
-  readonly whom: Whom;
-  readonly standing?: Standing;
-  readonly candidates?: OtpCandidates;
+  /** Whose failures it counts to (decision A12): the name's, or those of the OTP's prefix where the OTP stands for a name. */
+  readonly throttled: Whom;
+  /** Where the OTP stands for a name. */
+  readonly byOtp?: {
+    /** Every key that the OTP may be of. */
+    readonly found: readonly KeyHolders[];
+    /** The one that it is of. */
+    readonly key?: KeyHolders;
+  };
 }
 
 /**
- * Who is meant: by name, or by the key of the OTP, where the deployment allows that, the key is enabled and one user's alone
- * (decision A6). Undefined for nobody.
+ * Whom an attempt names: by username, or by the OTP's prefix where the deployment allows that (decision A6). Undefined where it
+ * can name no user.
  */
 export async function identify({ username, otp }: Credentials, deps: AuthDeps): Promise<Named | undefined> {
   if (username !== undefined) {
     const parsed = parseUsername(username);
-    return parsed.ok ? { whom: { by: "name", folded: parsed.value.folded } } : undefined;
+    return parsed.ok ? { throttled: { by: "name", folded: parsed.value.folded } } : undefined;
   }
-  return otp !== undefined && deps.rules.identifyByOtp ? holderOf(otp, deps) : undefined;
+  return otp !== undefined && deps.rules.identifyByOtp ? identifyByOtp(otp, deps) : undefined;
 }
 
-/** Candidates that are looked at side by side. */
-const atOnce = 8;
-
-async function holderOf(otp: string, { otpkeys, users }: AuthDeps): Promise<Named | undefined> {
-  const found = (await Promise.all(cuts(otp).map(({ prefix }) => otpkeys.findHolders(prefix)))).filter(
+async function identifyByOtp(otp: string, { otpkeys }: AuthDeps): Promise<Named | undefined> {
+  const prefixes = cuts(otp).map(({ prefix }) => prefix);
+  const found = (await Promise.all(prefixes.map(prefix => otpkeys.findHolders(prefix)))).filter(
     holders => holders !== undefined,
   );
   const shaped = found.map(holders => {
     const { prefix, kind, form } = holders.key.value;
     return { prefix, kind, digits: form.digits, holders };
   });
-  const named = split(otp, prefix => shaped.find(key => key.prefix === prefix))?.key.holders;
-  if (named === undefined) return undefined;
-  const { enabled, id } = named.key.value;
-  const holding: { readonly whom: UserPointer; readonly standing: Standing }[] = [];
-  // The second who has it is enough to know that it names nobody, however many share it.
-  for (let start = 0; start < named.candidates.length && holding.length < 2; start += atOnce) {
-    const some = named.candidates.slice(start, start + atOnce);
+  const key = split(otp, prefix => shaped.find(shape => shape.prefix === prefix))?.key.holders;
+  const prefix = key?.key.value.prefix ?? prefixes[0];
+  if (prefix === undefined) return undefined;
+  return { throttled: prefixPointer(prefix), byOtp: { found, ...(key && { key }) } };
+}
+
+/** Users that are read at once. */
+const atOnce = 8;
+
+/** The user that a key names: the key is enabled and that user's alone (decision A6). Undefined for none. */
+export async function holderOf(holders: KeyHolders | undefined, { users }: AuthDeps): Promise<Standing | undefined> {
+  const { key, candidates = [] } = holders ?? {};
+  const holding: Standing[] = [];
+  // The second user who has the key is enough to know that it names none, however many share it.
+  for (let start = 0; start < candidates.length && holding.length < 2; start += atOnce) {
+    const some = candidates.slice(start, start + atOnce);
     const standings = await Promise.all(some.map(whom => users.standing(whom)));
-    for (const [index, whom] of some.entries()) {
-      const standing = standings[index];
-      if (standing?.otpkeys.some(key => key.id === id)) holding.push({ whom, standing });
-    }
+    const isHolding = (standing: Standing | undefined) => standing?.otpkeys.some(({ id }) => id === key?.value.id);
+    holding.push(...standings.filter(standing => standing !== undefined).filter(isHolding));
   }
-  const userId = identifiedBy({ enabled, users: holding.map(({ whom }) => whom.id) });
-  const holder = holding.find(({ whom }) => whom.id === userId);
-  if (holder === undefined) return undefined;
-  return { whom: holder.whom, standing: holder.standing, candidates: found.map(({ key }) => key) };
+  // One read also where there is no candidate: time must not tell who has a key.
+  if (candidates.length === 0) await users.standing(noUser);
+  const ids = holding.flatMap(({ user }) => (user === undefined ? [] : [user.value.id]));
+  const named = identifiedBy({ enabled: key?.value.enabled === true, users: ids });
+  return holding.find(({ user }) => named !== undefined && user?.value.id === named);
 }

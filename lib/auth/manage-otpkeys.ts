@@ -7,6 +7,7 @@ import { sameSecret, secretFromText, secretToText } from "./otp/key-secret.ts";
 import { raised } from "./otp/key-state.ts";
 import { type OtpKindName, otpKind } from "./otp/kinds.ts";
 import type { NewOtpKey, OtpKey, Stored, Whom } from "./ports.ts";
+import { prefixPointer } from "./user-handle.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 
@@ -138,12 +139,16 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
   deps.log.info("otpkey_deleted", { prefix });
 }
 
-/** Enables a key, which clears stop and count, or disables it (decisions A10, A12). Throws Fault `not_found`. */
+/**
+ * Enables a key, which clears stop, count and the throttle of its prefix (decisions A6, A10, A12), or disables it. Throws Fault
+ * `not_found`.
+ */
 export async function setEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
   let key: Stored<OtpKey> | undefined = await deps.otpkeys.find(prefix);
   while (key !== undefined) {
     const cleared = enabled ? { failures: 0, stopped: false } : {};
     if ((await deps.otpkeys.save(key, { ...key.value, ...cleared, enabled })) !== undefined) {
+      if (enabled) await deps.throttles.clear(prefixPointer(prefix).handle);
       deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
       return;
     }

@@ -75,8 +75,12 @@ async function moveEpoch(
  * user's, and for what can be no name.
  */
 export async function unlock(whom: Whom | undefined, deps: AuthDeps): Promise<void> {
-  const handle = whom?.by === "name" ? userHandle(whom.folded) : (whom && (await deps.users.find(whom)))?.value.handle;
+  const user = whom && (await deps.users.find(whom));
+  const handle = whom?.by === "name" ? userHandle(whom.folded) : user?.value.handle;
   if (handle === undefined) throw noSuchUser();
   await deps.throttles.clear(handle);
-  deps.log.info("user_unlocked", { user: whom });
+  // A name that no user has may be a password that was typed into the wrong field (decision G10).
+  const isUnknownName = user === undefined && whom?.by === "name";
+  const who = isUnknownName ? { usernameHash: await deps.usernameHash(whom.folded) } : { user: whom };
+  deps.log.info("user_unlocked", who);
 }

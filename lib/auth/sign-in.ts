@@ -1,13 +1,13 @@
-import { Fault } from "../fault.ts";
 import { type CountedAddress, countAddress } from "./address-attempt.ts";
 import { type Attempt, beginAttempt, endAttempt, holdAttempt } from "./attempt.ts";
-import { audit, auditEnded, type Credentials } from "./audit.ts";
-import { type Checked, checkFactors, type Keys, readKeys } from "./check-factors.ts";
+import { audit, type Credentials, outcomeOf } from "./audit.ts";
+import { type Checked, checkFactors, type Evidence, readEvidence } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import type { AuthDeps } from "./deps.ts";
-import { identify } from "./identify.ts";
+import { identify, type Named } from "./identify.ts";
 import { decideSignIn, type SignInRefusal } from "./policy.ts";
-import type { Stored, User } from "./ports.ts";
+import type { Standing, Stored, User } from "./ports.ts";
+import { noUser } from "./user-handle.ts";
 
 /** Who signed in, and the prefix of the key whose OTP was used. */
 export interface SignedIn {
@@ -29,7 +29,8 @@ export interface SignInOptions {
 
 /**
  * Checks credentials by all rules: throttle, password, OTP, policy (decisions A4 to A8, A12), and writes one audit event. The
- * same work is done for whoever is named, so that time tells nothing. Throws Fault `throttled`.
+ * same work is done for every name, so that time tells nothing. Throws Fault `throttled`; `unavailable` where no validation
+ * server answers, whether or not the password was right.
  */
 export async function signIn(
   credentials: Credentials,
@@ -41,25 +42,29 @@ export async function signIn(
     password: credentials.password || undefined,
     otp: credentials.otp || undefined,
   };
-  let counted: CountedAddress | undefined;
+  const seen: Seen = {};
   try {
-    counted = await countAddress(address, deps);
+    seen.counted = await countAddress(address, deps);
     const named = await identify(given, deps);
-    const read = (standing: Attempt["standing"]) => readKeys(standing, given.otp, named?.candidates, deps);
-    const begun = named && (await beginAttempt(named, deps, read));
-    if (begun === undefined) return await refuseNobody(given, deps);
-    const { attempt, alongside } = begun;
-    const result = await decide(given, { attempt, keys: alongside, counted }, deps, beside);
+    const result =
+      named === undefined ? await refuseUnnamed(given, deps) : await attemptAs(named, given, { seen, beside }, deps);
     if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
     return result;
   } catch (error) {
-    if (!isThrottled(error)) await orWarn("address_not_taken_back", counted?.takeBack(), deps);
-    auditEnded(deps, given, error);
+    const told = outcomeOf(error);
+    if (told.outcome === "undecided") await orWarn("address_not_taken_back", seen.counted?.takeBack(), deps);
+    await audit(deps, given, { ...told, user: seen.user, prefix: seen.prefix });
     throw error;
   }
 }
 
-const isThrottled = (error: unknown): boolean => error instanceof Fault && error.kind === "throttled";
+/** What is known so far of an attempt, for what has to be done where it ends by an error. */
+interface Seen {
+  counted?: CountedAddress | undefined;
+  user?: User | undefined;
+  /** Of the key that stands for a name. */
+  prefix?: string | undefined;
+}
 
 /** What is done on the way out of a failure does not hide it. */
 async function orWarn(event: string, work: Promise<unknown> | undefined, { log }: AuthDeps): Promise<void> {
@@ -67,55 +72,86 @@ async function orWarn(event: string, work: Promise<unknown> | undefined, { log }
 }
 
 /**
- * No user can be meant, so no name has failures to count. A password takes its time and an OTP is used up all the same (decision
- * A5).
+ * No user can be meant, so no name has failures to count. A password takes its time, and reads stand for the writes of an attempt
+ * that has a name: the storage calls are as many (decision A5).
  */
-async function refuseNobody({ otp, ...given }: Credentials, deps: AuthDeps): Promise<SignInResult> {
-  if (given.password !== undefined) await deps.hasher.verify(given.password, undefined);
-  const nobodys = { assigned: [], counts: () => false };
-  const result = otp === undefined ? undefined : await checkOtp(otp, await readCandidates(otp, deps), nobodys, deps);
+async function refuseUnnamed(given: Credentials, deps: AuthDeps): Promise<SignInResult> {
+  const { password, otp } = given;
+  const pad = () => deps.users.standing(noUser);
+  await pad();
+  const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad()]);
+  if (password !== undefined) await deps.hasher.verify(password, undefined);
+  const noKeys = { assigned: [], counts: () => false };
+  const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
+  if (result?.written === false) await pad();
+  await pad();
   const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
-  audit(deps, { ...given, otp }, { outcome: "refused", reason: "nobody", ...found });
+  await audit(deps, given, { outcome: "refused", reason: "nobody", ...found });
   return { granted: false, reason: "nobody" };
 }
 
 interface Begun {
-  readonly attempt: Attempt;
-  readonly keys: Promise<Keys>;
-  readonly counted: CountedAddress | undefined;
+  readonly seen: Seen;
+  readonly beside: (granted: SignedIn) => Promise<void>;
 }
 
-/** An attempt that ends undecided gives its place back: nothing was found wrong. */
-async function decide(
+/** Reserves the attempt's place, and decides. */
+async function attemptAs(
+  named: Named,
   given: Credentials,
-  { attempt, keys, counted }: Begun,
+  { seen, beside }: Begun,
   deps: AuthDeps,
-  beside: (granted: SignedIn) => Promise<void>,
 ): Promise<SignInResult> {
-  const { user } = attempt.standing;
+  const { throttled: whom, byOtp } = named;
+  const standing = await deps.users.standing(whom);
+  seen.user = standing?.user?.value;
+  seen.prefix = byOtp?.key?.key.value.prefix;
+  const read = (current: Standing) => readEvidence(current, given, named, deps);
+  const begun = await beginAttempt({ whom, standing }, deps, read);
+  if (begun === undefined) return refuseUnnamed(given, deps);
+  const { attempt, alongside } = begun;
   try {
-    const checked = await checkFactors(given, attempt.standing, await keys, deps);
-    const result = resultOf(checked, user, deps);
-    const { otp } = checked;
-    // A wrong OTP is one write where it counts against its key. Where it does not, this stands for it: time must not tell.
-    const held = result.granted || otp === undefined || otp.written ? attempt : await holdAttempt(attempt, deps);
-    await Promise.all([
-      endAttempt(held, result.granted ? "succeeded" : "failed", deps),
-      ...(result.granted ? [beside(result), counted?.takeBack()] : []),
-    ]);
-    audit(deps, given, {
-      outcome: result.granted ? "granted" : "refused",
-      userId: user?.value.id,
-      username: user?.value.name,
-      ...(!result.granted && { reason: result.reason }),
-      otpOutcome: otp?.outcome,
-      prefix: otp?.key?.prefix,
-    });
-    return result;
+    const evidence = await alongside;
+    const { user } = evidence.standing;
+    seen.user = user?.value;
+    return await decide(given, { attempt, evidence, counted: seen.counted }, deps, beside);
   } catch (error) {
+    // Nothing was found wrong, so the attempt does not count.
     await orWarn("attempt_not_withdrawn", endAttempt(attempt, "withdrawn", deps), deps);
     throw error;
   }
+}
+
+interface Decidable {
+  readonly attempt: Attempt;
+  readonly evidence: Evidence;
+  readonly counted: CountedAddress | undefined;
+}
+
+async function decide(
+  given: Credentials,
+  { attempt, evidence, counted }: Decidable,
+  deps: AuthDeps,
+  beside: (granted: SignedIn) => Promise<void>,
+): Promise<SignInResult> {
+  const { user } = evidence.standing;
+  const checked = await checkFactors(given, evidence, deps);
+  const result = resultOf(checked, user, deps);
+  const { otp } = checked;
+  // A wrong OTP is one write where it counts against its key. Where it does not, this stands for it: time must not tell.
+  const held = result.granted || otp === undefined || otp.written ? attempt : await holdAttempt(attempt, deps);
+  await Promise.all([
+    endAttempt(held, result.granted ? "succeeded" : "failed", deps),
+    ...(result.granted ? [beside(result), counted?.takeBack()] : []),
+  ]);
+  await audit(deps, given, {
+    outcome: result.granted ? "granted" : "refused",
+    user: user?.value,
+    ...(!result.granted && { reason: result.reason }),
+    otpOutcome: otp?.outcome,
+    prefix: otp?.key?.prefix,
+  });
+  return result;
 }
 
 function resultOf({ facts, otp }: Checked, user: Stored<User> | undefined, { rules }: AuthDeps): SignInResult {

@@ -84,6 +84,8 @@ interface Kind {
 /** A kind whose codes are checked here, from the key's secret and state alone. */
 export interface LocalKind extends Kind {
   readonly checked: "here";
+  /** Whether codes are so short that guesses hit one: then an OTP counts only where the named user has its key (decision A5). */
+  readonly isGuessable: boolean;
   /** @param code of one of the kind's forms, of the key's length */
   decide(
     key: { readonly secret: KeySecret; readonly form: KeyForm },

@@ -4,6 +4,7 @@ import { movingFactorOf, oathForms, prepareOath } from "./oath.ts";
 /** Event-based codes (RFC 4226, decision A7). The moving factor is the event counter; looked for ahead only. */
 export const hotp: LocalKind = {
   checked: "here",
+  isGuessable: true,
   forms: oathForms,
   prepare: prepareOath,
   decide({ secret: { secret }, form }, code, { windows }): Decision {

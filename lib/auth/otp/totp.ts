@@ -8,6 +8,7 @@ export const totpStepSeconds = 30;
 /** Time-based codes (RFC 6238, decision A7). The moving factor is the number of steps since 1970. */
 export const totp: LocalKind = {
   checked: "here",
+  isGuessable: true,
   forms: oathForms,
   prepare: prepareOath,
   decide({ secret: { secret }, form }, code, { now, windows }): Decision {

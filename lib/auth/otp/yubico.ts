@@ -14,6 +14,7 @@ const sessions = 256;
  */
 export const yubico: LocalKind = {
   checked: "here",
+  isGuessable: false,
   forms: [{ length: 32, alphabet: "modhex" }],
   prepare(draft) {
     const problems = draftProblems(draft, {

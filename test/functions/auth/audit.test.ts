@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
+import { createUsernameHash } from "../../../lib/auth/username-hash.ts";
 import {
   loggedIn,
   makeUser,
@@ -80,18 +82,16 @@ describe("every authentication is one audit event at information level (decision
     });
     await auth.post(`/core/otpkeys/${prefix}/disable`);
     expect(await audited({ ...both, otp: key.otp(2) })).toMatchObject({ reason: "wrong_otp", otpOutcome: "disabled" });
-    const unknown = `nobody ${"x".repeat(500)}`;
     expect(await audited({ username: "nobody", password: "x" })).toEqual({
-      username: "nobody",
+      usernameHash: expect.stringMatching(/^[\w-]{22}$/),
       outcome: "refused",
       reason: "nobody",
       factors: ["password"],
     });
-    expect(await audited({ username: unknown, password: "x" })).toMatchObject({ username: unknown.slice(0, 128) });
     expect(await audited({ password: "x", otp: key.otp(3) })).toEqual({
       outcome: "refused",
       reason: "nobody",
-      otpOutcome: "disabled",
+      otpOutcome: "not_assigned",
       prefix: key.prefix,
       factors: ["password", "otp"],
     });
@@ -109,11 +109,14 @@ describe("every authentication is one audit event at information level (decision
     const strict = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "1" } });
     const fields = { username: user.name, password: user.password };
     await strict.post("/client/authenticate", { ...fields, password: "wrong" });
-    const throttled = { username: user.name, outcome: "refused", reason: "throttled", factors: ["password"] };
-    expect(await audited(fields, "/client/login", {}, strict)).toEqual(throttled);
+    const throttled = { outcome: "refused", reason: "throttled", factors: ["password"] };
+    const who = { username: user.name, userId: user.id };
+    expect(await audited(fields, "/client/login", {}, strict)).toEqual({ ...throttled, ...who });
     const limited = auth.beside({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
     await limited.post("/client/authenticate", { username: "nobody", password: "x" }, headers);
-    expect(await audited(fields, "/client/login", {}, limited)).toEqual(throttled);
+    // Nothing is read for an address that is over its limit, so it is not known whether a user has the name.
+    const usernameHash = expect.any(String);
+    expect(await audited(fields, "/client/login", {}, limited)).toEqual({ ...throttled, usernameHash });
     const broken = auth.beside({
       ports: ({ users }) => ({
         users: {
@@ -125,7 +128,7 @@ describe("every authentication is one audit event at information level (decision
       }),
     });
     expect(await audited(fields, "/client/login", {}, broken)).toEqual({
-      username: user.name,
+      usernameHash,
       outcome: "undecided",
       reason: "internal",
       factors: ["password"],
@@ -191,7 +194,110 @@ describe("every authentication is one audit event at information level (decision
   });
 });
 
+describe("a username that no user has (decision G10)", () => {
+  const hashOf = async (username: string, on = auth) =>
+    (await audited({ username, password: "x" }, "/client/authenticate", {}, on)).usernameHash;
+
+  it("has one hash on every host and in every spelling, so that an operator can follow it; another name has another", async () => {
+    const hash = await hashOf("No Such User");
+    expect(hash).toMatch(/^[\w-]{22}$/);
+    expect(await hashOf(" no such USER ", auth.beside())).toBe(hash);
+    expect(await hashOf("no such user 2")).not.toBe(hash);
+    for (const username of ["no/name", "4711", "x".repeat(10_000), "\u0000"]) {
+      expect(await hashOf(username)).toMatch(/^[\w-]{22}$/);
+    }
+    await auth.post("/core/users/No%20Such%20User/unlock");
+    expect(auth.events("user_unlocked").at(-1)).toMatchObject({ usernameHash: hash });
+    expect(auth.events("user_unlocked").at(-1)).not.toHaveProperty("user");
+  });
+
+  it("is hashed by a key that the vault holds: another pepper gives another hash", async () => {
+    const pepper = (fill: number) => ({ current: async () => ({ version: "1", key: new Uint8Array(32).fill(fill) }) });
+    const [one, other] = await Promise.all([1, 2].map(fill => createUsernameHash(pepper(fill))("nobody")));
+    expect(one).toMatch(/^[\w-]{22}$/);
+    expect(one).not.toBe(other);
+    expect(one).not.toBe(createHash("sha256").update("nobody").digest("base64url").slice(0, 22));
+  });
+
+  it("is left out where the key cannot be read, and the event is written all the same", async () => {
+    const away = auth.beside({
+      ports: () => ({
+        usernameHash: createUsernameHash({
+          current: async () => {
+            throw new Error("the vault is away");
+          },
+        }),
+      }),
+    });
+    expect(await audited({ username: "nobody", password: "x" }, "/client/login", {}, away)).toEqual({
+      outcome: "refused",
+      reason: "nobody",
+      factors: ["password"],
+    });
+  });
+
+  it("costs no call to the vault for each sign-in", async () => {
+    const own = await testAuth();
+    await own.post("/client/authenticate", { username: "nobody" });
+    const before = own.vault.requests().length;
+    for (let n = 0; n < 5; n++) await own.post("/client/authenticate", { username: `nobody ${n}` });
+    expect(own.vault.requests().length).toBe(before);
+  });
+});
+
 describe("secrets (decision G10)", () => {
+  it("typed into the username field reach no log line, in no event", async () => {
+    const own = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "2", AUTH_IDENTIFY_BY_OTP: "true" } });
+    const user = await makeUser(own);
+    const [hotp, yubico] = [await giveKey(own, user, hotpKey()), await giveKey(own, user, yubicoKey())];
+    const typed = [
+      newPassword(),
+      user.password,
+      hotp.otp(0),
+      yubico.otp(1),
+      `${user.password},${hotp.otp(1)}`,
+      `${user.password}/${yubico.otp(2)}`,
+      "a password?",
+      `${"long ".repeat(100)}secret`,
+    ];
+    const broken = own.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async () => {
+            throw new Error("storage is away");
+          },
+        },
+      }),
+    });
+    const limited = own.beside({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
+    for (const username of typed) {
+      for (const fields of [{ username }, { username, password: "x" }, { username, otp: hotp.otp(5) }]) {
+        for (const method of ["GET", "POST"]) {
+          for (const path of ["login", "authenticate"]) await own.call(method, `/client/${path}`, { fields });
+        }
+      }
+      for (const on of [broken, limited]) await on.post("/client/login", { username }, headers);
+      const segment = encodeURIComponent(username);
+      await own.get(`/core/users/${segment}`);
+      await own.post(`/core/users/${segment}/validate`, { password: "x" });
+      await own.post(`/core/users/${segment}/reset`, { password: newPassword() });
+      await own.post(`/core/users/${segment}/unlock`);
+      await own.post(`/core/users/${segment}/sessions/delete`);
+      await own.post(`/core/users/${segment}/otpkeys`, { otpkey: hotp.prefix });
+      await own.call("DELETE", `/core/users/${segment}/otpkeys/${hotp.prefix}`);
+      await own.post(`/core/users/${segment}/attributes`, { key: "a", value: "b" });
+      await own.call("DELETE", `/core/users/${segment}`);
+    }
+    const lines = [...own.lines, ...broken.lines, ...limited.lines];
+    expect(lines.length).toBeGreaterThan(100);
+    for (const secret of typed) {
+      for (const text of [secret, secret.toLowerCase(), encodeURIComponent(secret), secret.slice(0, 128)]) {
+        expect(lines.filter(line => line.includes(text))).toEqual([]);
+      }
+    }
+  });
+
   it("passwords, OTPs, key secrets, sessions and tokens are in no log line, no row but what is meant to be, and no refusal", async () => {
     const server = await simulatedServer(validationKey);
     const own = await testAuth({

@@ -1,6 +1,15 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { days, hours } from "../../../lib/time.ts";
-import { type MadeUser, makeUser, type TestAuth, testAuth, validationKey } from "../../support/auth.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  validationKey,
+  withSession,
+} from "../../support/auth.ts";
 import { newPrefix, type SoftwareKey, yubicoKey } from "../../support/software-key.ts";
 import {
   hasYubiserver,
@@ -111,7 +120,7 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
     const key = await remoteKey(auth, server);
     const otp = key.otp(1);
     server.fail({ kind: "hang" });
-    expect(await authenticate(auth, otp)).toBe(false);
+    expect((await login(auth, otp)).status).toBe(503);
     expect(auth.events("otp_validation").at(-1)).toMatchObject({ prefix: key.prefix, outcome: "unavailable" });
     expect(await failuresOf(key)).toBe(0);
     expect(await authenticate(auth, otp)).toBe(false);
@@ -137,7 +146,7 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
     onTestFinished(() => server.close());
     const auth = asking(server);
     const key = await remoteKey(auth, server);
-    expect(await authenticate(auth, key.otp(1))).toBe(false);
+    expect((await login(auth, key.otp(1))).status).toBe(503);
     expect(await failuresOf(key)).toBe(0);
   });
 
@@ -188,7 +197,7 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
   it("where none is configured any more, such a key's OTPs are never valid", async () => {
     const server = await start();
     const key = await remoteKey(asking(server), server);
-    expect(await authenticate(plain, key.otp(1))).toBe(false);
+    expect((await login(plain, key.otp(1))).status).toBe(503);
   });
 
   it("spent OTPs are forgotten after 30 days, by the timer", async () => {
@@ -216,5 +225,113 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
     expect((await auth.post("/core/otpkeys", { prefix: key.prefix, kind: "remote" })).status).toBe(201);
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
     expect(await authenticate(auth, key.otp(1))).toBe(true);
+  });
+});
+
+describe("while no validation server answers", () => {
+  const unavailable = { error: "OTPs cannot be checked at the moment. Try again later with a new OTP." };
+
+  /** A user with a key, and a server that fails until it is repaired. */
+  async function outage() {
+    const server = await simulatedServer(validationKey);
+    onTestFinished(() => server.close());
+    const auth = (await testAuth()).beside({
+      settings: {
+        OTP_VALIDATION_URLS: server.url,
+        OTP_VALIDATION_CLIENT_ID: server.clientId,
+        AUTH_IDENTIFY_BY_OTP: "true",
+        AUTH_ADDRESS_LIMIT: "1",
+      },
+    });
+    const owner = await makeUser(auth);
+    const key = yubicoKey();
+    server.add(key);
+    await auth.post(`/core/users/${owner.id}/otpkeys`, { otpkey: key.prefix });
+    let use = 1;
+    server.fail({ kind: "refuse", status: 500, times: 1000 });
+    return { auth, owner, server, next: () => key.otp(use++), key };
+  }
+
+  const address = { "x-forwarded-for": "203.0.113.77, 192.0.2.1" };
+
+  it("login, authenticate and validate answer 503 with Retry-After, whether or not the password is right; nothing counts", async () => {
+    const { auth, owner, server, next, key } = await outage();
+    const { name: username, password } = owner;
+    const calls = [
+      ...["login", "authenticate"].flatMap(path =>
+        [
+          { username, password },
+          { username, password: "wrong" },
+          { username },
+          { password },
+          { password: "wrong" },
+        ].map(fields => [`/client/${path}`, fields] as const),
+      ),
+      [`/core/users/${owner.id}/validate`, { password }],
+      [`/core/users/${owner.id}/validate`, { password: "wrong" }],
+    ] as const;
+    for (const [path, fields] of [...calls, ...calls]) {
+      const { status, headers, body } = await auth.post(path, { ...fields, otp: next() }, address);
+      expect({ status, body, wait: headers.get("retry-after") }, path).toEqual({
+        status: 503,
+        body: unavailable,
+        wait: "10",
+      });
+    }
+    expect((await auth.context.otpkeys.find(key.prefix))?.value.failures).toBe(0);
+    server.clearFaults();
+    for (const fields of [{ username }, {}]) {
+      const { status } = await auth.post("/client/login", { ...fields, password, otp: next() }, address);
+      expect(status).toBe(200);
+    }
+  });
+
+  it("a password change answers 503 and changes nothing", async () => {
+    const { auth, owner, server, next } = await outage();
+    server.clearFaults();
+    const session = await loggedIn(auth, owner, next());
+    server.fail({ kind: "refuse", status: 500, times: 1000 });
+    const change = { newpass: newPassword(), oldpass: owner.password };
+    const { status, body } = await auth.post("/client/password", { ...change, otp: next() }, withSession(session));
+    expect({ status, body }).toEqual({ status: 503, body: unavailable });
+    server.clearFaults();
+    expect((await auth.post("/client/password", { ...change, otp: next() }, withSession(session))).status).toBe(200);
+  });
+
+  it("a right and a wrong password cost the same: storage calls, hashes and requests", async () => {
+    const { auth, owner, server, next } = await outage();
+    await auth.post("/client/login", { username: owner.name, password: "x", otp: next() });
+    const work = async (password: string) => {
+      const [hashes, requests] = [auth.hashes(), server.requests().length];
+      const fields = { username: owner.name, password, otp: next() };
+      const { total, sequential } = await auth.counted(() => auth.post("/client/login", fields));
+      return { total, sequential, hashes: auth.hashes() - hashes, requests: server.requests().length - requests };
+    };
+    const right = await work(owner.password);
+    expect(await work("wrong")).toEqual(right);
+    expect(right).toMatchObject({ hashes: 1, requests: 1 });
+  });
+
+  it("the audit event is `undecided`", async () => {
+    const { auth, owner, next, key } = await outage();
+    const who = { userId: owner.id, outcome: "undecided", reason: "unavailable" };
+    const { name: username, password } = owner;
+    await auth.post("/client/login", { username, password, otp: next() });
+    expect(auth.events("authentication").at(-1)).toMatchObject({ ...who, username, factors: ["password", "otp"] });
+    await auth.post("/client/login", { password, otp: next() });
+    expect(auth.events("authentication").at(-1)).toMatchObject({ ...who, username, prefix: key.prefix });
+    await auth.post(`/core/users/${owner.id}/validate`, { password, otp: next() });
+    expect(auth.events("validation").at(-1)).toMatchObject(who);
+  });
+
+  it("a key that is disabled is refused as ever: its OTPs are valid nowhere", async () => {
+    const { auth, owner, next, key } = await outage();
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    const { status } = await auth.post("/client/login", {
+      username: owner.name,
+      password: owner.password,
+      otp: next(),
+    });
+    expect(status).toBe(401);
   });
 });

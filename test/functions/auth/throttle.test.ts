@@ -216,11 +216,35 @@ describe("guesses side by side (decision A12)", () => {
     while ((await standing())?.reservations.length !== 10);
     const before = auth.now();
     const { status, headers, body } = await authenticate(user.name, user.password, undefined, patient);
-    expect({ status, body, wait: headers.get("retry-after") }).toEqual({ status: 429, body: refused, wait: "1" });
+    const busy = { error: "Too many attempts at the same time. Try again in a moment." };
+    expect({ status, body, wait: headers.get("retry-after") }).toEqual({ status: 429, body: busy, wait: "1" });
+    expect(patient.events("authentication")).toEqual([
+      expect.objectContaining({ outcome: "undecided", reason: "busy", userId: user.id }),
+    ]);
     expect(between(before, auth.now())).toBe(seconds(2) + 100);
     const late = authenticate(user.name, user.password, undefined, decided);
     gate.resolve();
     expect(await Promise.all([...under, late].map(async told => (await told).body))).toEqual(Array(11).fill(true));
+  });
+
+  it("40 simultaneous correct logins fail nowhere: each is granted, or refused as one too many at the same time", async () => {
+    const user = await makeUser(auth);
+    const fields = { username: user.name, password: user.password };
+    const limited = decided.beside({ settings: { AUTH_ADDRESS_LIMIT: "40" } });
+    const from = { "x-forwarded-for": "203.0.113.40, 192.0.2.1" };
+    const answers = await Promise.all(Array.from({ length: 40 }, () => limited.post("/client/login", fields, from)));
+    const refusals = answers.filter(({ status }) => status !== 200);
+    expect(refusals.length).toBeLessThan(40);
+    for (const { status, headers, body } of refusals) {
+      expect({ status, body, wait: headers.get("retry-after") }).toEqual({
+        status: 429,
+        body: { error: "Too many attempts at the same time. Try again in a moment." },
+        wait: "1",
+      });
+    }
+    // Nothing of it counts, neither against the name nor against the address.
+    await fail(user.name, 9, limited);
+    expect((await limited.post("/client/login", fields, from)).status).toBe(200);
   });
 
   it("a reservation that is older than 30 s counts as a failure", async () => {
