@@ -18,10 +18,17 @@ export interface AuthHost {
   close(): Promise<void>;
 }
 
-/** @param settings on top of the local system's */
-export async function startAuthHost(settings: Readonly<Record<string, string>> = {}): Promise<AuthHost> {
+/**
+ * @param settings on top of the local system's
+ * @param secrets further ones of the vault
+ */
+export async function startAuthHost(
+  settings: Readonly<Record<string, string>> = {},
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<AuthHost> {
   const storage = freshStorage();
   const peers = await startPeers();
+  for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const host = await startHostProcess(storage.connectionString, tokens.core, { ...described, ...settings });
   return {

@@ -1,8 +1,10 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { type AuthHost, startAuthHost } from "../../support/auth-host.ts";
+import { yubicoKey } from "../../support/software-key.ts";
+import { simulatedServer } from "../../support/validation-server.ts";
 import { person } from "./auth-people.ts";
 import { type Program, startProgram } from "./auth-program.ts";
 
@@ -49,6 +51,31 @@ describe("a RADIUS server's program", () => {
     expect((await radius({ USER_NAME: name, USER_PASSWORD: password })).code).toBe(1);
     expect((await radius({ USER_NAME: name, USER_PASSWORD: `wrong,${nextOtp()}` })).code).toBe(1);
     expect((await radius({})).code).toBe(1);
+  });
+
+  it("fails over while the validation servers are away, whether or not the password is right, and accepts afterwards", async () => {
+    const validationKey = Buffer.from("twenty letters it is");
+    const server = await simulatedServer(validationKey);
+    const asking = await startAuthHost(
+      { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: server.clientId },
+      { "otp-validation-key": validationKey.toString("base64") },
+    );
+    onTestFinished(async () => {
+      await asking.close();
+      await server.close();
+    });
+    const key = yubicoKey();
+    server.add(key);
+    const { name } = await person(asking, { name: "outage", password });
+    await asking.core("POST", `/users/${name}/otpkeys`, { otpkey: key.prefix });
+    const program = async (text: string, use: number) =>
+      (await radius({ USER_NAME: name, USER_PASSWORD: `${text},${key.otp(use)}` }, asking.clientUrl)).code;
+    server.fail({ kind: "refuse", status: 500, times: 1000 });
+    const codes: (number | null)[] = [];
+    for (let use = 1; use <= 12; use++) codes.push(await program(use % 2 ? password : "wrong", use));
+    expect(codes).toEqual(Array(12).fill(2));
+    server.clearFaults();
+    expect(await program(password, 13)).toBe(0);
   });
 
   it("takes nothing but `true` for an acceptance, and tells trouble from a refusal", async () => {
