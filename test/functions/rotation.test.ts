@@ -119,6 +119,7 @@ beforeAll(async () => {
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: delivery.transportJwksUrl,
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: path,
+    IDP_SECRET_HOSTS: [...new Set(stringify(file).match(/127\.0\.0\.1:\d+/g))].join(","),
     OTP_VALIDATION_URLS: validation.url,
     OTP_VALIDATION_CLIENT_ID: validation.clientId,
     LOGGING_LEVEL_COM_SERVICE: "ERROR",
