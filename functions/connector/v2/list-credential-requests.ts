@@ -9,6 +9,7 @@ import type { ConnectorContext } from "../context.ts";
 const mostOfPage = 1000;
 const usualPage = 100;
 const topError = `must be a whole number from 1 to ${mostOfPage}`;
+const timeError = "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date";
 
 const fields = {
   state: z.enum(requestStates).optional().describe("Only requests in this state."),
@@ -19,10 +20,12 @@ const fields = {
     .optional()
     .describe("Only requests with a credential for this user, letter for letter as the create had it."),
   created_after: z
-    .union([z.iso.datetime({ offset: true }), z.iso.date()], {
-      error: "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date",
+    .union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 }), z.iso.date()], {
+      error: timeError,
     })
     .transform(text => new Date(text).toISOString())
+    // A zone can move a time beyond the year 9999, whose text would sort before every other.
+    .refine(time => /^[0-9]/.test(time), { error: timeError })
     .optional()
     .describe("Only requests made later than this time, ISO 8601; a date means its beginning in UTC."),
   $top: z

@@ -52,7 +52,8 @@ describe("GET /v2/credential-requests (decision C19)", () => {
     expect(idsOf(await host.call(`${list}?created_after=${after}`))).toEqual(ids.slice(2));
     const offset = encodeURIComponent(all[1].created_at.replace("Z", "+00:00"));
     expect(idsOf(await host.call(`${list}?created_after=${offset}`))).toEqual(ids.slice(2));
-    expect(idsOf(await host.call(`${list}?created_after=2020-01-31`))).toEqual(ids);
+    for (const time of ["2020-01-31", "2020-01-31T10:00Z", "2020-01-31T10:00%2B02:00"])
+      expect(idsOf(await host.call(`${list}?created_after=${time}`))).toEqual(ids);
     expect(idsOf(await host.call(`${list}?state=failed`))).toEqual([]);
     expect(idsOf(await host.call(`${list}?user_id=${encodeURIComponent(user)}&created_after=${after}`))).toEqual([
       ids[2],
@@ -67,6 +68,8 @@ describe("GET /v2/credential-requests (decision C19)", () => {
     ["user_id", `user_id=${"x".repeat(256)}`],
     ["created_after", "created_after=yesterday"],
     ["created_after", "created_after=2026-01-31T10:00:00"],
+    ["created_after", "created_after=2026-01-31T10:00"],
+    ["created_after", "created_after=9999-12-31T23:59:59-01:00"],
     ["created_after", "created_after=2026-02-31"],
     ["$top", "$top=0"],
     ["$top", "$top=1001"],
