@@ -287,6 +287,24 @@ describe("names that become equal by one more decoding", () => {
     expect(await login({ username: one, password })).toBe(200);
   });
 
+  test("a prefix and an attribute's key are reached by their own spelling alone", async () => {
+    await core("POST", `/users/${owner}/attributes`, { key: "mine", value: "x" });
+    await core("POST", `/users/${owner}/otpkeys`, { otpkey: "mine" });
+    for (const twice of ["min%2565", "%256dine", "min%252565"]) {
+      for (const method of ["GET", "DELETE"]) {
+        expect((await core(method, `/users/${owner}/attributes/${twice}`)).status).toBe(400);
+        expect((await core(method, `/otpkeys/${twice}`)).status).toBe(404);
+      }
+      expect((await core("DELETE", `/users/${owner}/otpkeys/${twice}`)).status).toBe(404);
+      expect((await core("POST", `/otpkeys/${twice}/disable`)).status).toBe(404);
+    }
+    // Encoded once, it is the same text.
+    expect((await core("GET", `/users/${owner}/attributes/min%65`)).body).toBe("x");
+    expect((await core("GET", "/otpkeys/min%65")).body).toMatchObject({ prefix: "mine", enabled: true });
+    expect((await core("DELETE", `/users/${owner}/attributes/mine`)).status).toBe(204);
+    expect((await core("DELETE", "/otpkeys/mine")).status).toBe(204);
+  });
+
   // The host hands over `%2F` and `%252F` alike, and so it does with bytes that are no UTF-8.
   test.each(["a%2Fb", "a%2fb", "%FF", "a%80", "Jos%E9"])(
     "may not keep what the host leaves encoded: %s is no name",

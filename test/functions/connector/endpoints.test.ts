@@ -205,6 +205,17 @@ describe(create, () => {
     expect(told).toEqual({ data: { credential_request_id: expect.any(String), shipment_id: expect.any(String) } });
     expect(headers.get("x-ignored-fields")).toBeNull();
     const { credential_request_id, shipment_id } = told.data;
+    // An id that becomes this one by a second decoding names nothing.
+    for (const [path, known] of [
+      ["/v2/credential-requests", credential_request_id],
+      ["/v1/credential-requests", credential_request_id],
+      ["/v1/fpr/shipments", shipment_id],
+    ]) {
+      const encoded = (text: string) => `%${text.charCodeAt(0).toString(16)}${text.slice(1)}`;
+      const twice = encoded(known).replace("%", "%25");
+      expect((await call(`GET ${path}/${twice}`)).status, `${path}/${twice}`).toBe(404);
+      expect((await call(`GET ${path}/${encoded(known)}`)).status, path).toBe(200);
+    }
     const users = body.shipment.shipment_items.map((item: Body) => item.credentials);
     const credential = (item: number, index: number) => ({
       idp_id: "entra",
