@@ -1,4 +1,4 @@
-import { inAzure } from "../lib/deployment-settings.ts";
+import { inAzure, proxiesOf } from "../lib/deployment-settings.ts";
 import { identifySession } from "./auth/client/identify-session.ts";
 import { authJobs } from "./auth/jobs.ts";
 import { client, core } from "./auth/routes.ts";
@@ -16,9 +16,9 @@ export const authWing: Wing = {
     const settings = readAuthSettings(environment);
     return deployment => {
       const auth = openAuth(deployment, settings);
-      const { SERVICE_APIS, CORE_PATH, CLIENT_PATH, TRUSTED_PROXIES } = deployment.settings;
+      const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
       const { log } = deployment;
-      const common = { log, strictTransport: inAzure(deployment.settings), trustedProxies: TRUSTED_PROXIES };
+      const common = { log, strictTransport: inAzure(deployment.settings), ...proxiesOf(deployment.settings) };
       return {
         register() {
           if (SERVICE_APIS.includes("core")) {

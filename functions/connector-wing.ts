@@ -1,4 +1,4 @@
-import { inAzure } from "../lib/deployment-settings.ts";
+import { inAzure, proxiesOf } from "../lib/deployment-settings.ts";
 import { connectorJobs } from "./connector/jobs.ts";
 import { connector } from "./connector/routes.ts";
 import { openConnector } from "./connector-deps.ts";
@@ -14,9 +14,9 @@ export const connectorWing: Wing = {
     const { settings, idps } = readConnectorSettings(environment);
     return deployment => {
       const context = openConnector(deployment, settings, idps, environment);
-      const { CONNECTOR_PATH, TRUSTED_PROXIES } = deployment.settings;
+      const { CONNECTOR_PATH } = deployment.settings;
       const { log } = deployment;
-      const common = { log, strictTransport: inAzure(deployment.settings), trustedProxies: TRUSTED_PROXIES };
+      const common = { log, strictTransport: inAzure(deployment.settings), ...proxiesOf(deployment.settings) };
       return {
         ready: context.ready,
         register() {

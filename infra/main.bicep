@@ -77,6 +77,16 @@ param clientPublicBaseUrl string = ''
 @description('Address of the connector that answers name, where it is not the app\'s own.')
 param connectorPublicBaseUrl string = ''
 
+@description('Id that the proxy before Client sends with every call, as the Front Door id of its profile. Client then refuses every other call. Empty: callers reach Client directly.')
+param clientProxyId string = ''
+
+@description('The same for the proxy before the connector.')
+param connectorProxyId string = ''
+
+@description('Where calls of these proxies come from: a service tag, or an address range as in 203.0.113.0/24.')
+@minLength(1)
+param proxySource string = 'AzureFrontDoor.Backend'
+
 @description('Settings of every app that differ from the code\'s own values, by name (docs/settings.md). Empty ones count as not given.')
 param everyAppSettings object = {}
 
@@ -378,6 +388,10 @@ module core 'modules/app.bicep' = {
     hostId: 'core-${token}'
     insightsConnectionString: monitoring.outputs.connectionString
     telemetryMode: telemetryMode
+    proxyId: ''
+    proxyIdHeader: everyApp.PROXY_ID_HEADER
+    proxySource: proxySource
+    trustedProxies: everyApp.TRUSTED_PROXIES
     deployRange: coreDeployRange
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: corePublicBaseUrl
@@ -421,6 +435,10 @@ module client 'modules/app.bicep' = {
     hostId: 'client-${token}'
     insightsConnectionString: monitoring.outputs.connectionString
     telemetryMode: telemetryMode
+    proxyId: clientProxyId
+    proxyIdHeader: everyApp.PROXY_ID_HEADER
+    proxySource: proxySource
+    trustedProxies: everyApp.TRUSTED_PROXIES
     deployRange: ''
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: clientPublicBaseUrl
@@ -452,6 +470,10 @@ module connector 'modules/app.bicep' = {
     hostId: 'connector-${token}'
     insightsConnectionString: monitoring.outputs.connectionString
     telemetryMode: telemetryMode
+    proxyId: connectorProxyId
+    proxyIdHeader: everyApp.PROXY_ID_HEADER
+    proxySource: proxySource
+    trustedProxies: everyApp.TRUSTED_PROXIES
     deployRange: ''
     settings: union(everyApp, ofConnector, {
       PUBLIC_BASE_URL: connectorPublicBaseUrl

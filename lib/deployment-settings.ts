@@ -47,9 +47,17 @@ export const deploymentSettings = z
       .integer(
         0,
         10,
-        "How many proxies before the app are ours: the caller's address lies that many entries back in `X-Forwarded-For`.",
+        "How many proxies before the app are ours: the caller's address lies that many entries back in `X-Forwarded-For`. The platform's own is one; more need `PROXY_ID`.",
       )
       .prefault("1"),
+    PROXY_ID: setting
+      .text("What the proxy before the app sends in `PROXY_ID_HEADER`; a call without it gets 403, except `/health`.")
+      .regex(/^[\x21-\x7e]{16,200}$/, { error: "must be 16 to 200 visible ASCII characters without blanks" })
+      .optional(),
+    PROXY_ID_HEADER: setting
+      .text("Header that proves that a call came through the proxy; by default that of Azure Front Door.")
+      .regex(/^[A-Za-z0-9-]{1,64}$/, { error: "must be the name of a header" })
+      .prefault("X-Azure-FDID"),
     LOGGING_LEVEL_COM_SERVICE: setting
       .oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Least level that is logged.")
       .prefault("INFO"),
@@ -105,6 +113,12 @@ export const deploymentSettings = z
         refuse(name, "must be set where storage is reached by managed identity");
     }
     for (const [name, other] of clashingPaths(settings)) refuse(name, `must lead elsewhere than ${other}`);
+    if (settings.TRUSTED_PROXIES > 1 && settings.PROXY_ID === undefined) {
+      refuse(
+        "PROXY_ID",
+        "must be set where TRUSTED_PROXIES is more than 1: a caller beside the proxy could choose the address that is limited and logged",
+      );
+    }
     const fromTenant = settings.CLOUD_TENANT_ID !== undefined;
     const named = (settings.CALLER_ISSUERS ?? []).length > 0 && settings.CALLER_JWKS_ENDPOINT !== undefined;
     if ((settings.CALLER_AUDIENCES ?? []).length > 0 && !fromTenant && !named) {
@@ -140,6 +154,12 @@ interface PathSettings {
 }
 
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
+
+/** Returns how many proxies are ours, and what proves that a call came through them (decision G7). */
+export const proxiesOf = ({ TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER }: DeploymentSettings) => ({
+  trustedProxies: TRUSTED_PROXIES,
+  ...(PROXY_ID !== undefined && { proxyProof: { header: PROXY_ID_HEADER, id: PROXY_ID } }),
+});
 
 /** Whether the app runs in Azure: there TLS ends before it, and storage is reached by managed identity. */
 export const inAzure = (settings: DeploymentSettings): boolean =>

@@ -11,6 +11,7 @@ import { settingTexts } from "../lib/settings.ts";
 const notGiven: readonly string[] = [
   "SERVICE_APIS",
   "PUBLIC_BASE_URL",
+  "PROXY_ID",
   "CLOUD_TENANT_ID",
   "CLOUD_TABLES_ENDPOINT",
   "CLOUD_STORAGE_BLOB_ENDPOINT",
@@ -47,6 +48,9 @@ const variables: Readonly<Record<string, string>> = {
   corePublicBaseUrl: "CORE_PUBLIC_BASE_URL",
   clientPublicBaseUrl: "CLIENT_PUBLIC_BASE_URL",
   connectorPublicBaseUrl: "CONNECTOR_PUBLIC_BASE_URL",
+  clientProxyId: "CLIENT_PROXY_ID",
+  connectorProxyId: "CONNECTOR_PROXY_ID",
+  proxySource: "PROXY_SOURCE=AzureFrontDoor.Backend",
   mailDomain: "MAIL_DOMAIN",
   mailSenderName: "MAIL_SENDER_NAME=security-keys",
   mailSenderDisplayName: "MAIL_SENDER_DISPLAY_NAME=Security keys",

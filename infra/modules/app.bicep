@@ -58,7 +58,23 @@ param settings object
 @description('Core alone: the address range that may deploy to it over the internet; empty closes it.')
 param deployRange string
 
+@description('What the proxy before the app sends in the header `proxyIdHeader`; empty: there is no proxy before the app.')
+param proxyId string
+
+@description('Header in which the proxy sends its id.')
+param proxyIdHeader string
+
+@description('Where calls of the proxy come from: a service tag, or an address range. Calls from elsewhere are refused.')
+param proxySource string
+
+@description('How many proxies stand before the app, the platform\'s own included. With a proxy it is 2 at least. Core has none.')
+param trustedProxies string
+
 var closed = surface == 'core'
+var proxied = !closed && !empty(proxyId)
+var byRange = contains(proxySource, '/')
+// The platform compares a few headers only, so another one is left to the app.
+var byId = toLower(proxyIdHeader) == 'x-azure-fdid'
 
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: '${name}-plan'
@@ -127,7 +143,22 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       minTlsVersion: '1.2'
       scmMinTlsVersion: '1.2'
       // What comes by a private endpoint is not judged by these.
-      ipSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
+      ipSecurityRestrictionsDefaultAction: closed || proxied ? 'Deny' : 'Allow'
+      ipSecurityRestrictions: proxied
+        ? [
+            union(
+              {
+                name: 'proxy'
+                description: 'Callers come through the proxy.'
+                priority: 100
+                action: 'Allow'
+                tag: byRange ? 'Default' : 'ServiceTag'
+                ipAddress: proxySource
+              },
+              byId ? { headers: { 'x-azure-fdid': [proxyId] } } : {}
+            )
+          ]
+        : []
       scmIpSecurityRestrictionsUseMain: false
       scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
       scmIpSecurityRestrictions: closed && !empty(deployRange)
@@ -167,6 +198,8 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   name: 'appsettings'
   properties: union(settings, {
     SERVICE_APIS: surface
+    TRUSTED_PROXIES: closed || (proxied && trustedProxies == '1') ? (proxied ? '2' : '1') : trustedProxies
+    PROXY_ID: proxied ? proxyId : ''
     AZURE_CLIENT_ID: identityClientId
     CLOUD_STORAGE_BLOB_ENDPOINT: blobEndpoint
     CLOUD_TABLES_ENDPOINT: tableEndpoint

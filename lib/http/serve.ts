@@ -6,6 +6,7 @@ import type { Call, Reply } from "./call.ts";
 import { callerAddress } from "./caller-address.ts";
 import type { Access, Endpoint, Identity, RawInput } from "./endpoint.ts";
 import { refuseDotSegments } from "./original-path.ts";
+import { cameThroughProxy, type ProxyProof, requireProxy } from "./proxy-proof.ts";
 import { readFields } from "./read-fields.ts";
 import { readJson } from "./read-json.ts";
 import { readQuery } from "./read-pairs.ts";
@@ -20,6 +21,8 @@ export interface Serving<D, S = unknown> {
   readonly strictTransport: boolean;
   /** How many proxies before the app are ours (decision G7). */
   readonly trustedProxies: number;
+  /** What a call through the proxy carries; absent: a call may come directly (decision G7). */
+  readonly proxyProof?: ProxyProof | undefined;
 }
 
 /** What a call came to: the reply, and the fields that name the caller in its log events. */
@@ -37,7 +40,11 @@ export function serve<D, S>(
 ): (call: Call) => Promise<Reply> {
   const shown = { surface: surface.name, route: `${route.method} /${route.segments.join("/")}` };
   return call => {
-    const address = callerAddress(call, serving.trustedProxies);
+    // The platform itself writes the last entry, so that one is true of a call beside the proxy too.
+    const hops = cameThroughProxy(call, serving.proxyProof)
+      ? serving.trustedProxies
+      : Math.min(serving.trustedProxies, 1);
+    const address = callerAddress(call, hops);
     const options = { strictTransport: serving.strictTransport, ...(address && { fields: { address } }) };
     return answerCall(call, options, async requestId => {
       const { reply, who } = await guarded(surface, { ...serving, shown }, call, () =>
@@ -54,15 +61,16 @@ interface Shown {
   readonly shown: Fields;
 }
 
-/** Lets the surface's guard refuse, and puts its headers on whatever is answered. */
+/** Refuses a call beside the proxy, lets the surface's guard refuse, and puts its headers on whatever is answered. */
 async function guarded<D, S>(
   { guard, refuse }: Surface<D, S>,
-  { deps, log, shown }: Serving<D, S> & Shown,
+  { deps, log, shown, proxyProof }: Serving<D, S> & Shown,
   call: Call,
   work: () => Promise<Outcome>,
 ): Promise<Outcome> {
   let headers: Readonly<Record<string, string>>;
   try {
+    requireProxy(call, proxyProof);
     headers = guard?.(call, deps) ?? {};
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

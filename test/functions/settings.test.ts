@@ -118,6 +118,16 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...limited, TRUSTED_PROXIES: "0", SERVICE_APIS: "connector" })).toEqual([]);
   });
 
+  it("need the proxy's id where more than the platform's own proxy is trusted (decision G7)", () => {
+    const two = { ...goodSettings, TRUSTED_PROXIES: "2" };
+    expect(problemsOf(two)).toEqual(["PROXY_ID"]);
+    expect(problemsOf({ ...two, PROXY_ID: "a short id" })).toEqual(["PROXY_ID"]);
+    expect(problemsOf({ ...two, PROXY_ID: "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a" })).toEqual([]);
+    const named = { ...two, PROXY_ID: "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a", PROXY_ID_HEADER: "X Gateway" };
+    expect(problemsOf(named)).toEqual(["PROXY_ID_HEADER"]);
+    expect(problemsOf({ ...named, PROXY_ID_HEADER: "X-Gateway-Id" })).toEqual([]);
+  });
+
   it("are told all together, whatever kind they are of (decision G14)", () => {
     const wrong = {
       TRUSTED_PROXIES: "0",

@@ -4,6 +4,7 @@ import { held, isolationFaults } from "./isolation.ts";
 import { appSettings, asked, deployed, ofType, planted, sample } from "./templates.ts";
 
 const withTokens = { ...sample, everyAppSettings: { CALLER_STATIC_TOKENS: "true" } };
+const withProxies = { ...sample, clientProxyId: "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a", connectorProxyId: "9b1d" };
 const withRange = { ...sample, coreDeployRange: "203.0.113.7/32" };
 
 describe("every door that is to be closed", () => {
@@ -11,6 +12,7 @@ describe("every door that is to be closed", () => {
     ["by default", sample],
     ["with static tokens", withTokens],
     ["with a range that deploys Core", withRange],
+    ["with a proxy before Client and the connector", withProxies],
   ])("is closed %s", (_, given) => {
     expect(isolationFaults(deployed(given))).toEqual([]);
   });
@@ -83,7 +85,7 @@ describe("every door that is to be closed", () => {
     [
       "Core on the internet",
       "modules/app.bicep",
-      "ipSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'",
+      "ipSecurityRestrictionsDefaultAction: closed || proxied ? 'Deny' : 'Allow'",
       "ipSecurityRestrictionsDefaultAction: 'Allow'",
       "Core is open",
     ],
@@ -340,6 +342,64 @@ describe("Core", () => {
       ofType(deployed(given), "Microsoft.Web/sites").filter(({ way }) => way[0] !== "core");
     expect(others(withRange)).toEqual(others(sample));
     for (const { body } of others(sample)) expect(held(body.properties, "publicNetworkAccess")).toBe("Enabled");
+  });
+});
+
+describe("a proxy before Client and the connector (decision G7)", () => {
+  const frontDoor = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
+  const access = (given: Readonly<Record<string, unknown>>, surface: string) => {
+    const deployment = deployed({ ...sample, ...given });
+    const site = ofType(deployment, "Microsoft.Web/sites").find(({ way }) => way[0] === surface);
+    const { TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER } = appSettings(deployment, surface);
+    return {
+      otherwise: held(site?.body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction"),
+      rules: held(site?.body.properties, "siteConfig.ipSecurityRestrictions"),
+      deploying: held(site?.body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction"),
+      settings: [TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER],
+    };
+  };
+  const rule = { name: "proxy", priority: 100, action: "Allow" };
+  const direct = { otherwise: "Allow", rules: [], deploying: "Allow", settings: ["1", "", "X-Azure-FDID"] };
+
+  it.each([
+    ["client", { clientProxyId: frontDoor }],
+    ["connector", { connectorProxyId: frontDoor }],
+  ])("is the only way to %s where its id is given: by service tag and id", (surface, given) => {
+    expect(access(given, surface)).toEqual({
+      otherwise: "Deny",
+      rules: [
+        expect.objectContaining({
+          ...rule,
+          tag: "ServiceTag",
+          ipAddress: "AzureFrontDoor.Backend",
+          headers: { "x-azure-fdid": [frontDoor] },
+        }),
+      ],
+      deploying: "Allow",
+      settings: ["2", frontDoor, "X-Azure-FDID"],
+    });
+    const other = surface === "client" ? "connector" : "client";
+    expect(access(given, other)).toEqual(direct);
+    expect(access({}, surface)).toEqual(direct);
+    expect(access(given, "core")).toEqual(access({}, "core"));
+  });
+
+  it("may be of another kind: by its address range, and a header that the app alone compares", () => {
+    const given = {
+      clientProxyId: "a long id of a gateway",
+      proxySource: "203.0.113.0/24",
+      everyAppSettings: { PROXY_ID_HEADER: "X-Gateway-Id", TRUSTED_PROXIES: "3" },
+    };
+    const { rules, settings } = access(given, "client");
+    expect(rules).toEqual([expect.objectContaining({ ...rule, tag: "Default", ipAddress: "203.0.113.0/24" })]);
+    expect(rules).not.toMatchObject([{ headers: {} }]);
+    expect(settings).toEqual(["3", "a long id of a gateway", "X-Gateway-Id"]);
+  });
+
+  it("is missed by the app where more proxies are trusted without an id, except by Core, which has none", () => {
+    const given = { everyAppSettings: { TRUSTED_PROXIES: "2" } };
+    expect(access(given, "client").settings.slice(0, 2)).toEqual(["2", ""]);
+    expect(access(given, "core").settings.slice(0, 2)).toEqual(["1", ""]);
   });
 });
 

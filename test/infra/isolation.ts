@@ -84,7 +84,7 @@ function siteFaults({ name, body, way }: Deployed, deployment: Deployment): read
   const main = held(body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction");
   const rules = held(body.properties, "siteConfig.ipSecurityRestrictions");
   const deploySite = held(body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction");
-  const open = main !== "Deny" || deploySite !== "Deny" || rules !== undefined;
+  const open = main !== "Deny" || deploySite !== "Deny" || !Array.isArray(rules) || rules.length > 0;
   return open ? [...passwords, `${name}: Core is open to the internet`] : passwords;
 }
 

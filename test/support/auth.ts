@@ -10,6 +10,7 @@ import { bearer } from "../../functions/wing.ts";
 import { createPasswordHasher, type PasswordHasher } from "../../lib/auth/password-hash.ts";
 import { authTables } from "../../lib/azure/auth-shelves.ts";
 import { openTables } from "../../lib/azure/tables.ts";
+import { proxiesOf } from "../../lib/deployment-settings.ts";
 import type { Call, Cookie } from "../../lib/http/call.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
 import { type Serving, serve } from "../../lib/http/serve.ts";
@@ -157,7 +158,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const common = {
     log: deployment.log,
     strictTransport: false,
-    trustedProxies: settings.deployment.TRUSTED_PROXIES,
+    ...proxiesOf(settings.deployment),
   };
   const served = [
     ...routesOf(core, settings.deployment.CORE_PATH, {

@@ -27,8 +27,9 @@ beforeAll(async () => {
 /** An address that no other test calls from. */
 const newAddress = () => `192.0.2.${++last}`;
 const from = (address: string) => ({ "x-forwarded-for": address });
-const guess = (address: string, on = auth) =>
-  on.post("/client/authenticate", { username: newName(), password: "x" }, from(address));
+const frontDoorId = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
+const guess = (address: string, on = auth, headers: Record<string, string> = {}) =>
+  on.post("/client/authenticate", { username: newName(), password: "x" }, { ...headers, ...from(address) });
 const authenticate = (address: string, on = auth) =>
   on.post("/client/authenticate", { username: user.name, password: user.password }, from(address));
 
@@ -86,8 +87,9 @@ describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () 
     for (let n = 0; n < 3; n++) await guess(`203.0.113.${n}, ${address}`);
     expect((await guess(`203.0.113.9, ${address}`)).status).toBe(429);
     expect((await guess(`${address}, ${newAddress()}`)).body).toBe(false);
-    const two = auth.beside({ settings: { TRUSTED_PROXIES: "2" } });
-    expect((await guess(`${address}, 10.0.0.1`, two)).status).toBe(429);
+    const two = auth.beside({ settings: { TRUSTED_PROXIES: "2", PROXY_ID: frontDoorId } });
+    const proven = { "x-azure-fdid": frontDoorId };
+    expect((await guess(`${address}, 10.0.0.1`, two, proven)).status).toBe(429);
   });
 
   it("counts an IPv6 network of 64 bits as one, and an IPv4 address in whatever form", async () => {

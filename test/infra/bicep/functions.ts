@@ -60,6 +60,10 @@ function cidrSubnet(range: string, size: number, position: number): string {
 export const functions: Readonly<Record<string, Callable>> = {
   cidrSubnet: (range, size, position) => cidrSubnet(text(range), Number(size), Number(position)),
   concat: (...parts) => (parts.every(Array.isArray) ? parts.flat(1) : parts.map(text).join("")),
+  contains: (whole, part) => {
+    if (isObject(whole)) return Object.hasOwn(whole, text(part));
+    return Array.isArray(whole) ? whole.includes(part) : text(whole).includes(text(part));
+  },
   empty: value => {
     if (typeof value === "string" || Array.isArray(value)) return value.length === 0;
     return value === null || Object.keys(object(value)).length === 0;
