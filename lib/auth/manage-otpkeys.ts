@@ -33,7 +33,8 @@ const unusedForm: KeyForm = { state: { counter: 0 } };
 
 /**
  * Imports one key (decision A10): a new one, or a secret for one that has none. The same secret again changes nothing but that
- * its counter may grow; another one is a conflict unless it shall replace. Without a kind, a key that is there stays as it is.
+ * its counter may grow, or is set where it shall be replaced; another one is a conflict unless it shall replace. Without a kind,
+ * a key that is there stays as it is.
  * Throws Fault `invalid`, `conflict`.
  * @returns `isNew` where there was no key, or one that had no secret yet
  */
@@ -56,7 +57,7 @@ export async function importKey(
     const next = await merged(there.value, { ...imported, kind }, prepared, deps);
     const saved = await deps.otpkeys.save(there, next.key);
     if (saved === undefined) continue;
-    deps.log.info(next.replaced ? "otpkey_secret_replaced" : "otpkey_imported", { prefix, kind });
+    deps.log.info(next.event, { prefix, kind });
     return { key: saved.value, isNew: there.value.kind === undefined };
   }
 }
@@ -84,13 +85,16 @@ const wireNames: Record<keyof KeyDraft, string> = {
 /** What an import makes of a key that is there. */
 async function merged(
   there: OtpKey,
-  { kind, replace, prefix, digits = there.form.digits }: ImportedKey & { readonly kind: OtpKindName },
+  { kind, replace, prefix, counter, digits = there.form.digits }: ImportedKey & { readonly kind: OtpKindName },
   prepared: PreparedKey,
   deps: AuthDeps,
-): Promise<{ readonly key: NewOtpKey; readonly replaced: boolean }> {
+): Promise<{ readonly key: NewOtpKey; readonly event: string }> {
   if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
-    const form = { ...(digits !== undefined && { digits }), state: raised(there.form.state, prepared.form.state) };
-    return { key: { ...there, form }, replaced: false };
+    // Without a counter nothing is set: the default, 0, would let used OTPs pass again.
+    const isSet = replace && counter !== undefined;
+    const state = isSet ? prepared.form.state : raised(there.form.state, prepared.form.state);
+    const form = { ...(digits !== undefined && { digits }), state };
+    return { key: { ...there, form }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
   }
   const replaced = there.kind !== undefined;
   if (replaced && !replace) {
@@ -98,7 +102,8 @@ async function merged(
   }
   const { sealedSecret: _, ...kept } = there;
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
-  return { key: { ...kept, kind, form: prepared.form, ...sealed }, replaced };
+  const event = replaced ? "otpkey_secret_replaced" : "otpkey_imported";
+  return { key: { ...kept, kind, form: prepared.form, ...sealed }, event };
 }
 
 async function hasSecret(

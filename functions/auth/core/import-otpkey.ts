@@ -53,7 +53,9 @@ const fields = z.object({
   private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
   digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6, the default, or 8."),
   counter: optional(wholeNumber).describe("Least counter that passes; 0 by default."),
-  replace: optional(flag).describe("Take the place of another secret; false by default."),
+  replace: optional(flag).describe(
+    "Take the place of another secret, or set the counter of the same one; false by default.",
+  ),
 });
 
 /** What makes sense together. Whether a kind takes them is the kind's to say. */
@@ -75,7 +77,10 @@ export const importOtpkey = endpoint({
   body,
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
-    200: { description: "The same secret was there; no counter goes down.", schema: otpkeyView },
+    200: {
+      description: "The same secret was there, and no counter goes down, or `replace` took effect.",
+      schema: otpkeyView,
+    },
   },
   handle: async ({ body }, context: AuthContext) => {
     const { secret, secret_base32, private_id, replace = false, ...rest } = body;

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import { modhexPattern, modhexToHex } from "../otp/modhex.ts";
 import { totpStepSeconds } from "../otp/totp.ts";
-import { bytesOfHex, checkedKey, gathered, type LineReading, type Reading } from "./reading.ts";
+import { checkedKey, gathered, type LineReading, type Reading } from "./reading.ts";
 
 /** What a log leaves out and the administrator knows. */
 export interface LogOptions {
@@ -63,9 +63,9 @@ const traditional = {
 function readTraditional(fields: readonly string[], line: number, event: "yubico otp" | "oath-hotp"): LineReading {
   const shift = Math.max(0, fields.length - traditional.count);
   const field = (name: Exclude<keyof typeof traditional, "count">) => fields[traditional[name] + shift] ?? "";
-  const secret = bytesOfHex(field("secret"));
+  const secret = field("secret");
   if (event === "yubico otp") {
-    return checkedKey(line, field("public"), "yubico", { secret, privateId: bytesOfHex(field("private")) });
+    return checkedKey(line, field("public"), "yubico", { secret, privateId: field("private") });
   }
   const inModhex = field("modhex") === "1" ? 12 : field("modhex2") === "1" ? 4 : field("modhex1") === "1" ? 2 : 0;
   return checkedKey(line, typedIdentifier(field("public"), inModhex), "hotp", {
@@ -77,10 +77,11 @@ function readTraditional(fields: readonly string[], line: number, event: "yubico
 
 /** Serial number, public id, then the private id of a Yubico key or the counter of an OATH key, secret. */
 function readCompact(fields: readonly string[], line: number, { digits, identifier }: LogOptions): LineReading {
-  const [serial = "", publicId = "", third = "", secretText = ""] = fields;
-  const secret = bytesOfHex(secretText);
+  const [serial = "", publicId = "", third = "", fourth = ""] = fields;
+  // This layout writes 0 for what a key does not have.
+  const secret = fourth === "0" ? "" : fourth;
   if (third === "") return { line, reason: "it is not about a key that makes OTPs" };
-  if (third.length === 12) return checkedKey(line, publicId, "yubico", { secret, privateId: bytesOfHex(third) });
+  if (third.length === 12) return checkedKey(line, publicId, "yubico", { secret, privateId: third });
   const typed = publicId === "" && identifier !== undefined ? `${identifier}${serial.padStart(8, "0")}` : publicId;
   return checkedKey(line, typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {
     secret,
@@ -98,7 +99,7 @@ function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOp
     return { line, reason: `its steps are not of ${totpStepSeconds} seconds` };
   }
   const length = digitsText === "" ? digits : (numberOf(digitsText) ?? 0);
-  return checkedKey(line, serial, name, { secret: bytesOfHex(seed), digits: length });
+  return checkedKey(line, serial, name, { secret: seed, digits: length });
 }
 
 /** Long enough that it is no public id. */

@@ -9,7 +9,7 @@ export class PskcSecretError extends Error {
 /** Reads the `Secret` of a key: plain, or encrypted under the pre-shared key (RFC 6030 sections 4.2 and 6). Throws PskcSecretError. */
 export type ReadSecret = (secret: XmlElement | undefined) => Uint8Array;
 
-const ciphers: ReadonlyMap<string, { readonly name: string; readonly keyBytes: number }> = new Map(
+const ciphers: ReadonlyMap<string, Cipher> = new Map(
   [128, 192, 256].map(bits => [
     `http://www.w3.org/2001/04/xmlenc#aes${bits}-cbc`,
     { name: `aes-${bits}-cbc`, keyBytes: bits / 8 },
@@ -37,6 +37,7 @@ export function secretReader(container: XmlElement, preSharedKey: Uint8Array | u
     }
     if (preSharedKey === undefined)
       throw new PskcSecretError("its secret is encrypted, and no pre-shared key was given");
+    const cipher = cipherOf(encrypted, "secret");
     const mac = macs.get(textAt(macMethod, "@Algorithm"));
     // Without it a wrong pre-shared key, or a changed file, would make other secrets instead of an error.
     if (mac === undefined) throw new PskcSecretError("its secret is encrypted without a known check of integrity");
@@ -46,23 +47,33 @@ export function secretReader(container: XmlElement, preSharedKey: Uint8Array | u
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
       throw new PskcSecretError("its secret was changed, or is encrypted under another pre-shared key");
     }
-    return decrypted(encrypted, preSharedKey);
+    return decrypted(encrypted, preSharedKey, cipher);
   };
 }
 
 /** Where none is named, the pre-shared key serves for both (RFC 6030 section 6.1.1). */
 function macKeyOf(macMethod: XmlElement | undefined, preSharedKey: Uint8Array): Uint8Array {
   const encrypted = element(macMethod, "MACKey");
-  return encrypted === undefined ? preSharedKey : decrypted(encrypted, preSharedKey);
+  return encrypted === undefined ? preSharedKey : decrypted(encrypted, preSharedKey, cipherOf(encrypted, "MAC key"));
 }
 
 const cipherTextOf = (encrypted: XmlElement): Uint8Array =>
   bytesOfBase64(textAt(encrypted, "CipherData", "CipherValue"));
 
-/** XML Encryption 1.0, section 5.2: the first vector comes first; of the padding only the last byte is defined. */
-function decrypted(encrypted: XmlElement, key: Uint8Array): Uint8Array {
+interface Cipher {
+  readonly name: string;
+  readonly keyBytes: number;
+}
+
+/** @param what of the key's is encrypted */
+function cipherOf(encrypted: XmlElement, what: string): Cipher {
   const cipher = ciphers.get(textAt(encrypted, "EncryptionMethod", "@Algorithm"));
-  if (cipher === undefined) throw new PskcSecretError("its secret is encrypted by an algorithm that is not supported");
+  if (cipher === undefined) throw new PskcSecretError(`its ${what} is encrypted by an algorithm that is not supported`);
+  return cipher;
+}
+
+/** XML Encryption 1.0, section 5.2: the first vector comes first; of the padding only the last byte is defined. */
+function decrypted(encrypted: XmlElement, key: Uint8Array, cipher: Cipher): Uint8Array {
   if (key.length !== cipher.keyBytes)
     throw new PskcSecretError(`the pre-shared key must have ${cipher.keyBytes} bytes`);
   const bytes = cipherTextOf(encrypted);

@@ -2,7 +2,7 @@ import type { Instant } from "../../time.ts";
 import { totpStepSeconds } from "../otp/totp.ts";
 import { parsePrefix } from "../prefix.ts";
 import { PskcSecretError, type ReadSecret, secretReader } from "./pskc-secret.ts";
-import { bytesOfHex, checkedKey, gathered, type ImportKey, type Reading, type RefusedLine } from "./reading.ts";
+import { checkedKey, gathered, type ImportKey, type Reading, type RefusedLine } from "./reading.ts";
 import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
 
 export interface PskcOptions {
@@ -98,7 +98,7 @@ function digitsOf(length: string, prefix: string): number | undefined {
 /** Public and private id stand in the user's name, as the personalisation tool writes them. */
 function yubicoKey(key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
   const [, publicId = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
-  return checkedKey(line, publicId, "yubico", { secret, privateId: bytesOfHex(privateId) });
+  return checkedKey(line, publicId, "yubico", { secret, privateId });
 }
 
 const numberOf = (text: string): number | undefined => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined);

@@ -24,19 +24,35 @@ export interface Reading {
 /** What a reader makes of one place in a file; undefined where nothing is meant to be a key. */
 export type LineReading = ImportKey | RefusedLine | undefined;
 
+/** A key as a file writes it: bytes, or their text in hex, empty where there is none. */
+interface WrittenKey extends Pick<KeyDraft, "digits" | "counter"> {
+  readonly secret: Uint8Array | string;
+  readonly privateId?: string;
+}
+
 /** Checks a key by the rules of its kind and of prefixes (decisions A7 and A9). */
 export function checkedKey(
   line: number,
   prefixText: string,
   kind: OtpKindName,
-  draft: KeyDraft,
+  written: WrittenKey,
 ): ImportKey | RefusedLine {
   if (prefixText === "") return { line, reason: "it names no prefix, so its OTPs could not be told from others'" };
   const prefix = parsePrefix(prefixText);
   if (prefix === undefined) return { line, reason: "its prefix is not 1 to 32 letters and digits" };
+  const { secret, privateId, ...rest } = written;
+  const draft: KeyDraft = {
+    ...rest,
+    secret: typeof secret === "string" ? bytesOfHex(secret) : secret,
+    ...(privateId !== undefined && { privateId: bytesOfHex(privateId) }),
+  };
   const prepared = otpKind(kind).prepare(draft);
   if (prepared.ok) return { line, prefix, kind, ...draft };
-  return { line, reason: prepared.problems.map(({ field, reason }) => `${fieldNames[field]} ${reason}`).join("; ") };
+  const isUnread = (field: keyof KeyDraft) => (written[field] ?? "") !== "" && draft[field] === undefined;
+  const reasons = prepared.problems.map(
+    ({ field, reason }) => `${fieldNames[field]} ${isUnread(field) ? "must be in hex" : reason}`,
+  );
+  return { line, reason: reasons.join("; ") };
 }
 
 const fieldNames = { secret: "its secret", privateId: "its private id", digits: "its digits", counter: "its counter" };
@@ -60,5 +76,5 @@ export function gathered(lines: readonly LineReading[]): Reading {
 }
 
 /** Bytes of an even number of hexadecimal digits. Undefined for anything else. */
-export const bytesOfHex = (text: string): Uint8Array | undefined =>
+const bytesOfHex = (text: string): Uint8Array | undefined =>
   /^(?:[0-9a-fA-F]{2})+$/.test(text) ? new Uint8Array(Buffer.from(text, "hex")) : undefined;

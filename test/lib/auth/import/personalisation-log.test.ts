@@ -65,7 +65,14 @@ describe("the traditional layout (decision A18)", () => {
     [yubico.replace("vvgutbiedkvi", "vv-utb"), "its prefix is not 1 to 32 letters and digits"],
     [yubico.replace(aes, aes.slice(2)), "its secret must have 16 bytes"],
     [yubico.replace(aes, ""), "its secret is required"],
-    [yubico.replace(aes, "x".repeat(32)), "its secret is required"],
+    [yubico.replace(aes, "x".repeat(32)), "its secret must be in hex"],
+    [yubico.replace(aes, aes.slice(1)), "its secret must be in hex"],
+    [yubico.replace("ab86c04de6a3", "ab86c04de6aX"), "its private id must be in hex"],
+    [
+      yubico.replace(aes, "x".repeat(32)).replace("ab86c04de6a3", ""),
+      "its secret must be in hex; its private id is required",
+    ],
+    [oath("ubhebdefghij").replace(seed, `${seed.slice(0, -2)}zz`), "its secret must be in hex"],
     [yubico.replace("ab86c04de6a3", "ab86"), "its private id must have 6 bytes"],
     [oath("ubhebdefghij").replace(seed, seed.slice(0, 26)), "its secret must have 14 to 64 bytes"],
     [oath("ubhebdefghij", "0,1,0", 0), "its digits must be 6 or 8"],
@@ -143,7 +150,7 @@ describe("a log of many lines (decision A18)", () => {
       refused: [
         { line: 2, reason: "it is of no known layout" },
         { line: 3, reason: "it is no line of comma-separated values" },
-        { line: 5, reason: "its secret is required" },
+        { line: 5, reason: "its secret must be in hex" },
       ],
     });
   });

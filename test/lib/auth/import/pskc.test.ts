@@ -176,6 +176,20 @@ describe("a PSKC under a pre-shared key (decision A18, RFC 6030 section 6)", () 
     return refused[0]?.reason;
   };
 
+  it("names an algorithm that is not supported, whether or not the file has a check of integrity", () => {
+    const keyWrap = (text: string) => text.replaceAll(aesCbc(128), "http://www.w3.org/2001/04/xmlenc#kw-aes128");
+    const wrapped = keyWrap(secretOf(figure6.value, figure6.mac));
+    const unsupported = "its secret is encrypted by an algorithm that is not supported";
+    const [bare, withMac] = ["", macMethod(sha1)].map(mac =>
+      container(preShared + mac + keyPackage({ data: wrapped })),
+    );
+    for (const text of [bare, withMac]) expect(refusal(String(text), figure6.key)).toBe(unsupported);
+    const macKey = keyWrap(`<MACKey>${encryptedValue(figure6.macKey)}</MACKey>`);
+    const data = secretOf(figure6.value, figure6.mac);
+    const other = container(preShared + macMethod(sha1, macKey) + keyPackage({ data }));
+    expect(refusal(other, figure6.key)).toBe("its MAC key is encrypted by an algorithm that is not supported");
+  });
+
   it("gives the secret: RFC 6030 figure 6", () => {
     expect(read(text6(), figure6.key).keys).toMatchObject([{ prefix: "12345678", secret: new Uint8Array(rfcSecret) }]);
   });
