@@ -78,7 +78,7 @@ function operation(endpoint: AnyEndpoint, { part, operationId, surface, schemas,
     },
   ]);
   const refused = refusals
-    .filter(refusal => refusal.meets({ ...endpoint, body }))
+    .filter(refusal => refusal.meets(operationOf(surface, endpoint, part.method)))
     .map(({ status, name }) => [status, ref("responses", name)]);
   return {
     operationId,
@@ -187,61 +187,75 @@ const schemes: Record<Access, Record<string, Json>> = {
   untouched_session: sessionSchemes,
 };
 
-type Meets = (endpoint: AnyEndpoint) => boolean;
+/** One method of an endpoint. */
+interface Operation {
+  readonly endpoint: AnyEndpoint;
+  readonly readsBody: boolean;
+}
+
+/** The operation of a route. Fields of a form are read from the body of every POST (decision G4). */
+const operationOf = ({ input }: AnySurface, endpoint: AnyEndpoint, method: string): Operation => ({
+  endpoint,
+  readsBody: input === "fields" ? method === "POST" : endpoint.body !== undefined,
+});
+
+type Meets = (operation: Operation) => boolean;
 
 const always: Meets = () => true;
-const needsCaller: Meets = ({ access }) => access !== "open";
-const takesBody: Meets = ({ body }) => body !== undefined;
-/** Nothing of the endpoint's definition tells it; the `default` answer stands for it. */
-const untold: Meets = () => false;
+const readsBody: Meets = operation => operation.readsBody;
+/** Only where the endpoint lists it. */
+const listed: Meets = () => false;
 
+/** What each kind of refusal means, and which operations can meet it whatever they do. */
 const kinds: Record<FaultKind, { text: string; meets: Meets }> = {
-  invalid: { text: "Refused. Where the input is not valid, every wrong field is named.", meets: always },
-  unauthenticated: { text: "Nobody known calls.", meets: needsCaller },
-  forbidden: { text: "Who calls may not.", meets: needsCaller },
-  not_found: { text: "There is no such thing.", meets: ({ params }) => params !== undefined },
-  length_required: { text: "The body was sent chunked.", meets: takesBody },
-  too_large: { text: "The body is too large.", meets: takesBody },
-  unsupported_media: { text: "The body is of another type.", meets: takesBody },
+  invalid: { text: "The request is not valid. Every wrong field is named.", meets: always },
+  unauthenticated: { text: "No valid credentials.", meets: ({ endpoint }) => endpoint.access !== "open" },
+  forbidden: { text: "The caller is not allowed to make this call, or made it around the proxy.", meets: always },
+  not_found: { text: "The path names nothing that exists.", meets: ({ endpoint }) => endpoint.params !== undefined },
+  conflict: { text: "The present state does not allow it.", meets: listed },
+  length_required: { text: "The body was sent chunked; send it with Content-Length.", meets: readsBody },
+  too_large: { text: "The body is too large, or has too many fields.", meets: readsBody },
+  unsupported_media: { text: "The body has another media type.", meets: readsBody },
+  throttled: { text: "Too many attempts. Try again later.", meets: listed },
+  delivery_refused: { text: "The delivery service refused the order.", meets: listed },
+  idp_refused: { text: "An identity provider refused a credential.", meets: listed },
   internal: { text: "A failure of the service.", meets: always },
-  unavailable: { text: "Something that the service needs is away.", meets: always },
-  conflict: { text: "", meets: untold },
-  throttled: { text: "", meets: untold },
-  delivery_refused: { text: "", meets: untold },
-  idp_refused: { text: "", meets: untold },
+  unavailable: { text: "A part that the service needs does not answer. Try again later.", meets: always },
 };
 
 interface Refusal {
-  /** A status, or `default`. */
   readonly status: string;
   /** Of its component. */
   readonly name: string;
-  meets(endpoint: AnyEndpoint): boolean;
+  meets(operation: Operation): boolean;
   response(error: Json): Json;
 }
 
-/** The surface's error table by status: kinds that share one share a response. */
+/** Returns the surface's refusals by status: kinds that share one share a response. */
 function refusalsOf(surface: AnySurface): Refusal[] {
-  const endpoints = Object.values(surface.endpoints);
-  const told = Object.entries(kinds).filter(([, { meets }]) => endpoints.some(meets));
-  const byStatus = Map.groupBy(told, ([kind]) => surface.refuse(new Fault(kind as FaultKind, "")).status);
-  const known = [...byStatus]
+  const operations = Object.values(surface.endpoints).flatMap(endpoint =>
+    endpoint.routes.map(route => operationOf(surface, endpoint, route.split(" ")[0] ?? "")),
+  );
+  const meets = (kind: FaultKind, operation: Operation): boolean =>
+    kinds[kind].meets(operation) || operation.endpoint.refusals.includes(kind);
+  const met = (Object.keys(kinds) as FaultKind[]).filter(kind => operations.some(operation => meets(kind, operation)));
+  const byStatus = Map.groupBy(met, kind => surface.refuse(new Fault(kind, "")).status);
+  return [...byStatus]
     .sort(([a], [b]) => a - b)
-    .map(([status, entries]): Refusal => {
-      const { headers: sent = {} } = surface.refuse(new Fault(entries[0]?.[0] as FaultKind, "", { retryAfter: 1 }));
+    .map(([status, ofStatus]): Refusal => {
+      const { headers: sent = {} } = surface.refuse(new Fault(ofStatus[0] ?? "internal", "", { retryAfter: 1 }));
       const own = {
         ...("www-authenticate" in sent ? { "www-authenticate": ref("headers", "wwwAuthenticate") } : {}),
-        ...(status === 503 ? { "retry-after": ref("headers", "retryAfter") } : {}),
+        ...([409, 429, 503].includes(status) ? { "retry-after": ref("headers", "retryAfter") } : {}),
       };
+      const text = ofStatus.map(kind => kinds[kind].text).join(" ");
       return {
         status: String(status),
         name: `Refused${status}`,
-        meets: endpoint => entries.some(([, { meets }]) => meets(endpoint)),
-        response: schema => refusal(entries.map(([, { text }]) => text).join(" "), { ...everyAnswer, ...own }, schema),
+        meets: operation => ofStatus.some(kind => meets(kind, operation)),
+        response: schema => refusal(text, { ...everyAnswer, ...own }, schema),
       };
     });
-  const rest = (schema: Json) => refusal("Any other refusal.", everyAnswer, schema);
-  return [...known, { status: "default", name: "Refused", meets: () => true, response: rest }];
 }
 
 const refusal = (description: string, sent: Json, schema: Json): Json => ({

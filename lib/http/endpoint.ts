@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Caller } from "../caller.ts";
-import { Fault, type Problem } from "../fault.ts";
+import { Fault, type FaultKind, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import { ignoredFields } from "./ignored-fields.ts";
@@ -70,8 +70,10 @@ interface Definition<
    * makes the same checks of a body that fits.
    */
   readonly alsoCheck?: (raw: RawInput, deps: D) => readonly Problem[];
-  /** Success answers by status. Refusals come from the surface's error table. */
+  /** Success answers by status. */
   readonly answers: Readonly<Record<number, Answer>>;
+  /** Refusals of this endpoint alone, for the OpenAPI document. Those that follow from its access and its input are known. */
+  readonly refusals?: readonly FaultKind[];
   readonly handle: (
     input: {
       readonly params: Parsed<P>;
@@ -94,6 +96,7 @@ export interface Endpoint<D, S = unknown> {
   readonly headers: z.ZodObject | undefined;
   readonly body: z.ZodType | undefined;
   readonly answers: Readonly<Record<number, Answer>>;
+  readonly refusals: readonly FaultKind[];
   /** Parses all input, refuses with every problem at once, then handles. */
   run(
     input: RawInput,
@@ -115,6 +118,7 @@ export function endpoint<
   const { params, query, headers, body } = definition as { params: P; query: Q; headers: H; body: B };
   return {
     ...definition,
+    refusals: definition.refusals ?? [],
     params,
     query,
     headers,

@@ -27,6 +27,7 @@ export function tokenEndpoints(surface: "core" | "connector"): Readonly<Record<s
       summary: "Create a static API token; it is shown once",
       body: z.object({ name: name.describe("Who is to use it.") }),
       answers: { 201: { description: "The token.", schema: shown.extend({ token: z.string() }) } },
+      refusals: ["conflict"],
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
         requireTenantCaller(caller);
         const { token, hash } = await createToken(body.name, surface, { hashes, now, random });

@@ -89,7 +89,8 @@ describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused,
     for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(surface.endpoints)) {
       const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
       expect(security, name).toEqual(asked[access]);
-      expect(responses, name).toMatchObject({ 500: {}, 503: {}, default: {} });
+      expect(responses, name).toMatchObject({ 400: {}, 403: {}, 500: {}, 503: {} });
+      expect(responses, name).not.toHaveProperty("default");
       if (access !== "open") {
         expect(responses, name).toMatchObject({ 401: { $ref: "#/components/responses/Refused401" }, 403: {} });
       }
@@ -114,6 +115,32 @@ it("says that a password change requires newpass", () => {
   const schemas = Object.values(post?.requestBody?.content ?? {}).map(({ schema }) => schema);
   expect(schemas).toHaveLength(3);
   for (const schema of schemas) expect(schema).toMatchObject({ required: ["newpass"] });
+});
+
+describe("the refusals of an operation", () => {
+  const always = ["400", "403", "500", "503"];
+  const ofBody = ["411", "413", "415"];
+  const token = [...always, "401"];
+
+  it.each([
+    ["client", "POST /client/login", [...always, ...ofBody, "401", "429"]],
+    ["client", "GET /client/login", [...always, "401", "429"]],
+    ["client", "POST /client/authenticate", [...always, ...ofBody, "429"]],
+    ["client", "GET /client/status", token],
+    ["client", "POST /client/logout", [...token, ...ofBody]],
+    ["core", "GET /core/users", token],
+    ["core", "POST /core/users", [...token, ...ofBody, "409"]],
+    ["core", "POST /core/users/{user}/delete", [...token, ...ofBody, "404"]],
+    ["core", "DELETE /core/users/{user}", [...token, "404"]],
+    ["connector", "GET /v2/credential-requests", token],
+    ["connector", "POST /v2/credential-requests", [...token, ...ofBody, "409"]],
+    ["connector", "POST /v2/credential-requests/{credential_request_id}/cancel", [...token, "404", "409"]],
+    ["connector", "POST /v2/credential-requests/{credential_request_id}/resend-pin", [...token, "404", "409", "429"]],
+  ])("are all named: %s, %s", (name, route, statuses) => {
+    const document = JSON.parse(readFileSync(`docs/openapi/${name}.json`, "utf8")) as Document;
+    const operation = operationsOf(document).find(each => each.route === route);
+    expect(Object.keys(operation?.responses ?? {}).filter(status => status >= "400")).toEqual(statuses.toSorted());
+  });
 });
 
 describe("the document of a surface", () => {

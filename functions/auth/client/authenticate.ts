@@ -12,6 +12,7 @@ export const authenticate = endpoint({
   summary: "Tell whether credentials are valid and sufficient",
   body: credentials,
   answers: { 200: { description: "Whether they are.", schema: z.boolean() } },
+  refusals: ["throttled"],
   handle: async ({ body }, context: AuthContext, { call }) =>
     ok((await signIn(body, context, { address: context.callerAddress(call) })).granted),
 });

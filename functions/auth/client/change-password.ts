@@ -17,6 +17,7 @@ export const changePassword = endpoint({
     otp: optionalText("A new OTP, where a login needs one."),
   }),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
+  refusals: ["throttled"],
   handle: async ({ body }, context: AuthContext, { call, session }: CallContext & { session: LiveSession }) => {
     await change(session, body, context, { address: context.callerAddress(call) });
     return ok(true);

@@ -16,6 +16,7 @@ export const login = endpoint({
   answers: {
     200: { description: "The session, set as a cookie too.", schema: z.object({ session: z.string() }) },
   },
+  refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { secureCookie } = context.rules;
     const presented = presentedSession(call.headers, secureCookie);

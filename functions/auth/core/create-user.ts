@@ -18,6 +18,7 @@ export const createUser = endpoint({
   summary: "Create a user",
   body,
   answers: { 201: { description: "Created; `Location` leads to the user.", schema: userSummary } },
+  refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { id, name } = (await create(body, context)).value;
     return { status: 201, headers: { location: `${context.coreUrl(call.url)}/users/${id}` }, body: { id, name } };

@@ -82,6 +82,7 @@ export const importOtpkey = endpoint({
       schema: otpkeyView,
     },
   },
+  refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext) => {
     const { secret, secret_base32, private_id, replace = false, ...rest } = body;
     const imported = { ...rest, secret: secret ?? secret_base32, privateId: private_id, replace };

@@ -16,6 +16,7 @@ export const createCredentialRequestOnSite = endpoint({
   headers: idempotencyKey,
   body: createCredentialRequestBodyV1,
   answers: { 201: { description: "The request is taken.", schema: createdCredentialRequestV1 } },
+  refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
     const once = { caller, key: headers["Idempotency-Key"] };
     const { requestId } = await createOnce(body, createCredentialRequestV1, once, context);

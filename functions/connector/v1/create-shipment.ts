@@ -12,6 +12,7 @@ export const createShipment = endpoint({
   headers: idempotencyKey,
   body: createShipmentBodyV1,
   answers: { 201: { description: "The shipment is ordered.", schema: createdShipmentV1 } },
+  refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
     const once = { caller, key: headers["Idempotency-Key"] };
     const { shipmentId } = await createOnce(body, createShipmentV1, once, context);

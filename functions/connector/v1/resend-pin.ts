@@ -13,6 +13,7 @@ export const resendPinOfRequest = endpoint({
   summary: "Resend the PIN mails of a credential request",
   params: requestIdPath,
   answers: { 204: { description: "Sent." } },
+  refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {
     await resendPin(params.credential_request_id, context);
     return noContent;
@@ -26,6 +27,7 @@ export const resendPinOfShipment = endpoint({
   summary: "Resend the PIN mails of a shipment",
   params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
   answers: { 204: { description: "Sent." } },
+  refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {
     const requestId = await context.requests.requestOfShipment(params.shipment_id);
     if (requestId === undefined) throw new Fault("not_found", "There is no such shipment.");

@@ -15,6 +15,7 @@ export const cancelCredentialRequest = endpoint({
   answers: {
     200: { description: "The request as it now stands.", schema: z.object({ data: credentialRequestV2 }) },
   },
+  refusals: ["conflict"],
   handle: async ({ params }, context: ConnectorContext) => {
     const { request, keys } = await cancelRequest(params.credential_request_id, context);
     return ok({

@@ -19,6 +19,7 @@ export const createCredentialRequest = endpoint({
     return requestProblems(decidable, place => pathInV2(place, decidable), context);
   },
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
+  refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
     const once = { caller, key: headers["Idempotency-Key"] };
     const done = await createOnce(body, createV2, once, context);

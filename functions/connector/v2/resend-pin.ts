@@ -14,6 +14,7 @@ export const resendPinMails = endpoint({
   summary: "Resend the PIN mail of every key that has a PIN response",
   params: requestIdPath,
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
+  refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) =>
     ok({ data: await resendPin(params.credential_request_id, context) }),
 });
