@@ -5,7 +5,7 @@ import { readMarkdown } from "./markdown.ts";
 
 /** Pages that are not wrapped yet. */
 const unwrapped = ["bench/README.md"].concat(
-  ["deploy", "failures", "identity-providers", "operate", "settings"].map(
+  ["deploy", "failures", "operate", "settings"].map(
     n => `docs/${n}.md`,
   ),
   ["storage", "storage-auth", "telemetry", "peers/aic", "peers/delivery", "peers/enrollment"].map(n => `docs/${n}.md`),
