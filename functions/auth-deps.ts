@@ -6,6 +6,7 @@ import { createUsernameHash } from "../lib/auth/username-hash.ts";
 import { authStore } from "../lib/azure/auth-tables.ts";
 import { keyRing } from "../lib/azure/secrets-key-ring.ts";
 import { callerAddress } from "../lib/http/caller-address.ts";
+import { seconds } from "../lib/time.ts";
 import type { AuthContext } from "./auth/context.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -36,8 +37,8 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
               key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
               fetch,
               random,
-              timeLimitMs: settings.OTP_VALIDATION_TIMEOUT_SECONDS,
-              totalMs: settings.OTP_VALIDATION_TOTAL_SECONDS,
+              timeLimitMs: seconds(settings.OTP_VALIDATION_TIMEOUT_SECONDS),
+              totalMs: seconds(settings.OTP_VALIDATION_TOTAL_SECONDS),
             }),
           },
     rules: rulesOf(settings),

@@ -16,6 +16,7 @@ import { tellStates } from "../lib/connector/tell-states.ts";
 import { timingOf } from "../lib/connector/timing.ts";
 import { deploymentSettings } from "../lib/deployment-settings.ts";
 import { type Environment, wordsInForce } from "../lib/settings.ts";
+import { seconds } from "../lib/time.ts";
 import type { ConnectorContext } from "./connector/context.ts";
 import type { Deployment } from "./deployment.ts";
 import { idpFileReader } from "./idp-file.ts";
@@ -90,9 +91,9 @@ function openIdps(
     secretHosts,
     known,
     file: place && {
-      read: idpFileReader(place, { blobs, timeoutMs: STORAGE_TIMEOUT_SECONDS }),
-      maxAgeMs: settings.IDP_CONFIGURATION_MAX_AGE_SECONDS,
-      retryAfterMs: settings.IDP_CONFIGURATION_RETRY_SECONDS,
+      read: idpFileReader(place, { blobs, timeoutMs: seconds(STORAGE_TIMEOUT_SECONDS) }),
+      maxAgeMs: seconds(settings.IDP_CONFIGURATION_MAX_AGE_SECONDS),
+      retryAfterMs: seconds(settings.IDP_CONFIGURATION_RETRY_SECONDS),
     },
     connect: (id, ofIdp) => {
       const byIdentity = ofIdp.type === "entra" && ofIdp["managed-identity"] === true;

@@ -61,7 +61,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
   const identity = managedIdentity(settings.AZURE_CLIENT_ID);
   const tracing = openTracing(settings, platform, identity);
   const log = createLog(tracing?.sink.writeLine ?? writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
-  const timeoutMs = settings.STORAGE_TIMEOUT_SECONDS;
+  const timeoutMs = seconds(settings.STORAGE_TIMEOUT_SECONDS);
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
   const access = (endpoint = "") =>
     connectionString === undefined ? { endpoint, credential: identity } : { connectionString };
@@ -70,8 +70,8 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
   const credential = isLocal(vault) ? localCredential : identity;
   const secrets = tellExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
   const caching: CacheOptions = {
-    maxAgeMs: settings.SECRETS_MAX_AGE_SECONDS,
-    refreshAfterMs: settings.SECRETS_REFRESH_SECONDS,
+    maxAgeMs: seconds(settings.SECRETS_MAX_AGE_SECONDS),
+    refreshAfterMs: seconds(settings.SECRETS_REFRESH_SECONDS),
     now,
     log,
   };
@@ -92,7 +92,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
         vault: async () => void (await secrets.get(dataKey)),
       },
-      { now, log, maxAgeMs: settings.HEALTH_MAX_AGE_SECONDS, timeLimitMs: seconds(5) },
+      { now, log, maxAgeMs: seconds(settings.HEALTH_MAX_AGE_SECONDS), timeLimitMs: seconds(5) },
     ),
     secretText(name) {
       const cached = cachedSecret(name, () => secrets.get(name), caching);

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { backUp, type Holdings } from "../lib/azure/maintenance/back-up.ts";
 import { reseal } from "../lib/azure/maintenance/reseal.ts";
 import { noInput, type Task, task } from "../lib/http/task.ts";
+import { days } from "../lib/time.ts";
 import { type Deployment, freshSealer } from "./deployment.ts";
 
 /** What maintenance works on beside the wing's own ports: whole tables and containers. */
@@ -32,6 +33,6 @@ export const backUpTask = <D extends InDeployment>(holdings: Holdings): Task<D> 
   task({
     input: noInput,
     run: async (_, { deployment }: D) => ({
-      ...(await backUp(holdings, { ...deployment, keepMs: deployment.settings.BACKUP_KEEP_DAYS })),
+      ...(await backUp(holdings, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) })),
     }),
   });

@@ -29,9 +29,9 @@ export const setting = {
       .transform(Number)
       .refine(value => value >= least && value <= most, { error: `must be a whole number from ${least} to ${most}` })
       .meta({ description }),
-  /** Seconds in the environment, fractions allowed; milliseconds inside (decision G9). */
-  seconds: (description: string) => duration(1000, "seconds", description),
-  days: (description: string) => duration(86_400_000, "days", description),
+  /** Fractions allowed. A parsed setting keeps the unit of its name; `seconds` and `days` of lib/time.ts convert it where it is used. */
+  seconds: (description: string) => duration("seconds", description),
+  days: (description: string) => duration("days", description),
   /** An absolute address: https, or http on the loopback in a local run, which `readSettings` checks. No credentials, no fragment. */
   address: (description: string) =>
     z
@@ -54,11 +54,11 @@ const entriesOf = (text: string): readonly string[] =>
     .map(entry => entry.trim())
     .filter(entry => entry !== "");
 
-const duration = (unitMs: number, unit: string, description: string) =>
+const duration = (unit: "seconds" | "days", description: string) =>
   z
     .string()
     .regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` })
-    .transform(text => Math.round(Number(text) * unitMs))
+    .transform(Number)
     .meta({ description });
 
 function isAddress(text: string): boolean {

@@ -18,7 +18,8 @@ export const earliest = (...times: readonly (Instant | undefined)[]): Instant | 
     undefined,
   );
 
-export const seconds = (count: number): number => count * 1000;
+/** Whole milliseconds, also of fractions. */
+export const seconds = (count: number): number => Math.round(count * 1000);
 export const minutes = (count: number): number => count * 60_000;
 export const hours = (count: number): number => count * 3_600_000;
-export const days = (count: number): number => count * 86_400_000;
+export const days = (count: number): number => Math.round(count * 86_400_000);

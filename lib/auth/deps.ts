@@ -1,6 +1,6 @@
 import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
-import type { Now } from "../time.ts";
+import { days, type Now, seconds } from "../time.ts";
 import { type AddressLimits, addressList } from "./address-limit.ts";
 import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
 import type { PasswordHasher } from "./password-hash.ts";
@@ -54,27 +54,27 @@ export const rulesOf = (settings: AuthSettings): AuthRules => ({
   passwordMinLength: passwordMinLength(settings),
   throttle: {
     failures: settings.AUTH_THROTTLE_FAILURES,
-    firstWaitMs: settings.AUTH_THROTTLE_FIRST_WAIT_SECONDS,
-    longestWaitMs: settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS,
-    reservationMs: settings.AUTH_THROTTLE_RESERVATION_SECONDS,
-    keepMs: settings.AUTH_THROTTLE_KEEP_SECONDS,
+    firstWaitMs: seconds(settings.AUTH_THROTTLE_FIRST_WAIT_SECONDS),
+    longestWaitMs: seconds(settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS),
+    reservationMs: seconds(settings.AUTH_THROTTLE_RESERVATION_SECONDS),
+    keepMs: seconds(settings.AUTH_THROTTLE_KEEP_SECONDS),
   },
   address: {
-    limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: settings.AUTH_ADDRESS_WINDOW_SECONDS },
+    limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: seconds(settings.AUTH_ADDRESS_WINDOW_SECONDS) },
     isSpared: addressList(settings.AUTH_ADDRESS_ALLOW_LIST),
   },
-  busyMs: settings.AUTH_THROTTLE_BUSY_SECONDS,
+  busyMs: seconds(settings.AUTH_THROTTLE_BUSY_SECONDS),
   keyStopFailures: settings.AUTH_KEY_STOP_FAILURES,
   windows: {
     lookAhead: settings.OTP_HOTP_LOOK_AHEAD,
     resync: settings.OTP_HOTP_RESYNC_WINDOW,
     steps: settings.OTP_TOTP_STEPS,
   },
-  spentOtpMs: settings.OTP_SPENT_DAYS,
+  spentOtpMs: days(settings.OTP_SPENT_DAYS),
   session: {
-    idleMs: settings.SESSION_IDLE_SECONDS,
-    absoluteMs: settings.SESSION_ABSOLUTE_SECONDS,
-    touchMs: settings.SESSION_TOUCH_SECONDS,
+    idleMs: seconds(settings.SESSION_IDLE_SECONDS),
+    absoluteMs: seconds(settings.SESSION_ABSOLUTE_SECONDS),
+    touchMs: seconds(settings.SESSION_TOUCH_SECONDS),
   },
   secureCookie: settings.SESSION_COOKIE_SECURE,
   allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { setting } from "../settings.ts";
+import { seconds } from "../time.ts";
 import { version } from "../version.ts";
 import { idpId } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
@@ -198,9 +199,9 @@ export const connectorSettings = z
       const message = "must be shorter than LEASE_SECONDS: a lease outlasts every call (decision C15)";
       refuseWhere(settings[name] >= settings.LEASE_SECONDS, name, message);
     }
-    const lastAnswer = settings.DELIVERY_MARK_MAX_AGE_SECONDS + settings.DELIVERY_TIMEOUT_SECONDS;
+    const lastAnswerMs = seconds(settings.DELIVERY_MARK_MAX_AGE_SECONDS) + seconds(settings.DELIVERY_TIMEOUT_SECONDS);
     refuseWhere(
-      settings.SETTLE_AFTER_SECONDS < lastAnswer,
+      seconds(settings.SETTLE_AFTER_SECONDS) < lastAnswerMs,
       "SETTLE_AFTER_SECONDS",
       "must be at least DELIVERY_MARK_MAX_AGE_SECONDS and DELIVERY_TIMEOUT_SECONDS together: a call under way is not settled (decision C6)",
     );

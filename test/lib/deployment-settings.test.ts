@@ -95,9 +95,9 @@ describe("a deployment", () => {
 
   it("has the decided intervals by default (decisions G3, G11)", () => {
     expect(read({})).toMatchObject({
-      SECRETS_MAX_AGE_SECONDS: 300_000,
-      SECRETS_REFRESH_SECONDS: 60_000,
-      HEALTH_MAX_AGE_SECONDS: 10_000,
+      SECRETS_MAX_AGE_SECONDS: 300,
+      SECRETS_REFRESH_SECONDS: 60,
+      HEALTH_MAX_AGE_SECONDS: 10,
     });
   });
 

@@ -16,7 +16,7 @@ import { httpFunctions } from "../../lib/http/register.ts";
 import { type Serving, serve } from "../../lib/http/serve.ts";
 import type { Surface } from "../../lib/http/surface.ts";
 import { createLog } from "../../lib/log.ts";
-import { type Instant, instant } from "../../lib/time.ts";
+import { type Instant, instant, seconds } from "../../lib/time.ts";
 import { parseRoute, routedPath } from "../../local/host/route.ts";
 import { startVault, type Vault } from "../../local/peers/vault.ts";
 import { localTokens } from "../../local/tokens.ts";
@@ -145,7 +145,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     log: createLog((_, line) => lines.push(line), "debug"),
     tables: openTables({
       connectionString: storage.connectionString,
-      timeoutMs: settings.deployment.STORAGE_TIMEOUT_SECONDS,
+      timeoutMs: seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS),
       policies: [counter.policy],
     }),
   };

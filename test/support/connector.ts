@@ -22,7 +22,7 @@ import type { KeysReport } from "../../lib/connector/work-keys.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
 import { createLog } from "../../lib/log.ts";
-import { type Instant, instant, plus } from "../../lib/time.ts";
+import { type Instant, instant, plus, seconds } from "../../lib/time.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "../../local/peers/all.ts";
 import { createStores } from "../../local/system.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "./call-counter.ts";
@@ -183,7 +183,7 @@ function openContext(
   const settings = settingsOf(environment);
   if (settings.connector === undefined) throw new Error("the connector is not served");
   const { connectionString } = storage;
-  const timeoutMs = settings.deployment.STORAGE_TIMEOUT_SECONDS;
+  const timeoutMs = seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS);
   const opened = openDeployment(settings.deployment);
   const deployment: Deployment = {
     ...opened,

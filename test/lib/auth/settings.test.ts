@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
 import { BadSettings, type Environment, readSettings, settingTexts } from "../../../lib/settings.ts";
-import { days, hours, seconds } from "../../../lib/time.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {
@@ -21,10 +20,10 @@ describe("the settings of the authentication server", () => {
       AUTH_ALLOW_EMPTY_PASSWORD: false,
       AUTH_IDENTIFY_BY_OTP: false,
       AUTH_THROTTLE_FAILURES: 10,
-      AUTH_THROTTLE_FIRST_WAIT_SECONDS: seconds(30),
-      AUTH_THROTTLE_LONGEST_WAIT_SECONDS: hours(1),
-      AUTH_THROTTLE_RESERVATION_SECONDS: seconds(30),
-      AUTH_THROTTLE_BUSY_SECONDS: seconds(2),
+      AUTH_THROTTLE_FIRST_WAIT_SECONDS: 30,
+      AUTH_THROTTLE_LONGEST_WAIT_SECONDS: 3600,
+      AUTH_THROTTLE_RESERVATION_SECONDS: 30,
+      AUTH_THROTTLE_BUSY_SECONDS: 2,
       AUTH_KEY_STOP_FAILURES: 100,
       AUTH_ADDRESS_LIMIT: 0,
       AUTH_ADDRESS_ALLOW_LIST: [],
@@ -32,10 +31,10 @@ describe("the settings of the authentication server", () => {
       OTP_HOTP_RESYNC_WINDOW: 100,
       OTP_TOTP_STEPS: 1,
       OTP_VALIDATION_URLS: [],
-      OTP_SPENT_DAYS: days(30),
-      SESSION_IDLE_SECONDS: hours(1),
-      SESSION_ABSOLUTE_SECONDS: hours(24),
-      SESSION_TOUCH_SECONDS: seconds(60),
+      OTP_SPENT_DAYS: 30,
+      SESSION_IDLE_SECONDS: 3600,
+      SESSION_ABSOLUTE_SECONDS: 86400,
+      SESSION_TOUCH_SECONDS: 60,
       SESSION_COOKIE_SECURE: true,
       CLIENT_ALLOWED_ORIGINS: [],
       CRON_SESSION_CLEANUP_SCHEDULE: "0 15 * * * *",
