@@ -8,8 +8,8 @@ const unwrapped = ["bench/README.md"].concat(
   ["deploy", "failures", "operate", "settings"].map(
     n => `docs/${n}.md`,
   ),
-  ["storage", "storage-auth", "telemetry", "peers/aic", "peers/delivery", "peers/enrollment"].map(n => `docs/${n}.md`),
-  ["peers/entra", "peers/exchange-format", "peers/mail", "peers/pingone"].map(n => `docs/${n}.md`),
+  ["storage", "storage-auth", "telemetry", "peers/aic", "peers/enrollment"].map(n => `docs/${n}.md`),
+  ["peers/pingone"].map(n => `docs/${n}.md`),
 );
 
 const pages = globSync("{*,{docs,local,bench}/**/*}.md").map(path => path.replaceAll("\\", "/"));
