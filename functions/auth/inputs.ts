@@ -58,6 +58,19 @@ export const ofAttributes = z.object({ user: user.optional(), prefix: prefix.opt
 export const optionalText = (description: string) =>
   z.preprocess(value => value ?? undefined, z.string().optional()).meta({ description });
 
+/** Absent, null, true or false, as JSON or as a form has them. */
+export const optionalFlag = (description: string) =>
+  z
+    .preprocess(
+      value => value ?? undefined,
+      z
+        .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+          error: "must be true or false",
+        })
+        .optional(),
+    )
+    .describe(description);
+
 export const assignment = z.object({
   otpkey: parsed(parsePrefixOrOtp, "The prefix to assign; an OTP of the key stands for its prefix."),
 });

@@ -161,3 +161,18 @@ export async function setEnabled(prefix: string, enabled: boolean, deps: AuthDep
   }
   throw noSuchKey();
 }
+
+/** Time in which a sign-in that passed before its key was disabled has written its session. Milliseconds. */
+const underWayMs = 1000;
+
+/**
+ * Disables a key and ends the sessions that were opened with it, also those of users who had it before (decision A10). Sessions of
+ * sign-ins that were under way are looked for a second time. Throws Fault `not_found`.
+ */
+export async function disableWithSessions(prefix: string, deps: AuthDeps): Promise<void> {
+  await setEnabled(prefix, false, deps);
+  const atOnce = await deps.sessions.endOfPrefix(prefix);
+  await deps.sleep(underWayMs);
+  const later = await deps.sessions.endOfPrefix(prefix);
+  deps.log.info("sessions_ended", { prefix, sessions: atOnce + later });
+}

@@ -214,6 +214,8 @@ export interface Sessions {
   ): Promise<Stored<Session> | undefined>;
   /** False where there was none. */
   end(key: SessionKey): Promise<boolean>;
+  /** Ends every session that was opened with an OTP of that prefix; reads all sessions. @returns how many ended */
+  endOfPrefix(prefix: string): Promise<number>;
 }
 
 export interface Throttles {

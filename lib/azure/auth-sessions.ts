@@ -1,5 +1,5 @@
 import type { Sessions } from "../auth/ports.ts";
-import { fromSessionRow, fromUserRow, toSessionColumns, userRow } from "./auth-rows.ts";
+import { fromSessionRow, fromUserRow, known, toSessionColumns, userRow } from "./auth-rows.ts";
 import type { Shelves } from "./auth-shelves.ts";
 
 /** A partition is an hour of absolute expiry (decision A20). */
@@ -21,5 +21,14 @@ export function sessionStore({ sessions, users }: Shelves): Sessions {
     },
 
     end: ({ hour, hash }) => sessions.remove(hour, hash),
+
+    async endOfPrefix(prefix) {
+      let ended = 0;
+      for await (const row of sessions.scan()) {
+        // Whatever its version: a session that was used meanwhile ends too.
+        if (known(row).prefix === prefix && (await sessions.remove(row.partitionKey, row.rowKey))) ended += 1;
+      }
+      return ended;
+    },
   };
 }

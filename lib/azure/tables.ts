@@ -39,7 +39,7 @@ export interface Table {
   /** In the order of row keys; further pages are read as needed, each within the time limit. */
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
   queryPage(filter: Filter, options: PageOptions): Promise<Page>;
-  /** The whole table in the order of partition and row keys, each page within the time limit. For maintenance alone. */
+  /** The whole table in the order of partition and row keys, each page within the time limit. For maintenance and rare work of administrators. */
   scan(): AsyncIterable<Row>;
 }
 

@@ -1,8 +1,9 @@
-import { noSuchKey, setEnabled } from "../../../lib/auth/manage-otpkeys.ts";
+import * as z from "zod";
+import { disableWithSessions, noSuchKey, setEnabled } from "../../../lib/auth/manage-otpkeys.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { ofKey } from "../inputs.ts";
+import { ofKey, optionalFlag } from "../inputs.ts";
 
 /** Beyond the specification: decisions A10, A12. */
 export const enableOtpkey = endpoint({
@@ -11,7 +12,11 @@ export const enableOtpkey = endpoint({
   summary: "Enable an otpkey, also one that wrong OTPs stopped",
   params: ofKey,
   answers: { 204: { description: "Enabled." } },
-  handle: ({ params }, context: AuthContext) => set(params.prefix, true, context),
+  handle: async ({ params }, context: AuthContext) => {
+    if (params.prefix === undefined) throw noSuchKey();
+    await setEnabled(params.prefix, true, context);
+    return noContent;
+  },
 });
 
 /** Beyond the specification: decision A10. */
@@ -20,12 +25,14 @@ export const disableOtpkey = endpoint({
   access: "caller",
   summary: "Disable an otpkey",
   params: ofKey,
+  body: z.object({
+    end_sessions: optionalFlag("End the sessions that were opened with the otpkey; false by default."),
+  }),
   answers: { 204: { description: "Disabled." } },
-  handle: ({ params }, context: AuthContext) => set(params.prefix, false, context),
+  handle: async ({ params, body }, context: AuthContext) => {
+    if (params.prefix === undefined) throw noSuchKey();
+    if (body.end_sessions) await disableWithSessions(params.prefix, context);
+    else await setEnabled(params.prefix, false, context);
+    return noContent;
+  },
 });
-
-async function set(prefix: string | undefined, enabled: boolean, context: AuthContext) {
-  if (prefix === undefined) throw noSuchKey();
-  await setEnabled(prefix, enabled, context);
-  return noContent;
-}

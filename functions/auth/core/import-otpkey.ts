@@ -5,7 +5,7 @@ import { otpKindNames } from "../../../lib/auth/otp/kinds.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import { trimEnd } from "../../../lib/trim-end.ts";
 import type { AuthContext } from "../context.ts";
-import { prefixField } from "../inputs.ts";
+import { optionalFlag, prefixField } from "../inputs.ts";
 import { otpkeyView, viewKey } from "../views.ts";
 
 const optional = <T extends z.ZodType>(schema: T) => z.preprocess(value => value ?? undefined, schema.optional());
@@ -23,9 +23,6 @@ const wholeNumber = z.union(
   ],
   { error: "must be a whole number" },
 );
-const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
-  error: "must be true or false",
-});
 
 /** Far more than the longest secret takes, however it is written. */
 const base32MaxLength = 400;
@@ -53,9 +50,7 @@ const fields = z.object({
   private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
   digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6, the default, or 8."),
   counter: optional(wholeNumber).describe("Least counter that passes; 0 by default."),
-  replace: optional(flag).describe(
-    "Take the place of another secret, or set the counter of the same one; false by default.",
-  ),
+  replace: optionalFlag("Take the place of another secret, or set the counter of the same one; false by default."),
 });
 
 /** What makes sense together. Whether a kind takes them is the kind's to say. */

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth.ts";
+import { lives, loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth.ts";
 import { giveKey, hotpKey, newPrefix, yubicoKey } from "../../support/software-key.ts";
 
 let auth: TestAuth;
@@ -228,6 +228,60 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable (decision A10)", () =>
         expect(await auth.post(`/core/otpkeys/${prefix}/${action}`)).toMatchObject({ status: 404, body: noKey });
       }
     }
+  });
+
+  it("`end_sessions=true` ends the sessions that were opened with the key, and no others", async () => {
+    const [one, other] = [await makeUser(auth), await makeUser(auth)];
+    const [key, kept] = [await giveKey(auth, one, hotpKey()), await giveKey(auth, one, hotpKey())];
+    await auth.post(`/core/users/${other.id}/otpkeys`, { otpkey: key.prefix });
+    const opened = [await loggedIn(auth, one, key.otp(0)), await loggedIn(auth, other, key.otp(1))];
+    const stays = await loggedIn(auth, one, kept.otp(0));
+    await auth.call("DELETE", `/core/users/${other.id}/otpkeys/${key.prefix}`);
+    const plain = await loggedIn(auth, other);
+    const disable = (fields = {}) => auth.post(`/core/otpkeys/${key.prefix}/disable`, fields);
+    expect(await disable({ end_sessions: "maybe" })).toMatchObject({
+      status: 400,
+      body: { error: "end_sessions must be true or false" },
+    });
+    for (const fields of [{}, { end_sessions: "false" }]) expect((await disable(fields)).status).toBe(204);
+    for (const session of opened) expect(await lives(auth, session)).toBe(true);
+    expect(await disable({ end_sessions: "true" })).toMatchObject({ status: 204, body: undefined });
+    for (const session of opened) expect(await lives(auth, session)).toBe(false);
+    for (const session of [stays, plain]) expect(await lives(auth, session)).toBe(true);
+    expect(auth.events("sessions_ended").at(-1)).toMatchObject({ prefix: key.prefix, sessions: 2 });
+    const unknown = await auth.post(`/core/otpkeys/${newPrefix()}/disable`, { end_sessions: "true" });
+    expect(unknown.status).toBe(404);
+  });
+
+  it("`end_sessions=true` ends the session of a sign-in that passed before the key was disabled", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const [verified, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = auth.beside({
+      ports: ({ sessions }) => ({
+        sessions: {
+          ...sessions,
+          begin: async (...given) => {
+            verified.resolve();
+            await gate.promise;
+            return sessions.begin(...given);
+          },
+        },
+      }),
+    });
+    const login = loggedIn(slow, user, key.otp(0));
+    await verified.promise;
+    const administrator = auth.beside({
+      ports: () => ({
+        sleep: async () => {
+          gate.resolve();
+          await login;
+        },
+      }),
+    });
+    const disabled = await administrator.post(`/core/otpkeys/${key.prefix}/disable`, { end_sessions: "true" });
+    expect(disabled.status).toBe(204);
+    expect(await lives(auth, await login)).toBe(false);
   });
 
   it("a disabled key never verifies, but its genuine OTP is used up", async () => {
