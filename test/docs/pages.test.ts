@@ -6,7 +6,7 @@ import { readMarkdown } from "./markdown.ts";
 /** Pages that are not wrapped yet. */
 const unwrapped = ["bench/README.md"].concat(
   ["deploy", "failures", "operate", "settings"].map(n => `docs/${n}.md`),
-  ["storage-auth", "telemetry"].map(n => `docs/${n}.md`),
+  ["telemetry"].map(n => `docs/${n}.md`),
 );
 
 const pages = globSync("{*,{docs,local,bench}/**/*}.md").map(path => path.replaceAll("\\", "/"));
