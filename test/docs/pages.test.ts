@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { readMarkdown } from "./markdown.ts";
 
 /** Pages that are not wrapped yet. */
-const unwrapped = ["deploy", "operate", "settings"].map(name => `docs/${name}.md`);
+const unwrapped = ["deploy", "settings"].map(name => `docs/${name}.md`);
 
 const pages = globSync("{*,{docs,local,bench}/**/*}.md").map(path => path.replaceAll("\\", "/"));
 
