@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { authTables, openShelves } from "../lib/azure/auth-shelves.ts";
+import { authBackedUp, verifyAuth } from "../lib/azure/maintenance/auth-items.ts";
 import { openBackup } from "../lib/azure/maintenance/backup-files.ts";
-import { makeEmpty } from "../lib/azure/maintenance/restore.ts";
-import { authBackedUp, restoreAuth } from "../lib/azure/maintenance/restore-auth.ts";
+import { restore } from "../lib/azure/maintenance/restore.ts";
+import { restoreAuth } from "../lib/azure/maintenance/restore-auth.ts";
 import { type Task, task } from "../lib/http/task.ts";
 import type { AuthContext } from "./auth/context.ts";
 import { backUpTask, type InDeployment, resealTask, restoreInput } from "./maintenance.ts";
@@ -10,14 +11,17 @@ import { backUpTask, type InDeployment, resealTask, restoreInput } from "./maint
 /** Maintenance of users and keys, which an administrator starts (decisions G8, G13). */
 export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>>> = {
   reseal: resealTask(["otpkeys"]),
-  backUp: backUpTask({ wing: "auth", tables: authBackedUp, containers: [] }),
+  backUp: backUpTask(authBackedUp),
   restore: task({
     input: restoreInput.extend({ otp_uses: z.int().min(0).max(1000).default(10) }),
-    run: async ({ backup: id, replace, otp_uses: uses }, { deployment, rules }: AuthContext & InDeployment) => {
-      const backup = await openBackup(deployment.blobs, "auth", id);
-      await makeEmpty({ tables: authTables, containers: [] }, replace, deployment);
+    run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
+      const backup = await openBackup(deployment.blobs, authBackedUp, id);
       const shelves = openShelves(deployment.tables, deployment);
-      return { ...(await restoreAuth(backup, shelves, { uses, windows: rules.windows })) };
+      const steps = {
+        verify: () => verifyAuth(backup, deployment.log),
+        write: () => restoreAuth(backup, shelves, { uses, windows: rules.windows }),
+      };
+      return { ...(await restore(backup, { tables: authTables, containers: [] }, how, steps, deployment)) };
     },
   }),
 };

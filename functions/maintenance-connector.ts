@@ -2,15 +2,13 @@ import * as z from "zod";
 import { responsesContainer } from "../lib/azure/connector-blobs.ts";
 import { connectorTables } from "../lib/azure/connector-tables.ts";
 import { openBackup } from "../lib/azure/maintenance/backup-files.ts";
-import { makeEmpty, restoreBlobs } from "../lib/azure/maintenance/restore.ts";
-import { connectorBackedUp, restoreConnector } from "../lib/azure/maintenance/restore-connector.ts";
+import { restore, restoreBlobs } from "../lib/azure/maintenance/restore.ts";
+import { connectorBackedUp, restoreConnector, verifyConnector } from "../lib/azure/maintenance/restore-connector.ts";
 import { checkPeers } from "../lib/connector/check-peers.ts";
 import { type Erased, eraseRecipient } from "../lib/connector/erase-recipient.ts";
 import { type Task, task } from "../lib/http/task.ts";
 import type { ConnectorContext } from "./connector/context.ts";
 import { backUpTask, type InDeployment, resealTask, restoreInput } from "./maintenance.ts";
-
-const containers = [responsesContainer];
 
 const nameOfPerson = z.string().trim().min(1).max(255).optional();
 
@@ -51,17 +49,21 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     },
   }),
   reseal: resealTask(["credentialrequests"]),
-  backUp: backUpTask({ wing: "connector", tables: connectorBackedUp, containers }),
+  backUp: backUpTask(connectorBackedUp),
   restore: task({
     input: restoreInput,
-    run: async ({ backup: id, replace }, { deployment, ...context }: ConnectorContext & InDeployment) => {
+    run: async ({ backup: id, ...how }, { deployment, ...context }: ConnectorContext & InDeployment) => {
       const { tables, blobs } = deployment;
-      const backup = await openBackup(blobs, "connector", id);
+      const backup = await openBackup(blobs, connectorBackedUp, id);
       const all = connectorTables(context.settingWords.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
-      await makeEmpty({ tables: all, containers }, replace, deployment);
-      const copied = await restoreBlobs(backup, containers, deployment);
-      const restored = await restoreConnector(backup, tables, context);
-      return { ...restored, blobs: copied };
+      const steps = {
+        verify: () => verifyConnector(backup, context.log),
+        write: async () => {
+          const copied = await restoreBlobs(backup, responsesContainer, deployment);
+          return { ...(await restoreConnector(backup, tables, context)), blobs: copied };
+        },
+      };
+      return { ...(await restore(backup, { tables: all, containers: [responsesContainer] }, how, steps, deployment)) };
     },
   }),
 };

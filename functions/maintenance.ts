@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { backUp, type Holdings } from "../lib/azure/maintenance/back-up.ts";
+import { backUp } from "../lib/azure/maintenance/back-up.ts";
+import type { Holdings } from "../lib/azure/maintenance/backup-files.ts";
 import { reseal } from "../lib/azure/maintenance/reseal.ts";
 import { noInput, type Task, task } from "../lib/http/task.ts";
 import { days } from "../lib/time.ts";
@@ -16,6 +17,8 @@ export const restoreInput = z.strictObject({
   backup: z.string().regex(/^[\w.-]+$/),
   /** Whether what is in the tables may be lost. */
   replace: z.boolean().default(false),
+  /** Whether users, otpkeys and requests with a row that cannot be read may be left out. */
+  skip_unreadable: z.boolean().default(false),
 });
 
 /** Seals anew what lies in these tables (decision G8). */

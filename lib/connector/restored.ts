@@ -2,7 +2,7 @@ import type { Instant } from "../time.ts";
 import { type Credential, type CredentialRequest, type Key, keyQueue } from "./request.ts";
 import { isTerminal, startRequest } from "./states.ts";
 
-interface Restored {
+export interface Restored {
   readonly request: CredentialRequest;
   readonly keys: readonly Key[];
 }

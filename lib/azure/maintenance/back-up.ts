@@ -2,15 +2,15 @@ import type { Log } from "../../log.ts";
 import { days, instant, type Now, plus } from "../../time.ts";
 import type { Blobs } from "../blobs.ts";
 import type { Tables } from "../tables.ts";
-import { backupsContainer, backupsOf, backupWriter, isFinished, type Wing } from "./backup-files.ts";
-
-/** What of a wing's storage a backup holds. */
-export interface Holdings {
-  readonly wing: Wing;
-  /** Tables whose rows are copied, in this order; what can be told from their rows is not among them. */
-  readonly tables: readonly string[];
-  readonly containers: readonly string[];
-}
+import {
+  type BackupFile,
+  backupsContainer,
+  backupsOf,
+  backupWriter,
+  type Holdings,
+  isFinished,
+  type Wing,
+} from "./backup-files.ts";
 
 export interface BackUpReport {
   /** What `restore` asks for. */
@@ -40,20 +40,22 @@ export async function backUp(
   const { tables, blobs, now, random, log } = deps;
   const startedAt = now();
   const id = `${startedAt.replaceAll(":", "-")}-${Buffer.from(random(4)).toString("hex")}`;
-  const writer = backupWriter(blobs, wing, id);
-  const files: Record<string, Awaited<ReturnType<typeof writer.rows>>> = {};
-  const rows: Record<string, number> = {};
+  const writer = backupWriter(blobs, { wing, id, log });
+  const files: Record<string, readonly BackupFile[]> = {};
   for (const name of names) {
-    const written = await writer.rows(name, tables.table(name).scan());
-    files[name] = written;
-    rows[name] = written.reduce((sum, file) => sum + file.rows, 0);
-    log.info("backup_progress", { backup: id, table: name, rows: rows[name] });
+    files[name] = await writer.rows(name, tables.table(name).scan());
+    log.info("backup_progress", { backup: id, table: name, rows: linesIn(files[name]) });
   }
-  const copied: Record<string, number> = {};
+  const copied: Record<string, readonly BackupFile[]> = {};
   for (const container of containers) copied[container] = await writer.container(container);
   await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
-  return { backup: id, rows, blobs: copied, removed: await removeOld(wing, deps) };
+  return { backup: id, rows: countsOf(files), blobs: countsOf(copied), removed: await removeOld(wing, deps) };
 }
+
+const linesIn = (files: readonly BackupFile[]): number => files.reduce((sum, { lines }) => sum + lines, 0);
+
+const countsOf = (files: Readonly<Record<string, readonly BackupFile[]>>): Readonly<Record<string, number>> =>
+  Object.fromEntries(Object.entries(files).map(([name, of]) => [name, linesIn(of)]));
 
 /** A backup that is not finished by then has died. */
 const unfinishedMs = days(1);

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { Fault } from "../../fault.ts";
+import type { Log } from "../../log.ts";
 import type { Blobs } from "../blobs.ts";
+import { fitted, readOrLog } from "../row-schema.ts";
 import type { Entity, Row } from "../tables.ts";
 
 /** The container of backups; made by Bicep and by the local start (decision G12). */
@@ -9,113 +11,168 @@ export const backupsContainer = "backups";
 
 export type Wing = "auth" | "connector";
 
-const schema = 1;
+/** What of a wing's storage a backup holds. */
+export interface Holdings {
+  readonly wing: Wing;
+  /** Tables whose rows are copied, in this order; what can be told from their rows is not among them. */
+  readonly tables: readonly string[];
+  readonly containers: readonly string[];
+}
 
-const file = z.object({ name: z.string(), rows: z.int(), sha256: z.string() });
+const schema = 2;
 
-/** What a backup holds; written last, so that a backup without one is none. */
-const manifest = z.object({
+const file = z.object({ name: z.string(), lines: z.int(), sha256: z.string() });
+
+const content = z.object({
   schema: z.literal(schema),
   startedAt: z.string(),
   endedAt: z.string(),
-  tables: z.record(z.string(), z.array(file)),
-  containers: z.record(z.string(), z.int()),
+  /** Files of rows, one a line. */
+  tables: z.record(z.string(), z.array(file).readonly()),
+  /** Files that list a container's blobs with their hashes, one a line. */
+  containers: z.record(z.string(), z.array(file).readonly()),
 });
-export type Manifest = z.output<typeof manifest>;
+type Content = z.output<typeof content>;
 export type BackupFile = z.output<typeof file>;
 
-const rowsAFile = 1000;
+/** What a backup consists of, with its own hash. Written last: a backup without one was never finished. */
+const manifest = z.object({ content: z.unknown(), sha256: z.string() });
+
+const row = z
+  .object({ partitionKey: z.string(), rowKey: z.string() })
+  .catchall(z.union([z.string(), z.number(), z.boolean()]));
+
+const blob = z.object({ name: z.string(), sha256: z.string() });
+type BlobEntry = z.output<typeof blob>;
+
+const linesAFile = 1000;
 /** A full row has 1 MiB: a file stays far below what one upload takes. */
 const charactersAFile = 8 * 2 ** 20;
 
 /** Writes one backup. Names of blobs begin with wing and id. */
-export function backupWriter(blobs: Blobs, wing: Wing, id: string) {
+export function backupWriter(
+  blobs: Blobs,
+  { wing, id, log }: { readonly wing: Wing; readonly id: string; readonly log: Log },
+) {
   const at = (name: string) => `${wing}/${id}/${name}`;
+
+  /** Writes values as JSON lines, some thousand a file. */
+  async function writeLines(folder: string, values: AsyncIterable<object>): Promise<BackupFile[]> {
+    const files: BackupFile[] = [];
+    let lines: string[] = [];
+    let size = 0;
+    const flush = async () => {
+      const text = lines.join("");
+      const name = `${folder}/${String(files.length + 1).padStart(6, "0")}.jsonl`;
+      await blobs.put(backupsContainer, at(name), text);
+      files.push({ name, lines: lines.length, sha256: hashOf(text) });
+      lines = [];
+      size = 0;
+    };
+    for await (const value of values) {
+      const line = `${JSON.stringify(value)}\n`;
+      if (lines.length === linesAFile || size + line.length > charactersAFile) await flush();
+      lines.push(line);
+      size += line.length;
+    }
+    if (lines.length > 0) await flush();
+    return files;
+  }
+
+  async function* copied(container: string): AsyncGenerator<BlobEntry> {
+    for await (const name of blobs.list(container, "")) {
+      const bytes = await blobs.get(container, name);
+      if (bytes === undefined) continue;
+      await blobs.put(backupsContainer, at(blobPath(container, name)), bytes);
+      yield { name, sha256: hashOf(bytes) };
+    }
+  }
+
   return {
-    /** Rows a line each, some thousand lines a file. */
-    async rows(table: string, rows: AsyncIterable<Row>): Promise<BackupFile[]> {
-      const files: BackupFile[] = [];
-      let lines: string[] = [];
-      let size = 0;
-      const flush = async () => {
-        const text = lines.join("");
-        const name = `tables/${table}/${String(files.length + 1).padStart(6, "0")}.jsonl`;
-        await blobs.put(backupsContainer, at(name), text);
-        files.push({ name, rows: lines.length, sha256: hashOf(text) });
-        lines = [];
-        size = 0;
-      };
-      for await (const row of rows) {
-        const line = `${JSON.stringify(plain(row))}\n`;
-        if (lines.length === rowsAFile || size + line.length > charactersAFile) await flush();
-        lines.push(line);
-        size += line.length;
-      }
-      if (lines.length > 0) await flush();
-      return files;
+    /** Rows that hold what no backup can are logged and left out. */
+    rows: (table: string, rows: AsyncIterable<Row>) => writeLines(`tables/${table}`, plainRows(rows, log)),
+    /** Copies every blob of a container. */
+    container: (container: string) => writeLines(`containers/${container}`, copied(container)),
+    finish: (written: Omit<Content, "schema">) => {
+      const all = { schema, ...written };
+      const text = JSON.stringify({ content: all, sha256: hashOf(JSON.stringify(all)) });
+      return blobs.put(backupsContainer, at(manifestName), text);
     },
-    /** Copies every blob of a container. @returns how many */
-    async container(container: string): Promise<number> {
-      let count = 0;
-      for await (const name of blobs.list(container, "")) {
-        const content = await blobs.get(container, name);
-        if (content === undefined) continue;
-        await blobs.put(backupsContainer, at(`blobs/${container}/${name}`), content);
-        count++;
-      }
-      return count;
-    },
-    finish: (content: Omit<Manifest, "schema">) =>
-      blobs.put(backupsContainer, at(manifestName), JSON.stringify({ schema, ...content })),
   };
 }
 
 const manifestName = "manifest.json";
+const blobPath = (container: string, name: string): string => `blobs/${container}/${name}`;
 
-/** Rows hold text, numbers and yes or no only: whatever else would come back as another type. */
-function plain({ etag, ...row }: Row): Entity {
-  for (const [column, value] of Object.entries(row))
-    if (!["string", "number", "boolean"].includes(typeof value))
-      throw new TypeError(`column ${column} holds what a backup can not: ${typeof value}`);
-  return row as unknown as Entity;
+async function* plainRows(rows: AsyncIterable<Row>, log: Log): AsyncGenerator<object> {
+  for await (const { etag, ...columns } of rows) {
+    // Text, numbers and booleans only: any other value would come back as another type.
+    const plain = await readOrLog(log, () => fitted("stored", { ...columns, etag }, row, columns));
+    if (plain !== undefined) yield plain;
+  }
 }
 
+/** A finished backup. Every read throws Fault `conflict` where a file is missing or not as it was written. */
 export interface Backup {
-  readonly manifest: Manifest;
-  /** Rows of a table in the order of their keys; nothing for a table that it does not have. Throws where a file is not as written. */
+  /** The rows of a table in the order of their keys. */
   rows(table: string): AsyncGenerator<Entity>;
-  /** The blobs of a container, by their names there. */
-  blobsOf(container: string): AsyncGenerator<{ readonly name: string; readonly content: Uint8Array }>;
+  /** The blobs of a container, without their content. */
+  blobsOf(container: string): AsyncGenerator<BlobEntry>;
+  blob(container: string, entry: BlobEntry): Promise<Uint8Array>;
 }
 
-/** Opens a finished backup. Throws Fault `not_found` where there is none of that id. */
-export async function openBackup(blobs: Blobs, wing: Wing, id: string): Promise<Backup> {
+/**
+ * Opens a finished backup. Throws Fault `not_found` where there is none of that id, `conflict` where its manifest is damaged or it
+ * lacks one of the tables and containers.
+ */
+export async function openBackup(blobs: Blobs, { wing, tables, containers }: Holdings, id: string): Promise<Backup> {
   const at = (name: string) => `${wing}/${id}/${name}`;
   const bytes = await blobs.get(backupsContainer, at(manifestName));
   if (bytes === undefined) throw new Fault("not_found", `There is no finished backup ${id}.`);
-  const told = manifest.parse(JSON.parse(Buffer.from(bytes).toString()));
+  const files = contentOf(bytes);
+  for (const table of tables) if (files.tables[table] === undefined) throw damaged(manifestName);
+  for (const container of containers) if (files.containers[container] === undefined) throw damaged(manifestName);
+
+  const read = async (name: string, sha256: string): Promise<Uint8Array> => {
+    const found = await blobs.get(backupsContainer, at(name));
+    if (found === undefined || hashOf(found) !== sha256) throw damaged(name);
+    return found;
+  };
+  async function* linesOf<T>(of: readonly BackupFile[] = [], line: z.ZodType<T>): AsyncGenerator<T> {
+    for (const { name, sha256, lines: count } of of) {
+      const lines = Buffer.from(await read(name, sha256))
+        .toString()
+        .split("\n")
+        .slice(0, -1);
+      if (lines.length !== count) throw damaged(name);
+      for (const text of lines) yield parsed(name, line, text);
+    }
+  }
   return {
-    manifest: told,
-    async *rows(table) {
-      for (const { name, sha256 } of told.tables[table] ?? []) {
-        const content = await blobs.get(backupsContainer, at(name));
-        const text = content === undefined ? "" : Buffer.from(content).toString();
-        if (hashOf(text) !== sha256)
-          throw new Fault("conflict", `File ${name} of the backup is not as it was written.`);
-        for (const line of text.split("\n")) if (line !== "") yield JSON.parse(line);
-      }
-    },
-    async *blobsOf(container) {
-      const prefix = at(`blobs/${container}/`);
-      for await (const name of blobs.list(backupsContainer, prefix)) {
-        const content = await blobs.get(backupsContainer, name);
-        if (content !== undefined) yield { name: name.slice(prefix.length), content };
-      }
-    },
+    rows: table => linesOf(files.tables[table], row),
+    blobsOf: container => linesOf(files.containers[container], blob),
+    blob: (container, { name, sha256 }) => read(blobPath(container, name), sha256),
   };
 }
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+function contentOf(bytes: Uint8Array): Content {
+  const { content: written, sha256 } = parsed(manifestName, manifest, Buffer.from(bytes).toString());
+  if (hashOf(JSON.stringify(written)) !== sha256) throw damaged(manifestName);
+  return parsed(manifestName, content, JSON.stringify(written));
+}
+
+function parsed<T>(name: string, schemaOfLine: z.ZodType<T>, text: string): T {
+  try {
+    return schemaOfLine.parse(JSON.parse(text));
+  } catch {
+    throw damaged(name);
+  }
+}
+
+const damaged = (name: string): Fault =>
+  new Fault("conflict", `File ${name} of the backup is missing or not as it was written.`);
+
+const hashOf = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
 
 /** All blobs of backups of a wing by the backup's id, oldest first. */
 export async function backupsOf(blobs: Blobs, wing: Wing): Promise<ReadonlyMap<string, readonly string[]>> {

@@ -4,26 +4,13 @@ import { otpKind } from "../../auth/otp/kinds.ts";
 import type { OtpKey } from "../../auth/ports.ts";
 import { spendOnce } from "../auth-expiry.ts";
 import { assignmentFact, attributeFact, type Fact, indexRowOf } from "../auth-facts.ts";
-import { type ListName, listedRow, pointerRow } from "../auth-lists.ts";
-import {
-  assignedPrefix,
-  attributePrefix,
-  fromKeyRow,
-  fromUserRow,
-  headRow,
-  keyRow,
-  ownerOf,
-  schemaVersion,
-  toKeyColumns,
-  userRow,
-} from "../auth-rows.ts";
+import { type ListName, listedRow } from "../auth-lists.ts";
+import { headRow, keyRow, schemaVersion, toKeyColumns } from "../auth-rows.ts";
 import type { Shelves } from "../auth-shelves.ts";
-import type { Entity, Row } from "../tables.ts";
+import type { Entity } from "../tables.ts";
+import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./auth-items.ts";
 import type { Backup } from "./backup-files.ts";
-import { forEachOf, gathered, partitions, upsertAll } from "./rows.ts";
-
-/** What a backup of the authentication server copies: sessions end, throttles are forgotten, lists and indexes are told from the rows. */
-export const authBackedUp: readonly string[] = ["otpkeys", "users", "ids", "spentotps"];
+import { gathered, upsertAll } from "./rows.ts";
 
 export interface AuthRestored {
   readonly users: number;
@@ -32,7 +19,7 @@ export interface AuthRestored {
 
 /**
  * Writes users and keys of a backup into empty tables. Nobody is signed in, no name is throttled, and no key takes an OTP that may have
- * been used since the backup was made.
+ * been used since the backup was made. Memory holds a file of the backup at a time, and prefix and id of every key.
  * @param uses how often a key may have been used since
  */
 export async function restoreAuth(
@@ -43,32 +30,23 @@ export async function restoreAuth(
   const keyIds = new Map<string, number>();
   const lists: Lists = { users: gathered(shelves.ids), otpkeys: gathered(shelves.ids) };
   let users = 0;
-  await forEachOf(partitions(backup.rows("otpkeys")), async rows => {
-    const key = asRow(rows.find(({ rowKey }) => rowKey === keyRow));
-    if (key === undefined) return;
-    const { value } = fromKeyRow(key);
-    keyIds.set(value.prefix, value.id);
-    await restoreKey(shelves, moved(value, uses, { now: shelves.now(), windows }), rows, lists);
-  });
-  await forEachOf(partitions(backup.rows("users")), async rows => {
-    const user = asRow(rows.find(({ rowKey }) => rowKey === userRow));
-    if (user === undefined) return;
-    users++;
-    await restoreUser(shelves, user, rows, { keyIds, lists });
-  });
+  const work: AuthWork = {
+    key: async item => {
+      keyIds.set(item.key.prefix, item.key.id);
+      const key = moved(item.key, uses, { now: shelves.now(), windows });
+      await restoreKey(shelves, { ...item, key }, lists);
+    },
+    user: async item => {
+      users++;
+      await restoreUser(shelves, item, { keyIds, lists });
+    },
+    pointer: row => upsertAll(shelves.ids, [row]),
+    spent: async ({ prefix, hash, ends }) => void (await spendOnce(shelves, prefix, hash, ends)),
+  };
+  await forEachAuthItem(backup, work, shelves.log);
   await Promise.all([lists.users.flush(), lists.otpkeys.flush()]);
-  await forEachOf(backup.rows("ids"), async row => {
-    // An id that was once given is never given again, also where nobody has it any more (decision A3). Pointers are inserted first and never
-    // removed, and read last: everybody's is here.
-    if (row.rowKey === pointerRow) await upsertAll(shelves.ids, [row]);
-  });
-  await forEachOf(backup.rows("spentotps"), async ({ partitionKey, rowKey, ends }) => {
-    await spendOnce(shelves, partitionKey, rowKey, String(ends));
-  });
   return { users, otpkeys: keyIds.size };
 }
-
-const asRow = (row: Entity | undefined): Row | undefined => row && { ...row, etag: "" };
 
 function moved(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows }): OtpKey {
   const kind = key.kind && otpKind(key.kind);
@@ -80,36 +58,26 @@ function moved(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows
 /** Each list is one partition. */
 type Lists = Readonly<Record<ListName, ReturnType<typeof gathered>>>;
 
-async function restoreKey(shelves: Shelves, key: OtpKey, rows: readonly Entity[], lists: Lists): Promise<void> {
+async function restoreKey(shelves: Shelves, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;
-  const attributes = rows.filter(row => row.rowKey.startsWith(attributePrefix) && ownerOf(asRow(row)) === id);
   await lists.otpkeys.add(listedRow("otpkeys", id, { prefix, enabled, settled: true, writtenAt: shelves.now() }));
   await upsertAll(shelves.otpkeys, [
     { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(key) },
-    ...attributes,
+    ...attributes.map(({ row }) => row),
     ...headOf(prefix, id, attributes),
   ]);
 }
 
 async function restoreUser(
   shelves: Shelves,
-  user: Row,
-  rows: readonly Entity[],
+  { user: { id, name, handle }, row, attributes, assigned: allAssigned }: UserItem,
   { keyIds, lists }: { readonly keyIds: ReadonlyMap<string, number>; readonly lists: Lists },
 ): Promise<void> {
-  const { id, name, handle } = fromUserRow(user).value;
-  const own = rows.filter(row => ownerOf(asRow(row)) === id);
-  const attributes = own.filter(({ rowKey }) => rowKey.startsWith(attributePrefix));
   // A key that was deleted while the backup was made is nobody's.
-  const assigned = own.filter(
-    ({ rowKey, keyId }) =>
-      rowKey.startsWith(assignedPrefix) && keyIds.get(rowKey.slice(assignedPrefix.length)) === keyId,
-  );
+  const assigned = allAssigned.filter(({ key }) => keyIds.get(key.prefix) === key.id);
   const facts: readonly Fact[] = [
-    ...attributes.map(({ rowKey, value }) =>
-      attributeFact(shelves, rowKey.slice(attributePrefix.length), String(value)),
-    ),
-    ...assigned.map(({ rowKey, keyId }) => assignmentFact(shelves, rowKey.slice(assignedPrefix.length), Number(keyId))),
+    ...attributes.map(({ key, value }) => attributeFact(shelves, key, value)),
+    ...assigned.map(({ key }) => assignmentFact(shelves, key.prefix, key.id)),
   ];
   await Promise.all([
     lists.users.add(listedRow("users", id, { handle, name, settled: true, writtenAt: shelves.now() })),
@@ -118,19 +86,18 @@ async function restoreUser(
     ),
   ]);
   await upsertAll(shelves.users, [
-    ...own.filter(({ rowKey }) => rowKey === userRow),
-    ...attributes,
-    ...assigned,
+    row,
+    ...[...attributes, ...assigned].map(each => each.row),
     ...headOf(handle, id, attributes),
   ]);
 }
 
 /** The head row as its attributes have it: the backup may have read it at another moment than them. */
-function headOf(partitionKey: string, id: number, attributes: readonly Entity[]): readonly Entity[] {
+function headOf(partitionKey: string, id: number, attributes: readonly AttributeRow[]): readonly Entity[] {
   if (attributes.length === 0) return [];
   let head = noAttributes;
-  for (const { rowKey, value } of attributes) {
-    const next = withAttribute(head, rowKey.slice(attributePrefix.length), undefined, String(value));
+  for (const { key, value } of attributes) {
+    const next = withAttribute(head, key, undefined, value);
     if (next.ok) head = next.value;
   }
   return [{ partitionKey, rowKey: headRow, schema: schemaVersion, id, ...head }];

@@ -1,41 +1,71 @@
+import type { Claim } from "../../connector/idempotency-claim.ts";
 import type { ClaimStore, RequestStore } from "../../connector/ports.ts";
 import { peopleLists, placeOf } from "../../connector/request-lists.ts";
-import { restored } from "../../connector/restored.ts";
+import { type Restored, restored } from "../../connector/restored.ts";
 import { isTerminal } from "../../connector/states.ts";
+import type { Log } from "../../log.ts";
+import { responsesContainer } from "../connector-blobs.ts";
 import { claimOf, claimsTable } from "../connector-idempotency.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "../connector-rows.ts";
 import { keyPrefix, requestRow } from "../connector-tables.ts";
-import type { Tables } from "../tables.ts";
-import type { Backup } from "./backup-files.ts";
-import { forEachOf, partitions, upsertAll } from "./rows.ts";
+import type { Entity, Tables } from "../tables.ts";
+import type { Backup, Holdings } from "./backup-files.ts";
+import { forEachItem } from "./restore.ts";
+import { partitions, upsertAll } from "./rows.ts";
 
 const requestsTable = "credentialrequests";
 
 /** What a backup of the connector copies: due work, lists and shipment ids are told from the requests. */
-export const connectorBackedUp: readonly string[] = [requestsTable, claimsTable];
+export const connectorBackedUp: Holdings = {
+  wing: "connector",
+  tables: [requestsTable, claimsTable],
+  containers: [responsesContainer],
+};
 
 export interface ConnectorRestored {
   readonly requests: number;
-  /** Those that are not over: read back before any call. */
+  /** Those that have not ended: read back before any call. */
   readonly open: number;
 }
+
+interface Work {
+  request(item: Restored): Promise<void>;
+  claim(claim: Claim): Promise<void>;
+}
+
+/** Reads every request and every claim of a backup. Returns how many cannot be read. */
+async function forEachOfBackup(backup: Backup, work: Work, log: Log): Promise<number> {
+  const requests = await forEachItem(partitions(backup.rows(requestsTable)), readRequest, work.request, log);
+  const readClaim = (row: Entity) => claimOf({ ...row, etag: "" });
+  return requests + (await forEachItem(backup.rows(claimsTable), readClaim, work.claim, log));
+}
+
+/** A request with its keys: one item, as a key alone says nothing. Undefined for keys whose request is gone. */
+function readRequest(rows: readonly Entity[]): Restored | undefined {
+  const row = rows.find(({ rowKey }) => rowKey === requestRow);
+  if (row === undefined) return undefined;
+  const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
+  return restored({
+    request: fromRequestRow({ ...row, etag: "" }),
+    keys: keyRows.map(key => fromKeyRow({ ...key, etag: "" })),
+  });
+}
+
+const nothing = async () => {};
+
+/** Reads the whole backup as `restoreConnector` does. Returns how many items cannot be read. */
+export const verifyConnector = (backup: Backup, log: Log): Promise<number> =>
+  forEachOfBackup(backup, { request: nothing, claim: nothing }, log);
 
 /** Writes the credential requests and Idempotency-Keys of a backup into empty tables; due work and shipment ids are told from them. */
 export async function restoreConnector(
   backup: Backup,
   tables: Tables,
-  { requests, claims }: { readonly requests: RequestStore; readonly claims: ClaimStore },
+  { requests, claims, log }: { readonly requests: RequestStore; readonly claims: ClaimStore; readonly log: Log },
 ): Promise<ConnectorRestored> {
   const table = tables.table(requestsTable);
   const counts = { requests: 0, open: 0 };
-  await forEachOf(partitions(backup.rows(requestsTable)), async rows => {
-    const row = rows.find(({ rowKey }) => rowKey === requestRow);
-    if (row === undefined) return;
-    const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
-    const { request, keys } = restored({
-      request: fromRequestRow({ ...row, etag: "" }),
-      keys: keyRows.map(key => fromKeyRow({ ...key, etag: "" })),
-    });
+  const request = async ({ request, keys }: Restored) => {
     const { id, delivery } = request;
     // What is due is written before the row that says so (decision C15), and a shipment id before its request.
     await Promise.all([
@@ -50,10 +80,7 @@ export async function restoreConnector(
     ]);
     counts.requests++;
     if (!isTerminal(request.state)) counts.open++;
-  });
-  await forEachOf(backup.rows(claimsTable), async row => {
-    const claim = claimOf({ ...row, etag: "" });
-    if (claim !== undefined) await claims.insert(claim);
-  });
+  };
+  await forEachOfBackup(backup, { request, claim: async claim => void (await claims.insert(claim)) }, log);
   return counts;
 }

@@ -11,13 +11,14 @@ export async function forEachOf<T>(items: AsyncIterable<T>, work: (item: T) => P
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Rows in the order of their keys, gathered by partition. */
+/** Rows in the order of their keys, gathered by partition, in parts of at most `most` rows. */
 export async function* partitions<R extends { readonly partitionKey: string }>(
   rows: AsyncIterable<R>,
+  most = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<R[]> {
   let partition: R[] = [];
   for await (const row of rows) {
-    if (partition.length > 0 && partition[0]?.partitionKey !== row.partitionKey) {
+    if (partition.length === most || (partition.length > 0 && partition[0]?.partitionKey !== row.partitionKey)) {
       yield partition;
       partition = [];
     }

@@ -5,10 +5,11 @@ import type { AuthStore, UserFilter } from "../../../../lib/auth/ports.ts";
 import { authTables, openShelves } from "../../../../lib/azure/auth-shelves.ts";
 import { authStore } from "../../../../lib/azure/auth-tables.ts";
 import { type Blobs, openBlobs } from "../../../../lib/azure/blobs.ts";
+import { authBackedUp, verifyAuth } from "../../../../lib/azure/maintenance/auth-items.ts";
 import { backUp } from "../../../../lib/azure/maintenance/back-up.ts";
 import { backupsContainer, openBackup } from "../../../../lib/azure/maintenance/backup-files.ts";
-import { makeEmpty } from "../../../../lib/azure/maintenance/restore.ts";
-import { authBackedUp, restoreAuth } from "../../../../lib/azure/maintenance/restore-auth.ts";
+import { restore } from "../../../../lib/azure/maintenance/restore.ts";
+import { restoreAuth } from "../../../../lib/azure/maintenance/restore-auth.ts";
 import { openTables, type Tables } from "../../../../lib/azure/tables.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { days, instant, type Now, seconds } from "../../../../lib/time.ts";
@@ -106,8 +107,12 @@ const inSmallPages = (around: Around) => {
 async function restoredBeside(
   beside: (backup: (around: Around) => Promise<void>) => Promise<void>,
 ): Promise<readonly Truth[]> {
-  const empty = () => makeEmpty({ tables: authTables, containers: [] }, true, { tables, blobs, log });
-  await empty();
+  await Promise.all(
+    authTables.map(async name => {
+      const table = tables.table(name);
+      for await (const { partitionKey, rowKey } of table.scan()) await table.remove(partitionKey, rowKey);
+    }),
+  );
   const store = authStore(tables, { now, random, log });
   for (const name of users) await store.users.create({ username: username(name) });
   for (const prefix of prefixes) await store.otpkeys.create(plainKey(prefix));
@@ -118,13 +123,17 @@ async function restoredBeside(
     const { connectionString } = storage;
     const paged = openTables({ connectionString, timeoutMs, policies: [inSmallPages(around)] });
     const deps = { tables: paged, blobs, now, random, log, keepMs: days(30) };
-    id = (await backUp({ wing: "auth", tables: authBackedUp, containers: [] }, deps)).backup;
+    id = (await backUp(authBackedUp, deps)).backup;
   });
 
-  await empty();
   const windows = { lookAhead: 15, resync: 100, steps: 1 };
-  const backup = await openBackup(blobs, "auth", id);
-  await restoreAuth(backup, openShelves(tables, { now, random, log }), { uses: 0, windows });
+  const backup = await openBackup(blobs, authBackedUp, id);
+  const steps = {
+    verify: () => verifyAuth(backup, log),
+    write: () => restoreAuth(backup, openShelves(tables, { now, random, log }), { uses: 0, windows }),
+  };
+  const how = { replace: true, skip_unreadable: false };
+  await restore(backup, { tables: authTables, containers: [] }, how, steps, { tables, blobs, log });
   return holdsTogether(store);
 }
 

@@ -1,0 +1,115 @@
+import type { AssignedKey, OtpKey, User } from "../../auth/ports.ts";
+import type { Log } from "../../log.ts";
+import type { Instant } from "../../time.ts";
+import { pointerRow } from "../auth-lists.ts";
+import { endingSchema } from "../auth-row-schemas.ts";
+import {
+  assignedKeyIn,
+  assignedPrefix,
+  attributePrefix,
+  fromKeyRow,
+  fromUserRow,
+  holderPrefix,
+  keyRow,
+  known,
+  ownerOf,
+  userRow,
+  valueIn,
+} from "../auth-rows.ts";
+import { fitted } from "../row-schema.ts";
+import type { Entity, Row } from "../tables.ts";
+import type { Backup, Holdings } from "./backup-files.ts";
+import { forEachItem } from "./restore.ts";
+import { partitions } from "./rows.ts";
+
+/** What a backup of the authentication server copies: sessions end, throttles are forgotten, lists and indexes are told from the rows. */
+export const authBackedUp: Holdings = {
+  wing: "auth",
+  tables: ["otpkeys", "users", "ids", "spentotps"],
+  containers: [],
+};
+
+export interface AuthWork {
+  key(item: KeyItem): Promise<void>;
+  user(item: UserItem): Promise<void>;
+  pointer(row: Entity): Promise<void>;
+  spent(item: { readonly prefix: string; readonly hash: string; readonly ends: Instant }): Promise<void>;
+}
+
+/** Reads every item of a backup: keys before the users who have them, pointers last. Returns how many cannot be read. */
+export async function forEachAuthItem(backup: Backup, work: AuthWork, log: Log): Promise<number> {
+  const keys = await forEachItem(partitions(withoutHolders(backup.rows("otpkeys"))), readKey, work.key, log);
+  const users = await forEachItem(partitions(backup.rows("users")), readUser, work.user, log);
+  const pointers = await forEachItem(backup.rows("ids"), readPointer, work.pointer, log);
+  return keys + users + pointers + (await forEachItem(backup.rows("spentotps"), readSpent, work.spent, log));
+}
+
+/** A key can have more holders than memory: they are told from the users' rows. */
+async function* withoutHolders(rows: AsyncIterable<Entity>): AsyncGenerator<Entity> {
+  for await (const row of rows) if (!row.rowKey.startsWith(holderPrefix)) yield row;
+}
+
+export interface KeyItem {
+  readonly key: OtpKey;
+  readonly attributes: readonly AttributeRow[];
+}
+
+export interface UserItem {
+  readonly user: User;
+  readonly row: Entity;
+  readonly attributes: readonly AttributeRow[];
+  readonly assigned: readonly { readonly row: Entity; readonly key: AssignedKey }[];
+}
+
+export interface AttributeRow {
+  readonly row: Entity;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Undefined for what a key that is gone has left. */
+function readKey(rows: readonly Entity[]): KeyItem | undefined {
+  const row = rows.find(({ rowKey }) => rowKey === keyRow);
+  if (row === undefined) return undefined;
+  const { value: key } = fromKeyRow(asRow(row));
+  return { key, attributes: readAttributes(rows, key.id) };
+}
+
+/** Undefined for what a user who is gone has left. */
+function readUser(rows: readonly Entity[]): UserItem | undefined {
+  const row = rows.find(({ rowKey }) => rowKey === userRow);
+  if (row === undefined) return undefined;
+  const { value: user } = fromUserRow(asRow(row));
+  const assigned = rows
+    .filter(each => each.rowKey.startsWith(assignedPrefix) && ownerOf(asRow(each)) === user.id)
+    .map(each => ({ row: each, key: assignedKeyIn(asRow(each)) }));
+  return { user, row, attributes: readAttributes(rows, user.id), assigned };
+}
+
+const readAttributes = (rows: readonly Entity[], owner: number): readonly AttributeRow[] =>
+  rows
+    .filter(({ rowKey }) => rowKey.startsWith(attributePrefix))
+    .flatMap(row => {
+      const value = valueIn(asRow(row), owner);
+      return value === undefined ? [] : [{ row, key: row.rowKey.slice(attributePrefix.length), value }];
+    });
+
+/**
+ * An id that was once given is never given again, also where nobody has it any more (decision A3). Pointers are inserted first and
+ * never removed, and read last: everybody's is here.
+ */
+const readPointer = (row: Entity): Entity | undefined =>
+  row.rowKey === pointerRow && known(asRow(row)) !== undefined ? row : undefined;
+
+function readSpent(row: Entity) {
+  const { ends } = fitted("spent OTP", known(asRow(row)), endingSchema, row);
+  return { prefix: row.partitionKey, hash: row.rowKey, ends };
+}
+
+const nothing = async () => {};
+
+/** Reads the whole backup as `restoreAuth` does. Returns how many items cannot be read. */
+export const verifyAuth = (backup: Backup, log: Log): Promise<number> =>
+  forEachAuthItem(backup, { key: nothing, user: nothing, pointer: nothing, spent: nothing }, log);
+
+const asRow = (row: Entity): Row => ({ ...row, etag: "" });
