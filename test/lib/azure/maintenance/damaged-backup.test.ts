@@ -216,7 +216,8 @@ describe.each(["auth", "connector"] as const)("a restore of %s that is killed", 
     await on.run("restore", input);
     const whole = await on.dump();
     let killed = 0;
-    for (let writes = 1; ; writes++) {
+    // Every write at the beginning, then some: a restore empties first and writes then.
+    for (let writes = 1; ; writes += writes < 4 ? 1 : 5) {
       const ended = await on.run("restore", input, killedAfter(on.deployment, writes)).then(
         () => "whole",
         (error: Error) => error.message,
@@ -227,7 +228,7 @@ describe.each(["auth", "connector"] as const)("a restore of %s that is killed", 
       await on.run("restore", input);
       expect(await on.dump()).toEqual(whole);
     }
-    expect(killed).toBeGreaterThan(15);
+    expect(killed).toBeGreaterThan(6);
   });
 });
 
