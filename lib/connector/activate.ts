@@ -1,5 +1,5 @@
 import { plus } from "../time.ts";
-import type { Attestation, Challenge, Idp } from "./idp/contract.ts";
+import type { Attestation, Challenge, Idp, Sought } from "./idp/contract.ts";
 import { conclude, type KeyHold, renew } from "./key-hold.ts";
 import type { KeyResponses } from "./key-responses.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
@@ -29,7 +29,12 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   const handle = await openHandle(hold.loaded.request.value.id, key.id, index, credential.handle, deps.sealer);
   const tried = credential.triedAt !== undefined;
   const overdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
-  const registered = tried ? await readBack(idp, handle, credential.credentialId, deps) : false;
+  const sought = {
+    credentialId: credential.credentialId,
+    name: registeredName(key),
+    since: credential.triedAt ?? deps.now(),
+  };
+  const registered = tried ? await readBack(idp, handle, sought, deps) : false;
   if (registered === true) return end(hold, index, "activated", undefined, deps);
   if (registered instanceof PeerFailure && !overdue)
     return later(hold, index, `${idp.id} could not be asked for the credential.`, registered.retryAfter, deps);
@@ -43,7 +48,8 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
   if (attestation instanceof PeerFailure) return later(hold, index, attestation.message, attestation.retryAfter, deps);
   if (typeof attestation === "string") return end(hold, index, "response_rejected", attestation, deps);
 
-  const triedAt = deps.now();
+  // The first unanswered try: what it may have registered was created since then.
+  const triedAt = credential.triedAt ?? deps.now();
   const renewed = await renew(
     hold,
     withCredential(index, each => ({ ...each, triedAt })),
@@ -71,11 +77,11 @@ const withCredential =
 async function readBack(
   idp: Idp,
   handle: Challenge["handle"],
-  credentialId: string,
+  sought: Sought,
   deps: ConnectorDeps,
 ): Promise<boolean | undefined | PeerFailure> {
   try {
-    return await idp.isRegistered(handle, credentialId, AbortSignal.timeout(deps.timing.idpCall));
+    return await idp.isRegistered(handle, sought, AbortSignal.timeout(deps.timing.idpCall));
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });

@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import { Fault, type Problem } from "../fault.ts";
 import type { Instant } from "../time.ts";
 import type { Place } from "./create-wire.ts";
-import type { Challenge, Idp } from "./idp/contract.ts";
+import type { Challenge, Idp, Wanted } from "./idp/contract.ts";
 import { PeerFailure } from "./peers/peer-failure.ts";
 import type { ConnectorDeps, Idps } from "./ports.ts";
 import type { Credential, Key } from "./request.ts";
@@ -36,7 +36,23 @@ export type Challenges = ReadonlyMap<string, Challenge>;
 export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>
   challenges.get(slot(keyId, index));
 
+/** What asking the IdPs has left there. */
+export interface Asked {
+  readonly challenges: Challenges;
+  /** Credentials whose call was not answered, as the keys of `challenges`. */
+  readonly lost: ReadonlySet<string>;
+}
+
+export const isLost = ({ lost }: Asked, keyId: string, index: number): boolean => lost.has(slot(keyId, index));
+
 const slot = (keyId: string, index: number) => `${keyId} ${index}`;
+
+/** The tag is the credential's place in our storage, so that it is the same whenever what was begun is looked for. */
+const wantedOf = (requestId: string, keyId: string, index: number, { userId, relyingPartyId }: Credential): Wanted => ({
+  userId,
+  ...(relyingPartyId && { relyingPartyId }),
+  tag: `${requestId}.${keyId}.${index + 1}`,
+});
 
 /** Why an IdP gave no creation options: its own failure, or that it is not configured any more. */
 export type AskFailure =
@@ -49,12 +65,14 @@ export type AskFailure =
  * @returns the answers, and the first failure
  */
 export async function askIdps(
+  requestId: string,
   keys: readonly Key[],
   until: Instant,
   { idps, timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency" | "now">,
-): Promise<{ challenges: Challenges; failure?: AskFailure }> {
+): Promise<Asked & { failure?: AskFailure }> {
   const limit = pLimit(concurrency);
   const challenges = new Map<string, Challenge>();
+  const lost = new Set<string>();
   let failure: AskFailure | undefined;
   const ask = async (keyId: string, index: number, credential: Credential): Promise<void> => {
     if (failure !== undefined) return;
@@ -69,22 +87,22 @@ export async function askIdps(
       failure = { idp, error: new PeerFailure(`IdP ${idp.id}`, "creation options", "unanswered", { detail }) };
       return;
     }
-    const { userId, relyingPartyId } = credential;
     // A call under way is not cut: what it begins there has to be known, to be undone.
     const signal = AbortSignal.timeout(timing.idpCall);
     try {
       challenges.set(
         slot(keyId, index),
-        await idp.creationOptions({ userId, ...(relyingPartyId && { relyingPartyId }) }, signal),
+        await idp.creationOptions(wantedOf(requestId, keyId, index, credential), signal),
       );
     } catch (error) {
+      if (error instanceof PeerFailure && error.kind === "unanswered") lost.add(slot(keyId, index));
       failure ??= { idp, error };
     }
   };
   await Promise.all(
     keys.flatMap(({ id, credentials }) => credentials.map((credential, index) => limit(ask, id, index, credential))),
   );
-  return { challenges, ...(failure && { failure }) };
+  return { challenges, lost, ...(failure && { failure }) };
 }
 
 /** Returns the refusal of a create to which an IdP gave no options (decisions C1, C6). */
@@ -111,18 +129,28 @@ export function idpFault(failure: AskFailure, pathOf: (place: Place) => string):
   });
 }
 
-/** Takes back at the IdPs what was begun there. Throws the first failure; repeating is safe. */
+/**
+ * Removes at the IdPs what was begun there, also where an answer was lost and its id is not known. Throws the first failure; repeating is safe.
+ * @param asked of a create under way; without it, any credential without a state of its IdP may have a lost answer
+ */
 export async function undoAtIdps(
   requestId: string,
   keys: readonly Key[],
   { idps, timing, concurrency, sealer }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency" | "sealer">,
+  asked?: Asked,
 ): Promise<void> {
   const limit = pLimit(concurrency);
-  const undo = async (keyId: string, index: number, { idpId, handle }: Credential): Promise<void> => {
-    const idp = idps.get(idpId);
-    if (idp === undefined || handle === undefined) return;
-    const opened = await openHandle(requestId, keyId, index, handle, sealer);
-    await idp.undo(opened, AbortSignal.timeout(timing.idpCall));
+  const undo = async (keyId: string, index: number, credential: Credential): Promise<void> => {
+    const idp = idps.get(credential.idpId);
+    const signal = AbortSignal.timeout(timing.idpCall);
+    if (credential.handle === undefined) {
+      if (asked === undefined || isLost(asked, keyId, index))
+        await idp?.undoLost?.(wantedOf(requestId, keyId, index, credential), signal);
+      return;
+    }
+    if (idp === undefined) return;
+    const opened = await openHandle(requestId, keyId, index, credential.handle, sealer);
+    await idp.undo(opened, signal);
   };
   await Promise.all(
     keys.flatMap(({ id, credentials }) => credentials.map((credential, index) => limit(undo, id, index, credential))),

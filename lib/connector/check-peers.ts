@@ -81,7 +81,7 @@ const saysUnknown = ({ kind, status }: PeerFailure): boolean =>
 /** Rights of three kinds: to begin, to read back, to take back. */
 async function lookAtIdp(
   { idpId, userId }: TestUser,
-  { idps, timing, log }: ConnectorDeps,
+  { idps, timing, log, now }: ConnectorDeps,
 ): Promise<readonly Finding[]> {
   const peer = `IdP ${idpId}`;
   const idp = idps.get(idpId);
@@ -90,7 +90,11 @@ async function lookAtIdp(
   const findings: Finding[] = [];
   let handle: Readonly<Record<string, unknown>> | undefined;
   const begun = await look(peer, "creation options", async () => {
-    const { handle: given, options, expiresAt } = await idp.creationOptions({ userId }, signal());
+    const {
+      handle: given,
+      options,
+      expiresAt,
+    } = await idp.creationOptions({ userId, tag: "Check of the peers" }, signal());
     handle = given;
     const until = expiresAt === undefined ? "" : `, valid until ${expiresAt.toISOString()}`;
     return `It gives creation options for the relying party ${options.rp.id}${until}.`;
@@ -99,7 +103,11 @@ async function lookAtIdp(
   if (handle === undefined) return findings;
   const stored = handle;
   const readBack = await look(peer, "read-back", async () => {
-    const registered = await idp.isRegistered(stored, "AAAA", signal());
+    const registered = await idp.isRegistered(
+      stored,
+      { credentialId: "AAAA", name: "Check of the peers", since: now() },
+      signal(),
+    );
     return registered === undefined
       ? "This IdP offers no read-back: an activation without an answer is tried once more."
       : "Registered credentials can be read, so an activation without an answer is never repeated blindly.";

@@ -1,5 +1,5 @@
 import type { Fault } from "../fault.ts";
-import { type Challenges, challengeOf } from "./ask-idps.ts";
+import { type Asked, type Challenges, challengeOf, isLost } from "./ask-idps.ts";
 import { failRequest, withoutMark } from "./end-request.ts";
 import { outcome } from "./outcome.ts";
 import type { ConnectorDeps, Loaded } from "./ports.ts";
@@ -11,21 +11,21 @@ import { write } from "./write.ts";
 /**
  * Undoes what was begun and ends the request (decision C6). Where the undo fails, the request is left without its mark, with the
  * reason and with the ids that the IdPs gave, for the job to undo. Returns what the caller is told.
- * @param challenges what the IdPs began, where the rows do not hold it yet
+ * @param asked what asking the IdPs left there, where the rows do not have it yet
  */
 export async function giveUp(
   loaded: Loaded,
   fault: Fault,
   deps: ConnectorDeps,
-  challenges: Challenges = new Map(),
+  asked: Asked = { challenges: new Map(), lost: new Set() },
 ): Promise<Fault> {
   const { id } = loaded.request.value;
-  const keys = loaded.keys.map(({ value }) => withHandles(value, challenges));
+  const keys = loaded.keys.map(({ value }) => withHandles(value, asked.challenges));
   try {
-    const undone = await outcome(undo(id, keys, deps));
-    if ("value" in undone) await endRefused(loaded, fault.message, deps);
+    const undone = await outcome(undo(id, keys, deps, asked));
+    if ("value" in undone && !mayComeLate(keys, asked, deps)) await endRefused(loaded, fault.message, deps);
     else {
-      deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
+      if ("error" in undone) deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
       const request = { ...withoutMark(loaded.request.value), errorMessage: fault.message };
       const sealed = await Promise.all(keys.map(key => withSealedHandles(id, key, deps.sealer)));
       await write(loaded, { request, keys: sealed }, deps);
@@ -35,6 +35,12 @@ export async function giveUp(
   }
   return fault;
 }
+
+/** Whether an IdP may yet begin what an unanswered call asked for: then the job looks again once the call is certain to be over. */
+const mayComeLate = (keys: readonly Key[], asked: Asked, { idps }: ConnectorDeps): boolean =>
+  keys.some(({ id, credentials }) =>
+    credentials.some(({ idpId }, index) => isLost(asked, id, index) && idps.get(idpId)?.undoLost !== undefined),
+  );
 
 const withHandles = (key: Key, challenges: Challenges): Key => ({
   ...key,

@@ -25,9 +25,12 @@ export async function prepareRequest(
 ): Promise<Prepared> {
   const keys = stored.keys.map(({ value }) => value);
   const until = plus(stored.request.value.createdAt, deps.timing.create);
-  const [asked, transport] = await Promise.all([askIdps(keys, until, deps), outcome(deps.delivery.transportKeys())]);
+  const [asked, transport] = await Promise.all([
+    askIdps(stored.request.value.id, keys, until, deps),
+    outcome(deps.delivery.transportKeys()),
+  ]);
   const { challenges, failure } = asked;
-  const refuse = (fault: Fault) => giveUp(stored, fault, deps, challenges);
+  const refuse = (fault: Fault) => giveUp(stored, fault, deps, asked);
   if (failure !== undefined) throw await refuse(idpFault(failure, pathOf));
   if ("error" in transport) throw await refuse(transportFault(transport.error));
 

@@ -1,5 +1,5 @@
-/** How the registration node hands out its options: as data, as data of older versions, or as a script. */
-export const AIC_FORMS = ["metadata", "plain", "script"] as const;
+/** How the registration node hands out its options: as data, as data of older versions, as data of the vendor's mock, or as a script. */
+export const AIC_FORMS = ["metadata", "plain", "mock", "script"] as const;
 export type AicForm = (typeof AIC_FORMS)[number];
 
 export interface AicOptions {
@@ -21,7 +21,9 @@ export const askForName = () => ({
 /** The callbacks of the registration node; the last one takes the outcome. */
 export function askForCredential(form: AicForm, options: AicOptions): readonly object[] {
   if (form === "script") return [textOutput(script(options)), textOutput("document.body.focus();"), hidden("IDToken3")];
-  const data = form === "plain" ? plain(options) : { ...plain(options), ...parsed(options) };
+  const data = { metadata: { ...plain(options), ...parsed(options) }, plain: plain(options), mock: mock(options) }[
+    form
+  ];
   return [{ type: "MetadataCallback", output: [{ name: "data", value: data }] }, hidden("IDToken2")];
 }
 
@@ -64,6 +66,15 @@ const plain = ({ rpId, userName, userId, challenge, taken }: AicOptions) => ({
   pubKeyCredParams: parameters,
   excludeCredentials: excluded(taken),
   timeout: "60000",
+});
+
+/** The members without an underscore are values here, and the relying party id is bare. */
+const mock = (options: AicOptions) => ({
+  ...plain(options),
+  relyingPartyId: options.rpId,
+  pubKeyCredParams: PARAMETERS,
+  authenticatorSelection: SELECTION,
+  excludeCredentials: options.taken.map(id => ({ type: "public-key", id: signed(id) })),
 });
 
 const parsed = ({ rpId, taken }: AicOptions) => ({

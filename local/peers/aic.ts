@@ -23,6 +23,8 @@ export interface Aic extends Peer, PingControls<z.input<typeof settings>> {}
 export interface AicOptions extends PingClient, AicJourneyOptions {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
+  /** How long a journey lasts: 300 s, as AM has it, unless its administrator sets more. */
+  readonly journeySeconds?: number | undefined;
   /** The header in which the journey looks for the caller's token. */
   readonly authenticationHeader?: string | undefined;
 }
@@ -36,8 +38,7 @@ export async function startAic(options: AicOptions): Promise<Aic> {
   const file = openState(options.statePath, empty);
   file.value.authKey ||= randomBytes(32).toString("base64url");
   let expiresIn = 3600;
-  // A key that is shipped takes a journey that lasts as long.
-  let behaviour: AicBehaviour = { form: "metadata", maxDevices: 100, journeySeconds: 14 * 86_400 };
+  let behaviour: AicBehaviour = { form: "metadata", maxDevices: 100, journeySeconds: options.journeySeconds ?? 300 };
   const tokens = createPingTokens(options, file, () => expiresIn);
   const users = createPingUsers(file);
   const journey = createAicJourney(options, file, users, () => behaviour);

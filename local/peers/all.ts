@@ -28,8 +28,15 @@ export interface Peers {
 export const audience = "api://local";
 const clientId = "5f0c7c56-6f1e-4c3c-9f51-2f8f2f3f9a10";
 const environmentId = "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55";
+const pingOnePolicy = "4f1d2c3b-9a8e-4d7c-b6a5-e4d3c2b1a099";
 /** Realm, journey and relying party of the simulated tenant of Advanced Identity Cloud. */
-const aicTenant = { realm: "alpha", journey: "RegisterKey", relyingPartyId: "aic.example.com" };
+const aicTenant = {
+  realm: "alpha",
+  journey: "RegisterKey",
+  relyingPartyId: "aic.example.com",
+  // A key that is shipped takes a journey that lasts as long.
+  journeySeconds: 14 * 86_400,
+};
 
 /** @param directory where the peers keep their state; none: in memory */
 export async function startPeers(directory?: string): Promise<Peers> {
@@ -76,6 +83,7 @@ export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
       "auth-base-url": pingone.url,
       "default-relying-party": "pingone.example.com",
       "pre-registration-timeout-days": 14,
+      "policy-id": pingOnePolicy,
     },
     aic: {
       type: "aic",

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { withControlBody } from "./control-body.ts";
+import { METHOD_IDS } from "./entra-methods.ts";
 import { STANDINGS, type Standing } from "./entra-users.ts";
 import type { PeerAnswer, PeerCall } from "./peer.ts";
 
@@ -9,7 +10,10 @@ interface EntraRegistration {
   readonly displayName: string;
 }
 
-const settings = z.strictObject({ expiresIn: z.int().nonnegative().optional() });
+const settings = z.strictObject({
+  expiresIn: z.int().nonnegative().optional(),
+  methodIds: z.enum(METHOD_IDS).optional(),
+});
 const user = z.strictObject({ standing: z.enum(STANDINGS) });
 
 /** What a test or an operator can do to the tenant; the same goes under `/_control/`. */
@@ -20,7 +24,7 @@ export interface EntraControls {
   expireChallenges(): void;
   /** Every access token that is out is refused from now on. */
   revokeTokens(): void;
-  /** `expiresIn`: life of new access tokens in seconds. */
+  /** `expiresIn`: life of new access tokens in seconds; `methodIds`: what keys are listed under. */
   settings(changed: z.input<typeof settings>): void;
   setUser(userId: string, standing: Standing): void;
 }

@@ -32,17 +32,22 @@ export interface FidoMethods {
   /** Verifies the key against a challenge that was issued for this user. Rejects with `GraphError`. */
   register(userId: string, body: Buffer): Promise<FidoMethod>;
   of(userId: string): readonly FidoMethod[];
-  /** `methodId` as {@link methodId} makes it. Throws `GraphError` 404. */
+  idOf(method: FidoMethod): string;
+  /** `methodId` as {@link FidoMethods.idOf} makes it. Throws `GraphError` 404. */
   one(userId: string, methodId: string): FidoMethod;
   remove(userId: string, methodId: string): void;
   expireChallenges(): void;
 }
 
-export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot: string): FidoMethods {
+export function createFidoMethods(
+  file: State<FidoMethodsState>,
+  attestationRoot: string,
+  ids: () => MethodIds,
+): FidoMethods {
   const { challenges, methods } = file.value;
   const of = (userId: string) => methods.filter(method => isSameUser(method.userId, userId));
   const one = (userId: string, id: string) => {
-    const found = of(userId).find(method => methodId(method) === id);
+    const found = of(userId).find(method => methodId(method, ids()) === id);
     if (found === undefined) throw new GraphError(404, "ResourceNotFound", "The method does not exist for this user.");
     return found;
   };
@@ -65,6 +70,9 @@ export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot
       file.save();
       return {
         challengeTimeoutDateTime: `${new Date(expiresAt).toISOString().slice(0, 19)}Z`,
+        "@odata.context":
+          "https://graph.microsoft.com/beta/$metadata#microsoft.graph.webauthnCredentialCreationOptions",
+        "@odata.type": "#microsoft.graph.webauthnCredentialCreationOptions",
         publicKey: { ...publicKeyOf(userId, challenge), excludeCredentials: of(userId).map(excluded) },
       };
     },
@@ -95,6 +103,7 @@ export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot
       return method;
     },
     of,
+    idOf: method => methodId(method, ids()),
     one,
     remove: (userId, id) => {
       methods.splice(methods.indexOf(one(userId, id)), 1);
@@ -107,12 +116,21 @@ export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot
   };
 }
 
+/** What Graph lists a key under: its credential id, or a GUID as on the page of version 1.0. */
+export const METHOD_IDS = ["credential", "guid"] as const;
+export type MethodIds = (typeof METHOD_IDS)[number];
+
 /**
  * The id under which Graph lists a key: the credential id in base64url, then the number of padding characters that were left
- * out as one more digit (Microsoft's sample `-2_GRUg2-HYz6_1YG4YRAQ2` is 16 bytes).
+ * out as one more digit (Microsoft's sample `-2_GRUg2-HYz6_1YG4YRAQ2` is 16 bytes); or a GUID that says nothing of it.
  */
-export const methodId = ({ credentialId }: FidoMethod): string =>
-  `${credentialId}${(4 - (credentialId.length % 4)) % 4}`;
+const methodId = ({ credentialId }: FidoMethod, ids: MethodIds): string =>
+  ids === "guid"
+    ? createHash("sha256")
+        .update(credentialId)
+        .digest("hex")
+        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5")
+    : `${credentialId}${(4 - (credentialId.length % 4)) % 4}`;
 
 const isSameUser = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 const digestOf = (challenge: string) =>
@@ -126,26 +144,34 @@ function thumbprintOf({ attestationObject }: RegisteredCredential): string {
     .digest("hex");
 }
 
+/** With the annotations of Microsoft's own sample, which stand at every depth. */
 const publicKeyOf = (userId: string, challenge: string) => ({
-  rp: RP,
+  "@odata.type": "microsoft.graph.webauthnPublicKeyCredentialCreationOptions",
+  rp: { "@odata.type": "microsoft.graph.publicKeyCredentialRpEntity", ...RP },
   user: {
+    "@odata.type": "microsoft.graph.publicKeyCredentialUserEntity",
     id: createHash("sha256").update(userId.toLowerCase()).digest("base64url"),
     name: userId,
     displayName: userId.split("@")[0],
   },
   challenge,
+  "pubKeyCredParams@odata.type": "#Collection(microsoft.graph.webauthnPublicKeyCredentialParameters)",
   pubKeyCredParams: [
     { type: "public-key", alg: -7 },
     { type: "public-key", alg: -257 },
   ],
   timeout: 60000,
   authenticatorSelection: {
+    "@odata.type": "microsoft.graph.webauthnAuthenticatorSelectionCriteria",
+    "userVerification@odata.type": "#String",
     authenticatorAttachment: "cross-platform",
     requireResidentKey: true,
     userVerification: "required",
   },
   attestation: "direct",
   extensions: {
+    "@odata.type": "microsoft.graph.webauthnAuthenticationExtensionsClientInputs",
+    nested: [{ "@odata.type": "#microsoft.graph.entity", kept: true }],
     hmacCreateSecret: true,
     enforceCredentialProtectionPolicy: true,
     credentialProtectionPolicy: "userVerificationOptional",

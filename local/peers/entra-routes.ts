@@ -1,5 +1,5 @@
 import { badRequest, GraphError } from "./entra-errors.ts";
-import { type FidoMethod, type FidoMethods, methodId } from "./entra-methods.ts";
+import type { FidoMethod, FidoMethods } from "./entra-methods.ts";
 import type { EntraTokens } from "./entra-tokens.ts";
 import type { EntraUsers } from "./entra-users.ts";
 import type { PeerAnswer, PeerCall } from "./peer.ts";
@@ -23,6 +23,7 @@ export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerC
   users.refuseUnlessKnown(userId);
   const shown = (method: FidoMethod) => ({
     "@odata.type": "#microsoft.graph.fido2AuthenticationMethod",
+    id: methods.idOf(method),
     ...view(method),
   });
 
@@ -59,7 +60,6 @@ function minutesOf(call: string, beta: boolean): number {
 const methodNotAllowed = () => new GraphError(405, "methodNotAllowed", "Specified HTTP method is not allowed.");
 
 const view = (method: FidoMethod) => ({
-  id: methodId(method),
   displayName: method.displayName,
   createdDateTime: method.createdDateTime,
   aaGuid: method.aaGuid,

@@ -1,6 +1,6 @@
 import { type EntraControls, entraControlRoutes } from "./entra-control.ts";
 import { asGraph } from "./entra-errors.ts";
-import { createFidoMethods, type FidoMethodsState } from "./entra-methods.ts";
+import { createFidoMethods, type FidoMethodsState, type MethodIds } from "./entra-methods.ts";
 import { graphRoutes } from "./entra-routes.ts";
 import { createEntraTokens, type EntraClient } from "./entra-tokens.ts";
 import { createEntraUsers, type Standing } from "./entra-users.ts";
@@ -26,9 +26,10 @@ interface EntraState extends FidoMethodsState {
 export async function startEntra(options: EntraOptions): Promise<Entra> {
   const file = openState<EntraState>(options.statePath, { tokens: {}, users: [], challenges: {}, methods: [] });
   let expiresIn = 3600;
+  let methodIds: MethodIds = "credential";
   const tokens = createEntraTokens(options, file, () => expiresIn);
   const users = createEntraUsers(file);
-  const methods = createFidoMethods(file, options.attestationRoot);
+  const methods = createFidoMethods(file, options.attestationRoot, () => methodIds);
   const controls: EntraControls = {
     registrations: () =>
       file.value.methods.map(({ userId, credentialId, displayName }) => ({ userId, credentialId, displayName })),
@@ -36,6 +37,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
     revokeTokens: tokens.revokeAll,
     settings: changed => {
       expiresIn = changed.expiresIn ?? expiresIn;
+      methodIds = changed.methodIds ?? methodIds;
     },
     setUser: users.set,
   };

@@ -8,6 +8,9 @@ interface Device {
   readonly id: string;
   readonly userId: string;
   readonly rp: { readonly id: string; readonly name: string };
+  readonly policyId: string;
+  readonly createdAt: string;
+  updatedAt: string;
   /** base64url */
   readonly challenge: string;
   /** In ms since 1970; counts until it is active. */
@@ -30,11 +33,16 @@ export interface PingOneBehaviour {
   /** How many devices a user may have, pending ones counted. */
   readonly maxDevices: number;
   readonly bytes: PingBytes;
+  /** As the documentation marks it. */
+  readonly policyRequired: boolean;
 }
 
 export interface PingOneDevices {
   /** All throw or reject with `PingOneError`. */
-  begin(user: { readonly id: string; readonly name: string }, rp: Device["rp"]): Record<string, unknown>;
+  begin(
+    user: { readonly id: string; readonly name: string },
+    wanted: Pick<Device, "rp" | "nickname"> & { readonly policyId?: string | undefined },
+  ): Record<string, unknown>;
   activate(userId: string, deviceId: string, body: Buffer): Promise<Record<string, unknown>>;
   rename(userId: string, deviceId: string, nickname: string): Record<string, unknown>;
   one(userId: string, deviceId: string): Record<string, unknown>;
@@ -44,6 +52,10 @@ export interface PingOneDevices {
   expireChallenges(): void;
 }
 
+const DEFAULT_POLICY = "b1d4c3a2-6f5e-4c7d-8a9b-0c1d2e3f4a5b";
+const ENVIRONMENT = "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55";
+const link = ({ id, userId }: Device, rest: string) =>
+  `https://api.pingone.example/v1/environments/${ENVIRONMENT}/users/${userId}/devices/${id}${rest}`;
 const LIFE_MS = 30 * 86_400_000;
 
 export function createPingOneDevices(
@@ -66,11 +78,23 @@ export function createPingOneDevices(
   };
 
   return {
-    begin: (user, rp) => {
-      const { maxDevices, bytes } = behaviour();
+    begin: (user, { rp, nickname, policyId }) => {
+      const { maxDevices, bytes, policyRequired } = behaviour();
+      if (policyRequired && policyId === undefined) throw invalid("policy", "The policy is required.");
       if (of(user.id).length >= maxDevices) throw tooManyDevices();
       const challenge = randomBytes(32).toString("base64url");
-      const device: Device = { id: randomUUID(), userId: user.id, rp, challenge, expiresAt: Date.now() + LIFE_MS };
+      const at = new Date().toISOString();
+      const device: Device = {
+        id: randomUUID(),
+        userId: user.id,
+        rp,
+        policyId: policyId ?? DEFAULT_POLICY,
+        ...(nickname !== undefined && { nickname }),
+        createdAt: at,
+        updatedAt: at,
+        challenge,
+        expiresAt: Date.now() + LIFE_MS,
+      };
       const taken = of(user.id).flatMap(({ credentialId }) => credentialId ?? []);
       devices.push(device);
       file.save();
@@ -92,12 +116,14 @@ export function createPingOneDevices(
       // Looked at after the wait, in which another call may have come first.
       refuseUnlessPending(one(userId, deviceId), id);
       device.credentialId = id;
+      device.updatedAt = new Date().toISOString();
       file.save();
       return view(device);
     },
     rename: (userId, deviceId, nickname) => {
       const device = one(userId, deviceId);
       device.nickname = nickname;
+      device.updatedAt = new Date().toISOString();
       file.save();
       return view(device);
     },
@@ -123,7 +149,20 @@ function isOriginOf(rpId: string, origin: string): boolean {
   return url?.protocol === "https:" && url.origin === origin && `.${url.hostname}`.endsWith(`.${rpId}`);
 }
 
-const view = ({ id, userId, rp, nickname, credentialId }: Device): Record<string, unknown> => ({
+const view = (device: Device): Record<string, unknown> => ({
+  ...core(device),
+  _links: {
+    self: { href: link(device, "") },
+    "device.activate": { href: link(device, "") },
+    "device.nickname": { href: link(device, "/nickname") },
+  },
+  environment: { id: ENVIRONMENT },
+  policy: { id: device.policyId },
+  createdAt: device.createdAt,
+  updatedAt: device.updatedAt,
+});
+
+const core = ({ id, userId, rp, nickname, credentialId }: Device) => ({
   id,
   user: { id: userId },
   type: "FIDO2",

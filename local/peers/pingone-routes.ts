@@ -23,6 +23,8 @@ const PATH =
 const newDevice = z.object({
   type: z.literal("FIDO2"),
   rp: z.object({ id: z.string().min(1), name: z.string().min(1) }),
+  policy: z.object({ id: z.string().min(1) }).optional(),
+  nickname: z.string().min(1).max(100).optional(),
 });
 const naming = z.object({ nickname: z.string().min(1) });
 
@@ -48,10 +50,14 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
     return { status: 200, body: shown(user) };
   }
   if (device === undefined) {
-    if (method === "GET") return { status: 200, body: { _embedded: { devices: of.devices.of(user.id) } } };
+    if (method === "GET") {
+      const devices = of.devices.of(user.id);
+      return { status: 200, body: { _links: {}, _embedded: { devices }, size: devices.length, count: devices.length } };
+    }
     if (method !== "POST") throw notAllowed();
     if (standing === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
-    return { status: 201, body: of.devices.begin(user, read(newDevice, body).rp) };
+    const { rp, policy, nickname } = read(newDevice, body);
+    return { status: 201, body: of.devices.begin(user, { rp, policyId: policy?.id, ...(nickname && { nickname }) }) };
   }
   if (path.nickname !== undefined) {
     if (method !== "PUT") throw notAllowed();
@@ -83,7 +89,15 @@ function search(of: Environment, filter: string | null): object {
   return { _embedded: { users }, count: users.length, size: users.length };
 }
 
-const shown = ({ id, name }: { readonly id: string; readonly name: string }) => ({ id, username: name, enabled: true });
+const shown = ({ id, name }: { readonly id: string; readonly name: string }) => ({
+  _links: {},
+  environment: {},
+  id,
+  username: name,
+  enabled: true,
+  createdAt: "2026-01-31T10:00:00.000Z",
+  updatedAt: "2026-01-31T10:00:00.000Z",
+});
 
 function read<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
   try {

@@ -13,6 +13,7 @@ const settings = z.strictObject({
   expiresIn: z.int().nonnegative().optional(),
   maxDevices: z.int().nonnegative().optional(),
   bytes: z.enum(PING_BYTES).optional(),
+  policyRequired: z.boolean().optional(),
 });
 
 /** One environment of PingOne: its token endpoint and its API, both under `url`. */
@@ -36,7 +37,7 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
   const empty: PingOneState = { tokens: {}, standings: [], names: {}, devices: [] };
   const file = openState(options.statePath, empty);
   const { names } = file.value;
-  let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as PingBytes };
+  let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as PingBytes, policyRequired: false };
   const tokens = createPingTokens(options, file, () => chosen.expiresIn);
   const users = createPingUsers(file);
   const devices = createPingOneDevices(file, options.attestationRoot, () => chosen);
@@ -61,11 +62,12 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
         .filter(({ userId }) => of === undefined || folded(userId) === folded(of)),
     expireChallenges: devices.expireChallenges,
     revokeTokens: tokens.revokeAll,
-    settings: ({ expiresIn, maxDevices, bytes }) => {
+    settings: ({ expiresIn, maxDevices, bytes, policyRequired }) => {
       chosen = {
         expiresIn: expiresIn ?? chosen.expiresIn,
         maxDevices: maxDevices ?? chosen.maxDevices,
         bytes: bytes ?? chosen.bytes,
+        policyRequired: policyRequired ?? chosen.policyRequired,
       };
     },
     setUser: users.set,

@@ -11,14 +11,21 @@ const handleText = z
   .min(1)
   .transform(text => Buffer.from(text, "utf8").toString("base64url"));
 
-/** Prefers the member that begins with an underscore; the one without, which older versions have alone, is text of a script. */
+/**
+ * Prefers the member that begins with an underscore. The one without, which older versions have alone, is text of a script, or a
+ * value as in the vendor's mock.
+ */
 function preferring(data: Record<string, unknown>, name: string, read: (literal: string) => unknown): unknown {
-  const literal = data[name];
-  return data[`_${name}`] ?? (typeof literal === "string" && literal !== "" ? read(literal) : undefined);
+  const plain = data[name];
+  if (data[`_${name}`] != null) return data[`_${name}`];
+  if (typeof plain !== "string") return plain;
+  return plain === "" ? undefined : read(plain);
 }
 
 const named = z.object({ id: z.unknown() });
-const relyingPartyIn = (literal: string): unknown => named.safeParse(readLiteral(`{${literal}}`)).data?.id;
+/** `id: "keys.example",` of a script, or the bare id. */
+const relyingPartyIn = (text: string): unknown =>
+  named.safeParse(readLiteral(`{${text}}`)).data?.id ?? (/^[A-Za-z0-9.-]+$/.test(text) ? text : undefined);
 
 /** The data of a MetadataCallback by the names that a script has; undefined where it is no registration. */
 function metadataIn(callback: Callback): unknown {

@@ -13,6 +13,14 @@ export interface CreationOptions {
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
+/** A credential as an IdP is asked for it. */
+export interface Wanted {
+  readonly userId: string;
+  readonly relyingPartyId?: string;
+  /** Unique to this credential: what the IdP begins for it is found by this, also where the answer is lost. */
+  readonly tag: string;
+}
+
 /** What an IdP answers when asked for a credential. */
 export interface Challenge {
   readonly options: CreationOptions;
@@ -32,6 +40,15 @@ export interface Attestation {
   readonly clientExtensionResults: Readonly<Record<string, unknown>>;
 }
 
+/** The credential of an activation that was not answered. */
+export interface Sought {
+  readonly credentialId: string;
+  /** The name that the activation gave it. */
+  readonly name: string;
+  /** When the first unanswered activation was sent. */
+  readonly since: Instant;
+}
+
 /** Bounds of a call that changes something: it is not begun after `notAfter`, also by a process that was stopped for a while. */
 export interface CallLimits {
   readonly signal: AbortSignal;
@@ -47,11 +64,16 @@ export interface Idp {
   readonly id: string;
   /** The relying party of this IdP: a request that names another one is refused before the IdP is asked. */
   readonly defaultRelyingPartyId: string;
-  creationOptions(wanted: { userId: string; relyingPartyId?: string }, signal: AbortSignal): Promise<Challenge>;
+  creationOptions(wanted: Wanted, signal: AbortSignal): Promise<Challenge>;
   /** @param name shown at the IdP: `<name>: <serial>` (decision C13) */
   activate(handle: Challenge["handle"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
-  /** Whether a credential with this id is registered; undefined where the IdP offers no read-back. */
-  isRegistered(handle: Challenge["handle"], credentialId: string, signal: AbortSignal): Promise<boolean | undefined>;
+  /** Whether the credential is registered; undefined where the IdP offers no read-back, or none that is certain. */
+  isRegistered(handle: Challenge["handle"], sought: Sought, signal: AbortSignal): Promise<boolean | undefined>;
   /** Takes back what `creationOptions` began; nothing where the IdP keeps no state. Safe to repeat. */
   undo(handle: Challenge["handle"], signal: AbortSignal): Promise<void>;
+  /**
+   * Removes what a call of `creationOptions` began whose answer was lost. Absent where the IdP keeps no state. Safe to repeat, and
+   * safe where nothing was begun.
+   */
+  readonly undoLost?: (wanted: Wanted, signal: AbortSignal) => Promise<void>;
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { trimEnd } from "../../trim-end.ts";
-import type { Attestation, CreationOptions } from "./contract.ts";
+import type { Attestation, CreationOptions, Sought } from "./contract.ts";
+import { optionMembers } from "./option-members.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 
 /** Takes a body also where it is wrapped in `value`, as some versions of Graph do. */
@@ -31,6 +32,34 @@ export function plainId(id: string): string {
 
 const isCanonical = (text: string) => Buffer.from(text, "base64url").toString("base64url") === text;
 
+/** The longest display name that Graph takes. */
+const longestDisplayName = 30;
+
+export const displayNameOf = (name: string): string => [...name].slice(0, longestDisplayName).join("");
+
+/** Clocks differ, and Graph cuts its times to seconds. */
+const clockToleranceMs = 5 * 60_000;
+
+/**
+ * How a user's methods have the credential: by its id in any spelling, else, because Graph may list a method under a GUID, by a
+ * display name that one method alone has, created since the activation. Undefined where the name does not tell one.
+ */
+export function isAmong(
+  methods: readonly Method[],
+  { credentialId, name, since }: Sought,
+): "by id" | "by name" | false | undefined {
+  const ids = spellings(credentialId);
+  if (methods.some(({ id }) => ids.has(id))) return "by id";
+  const displayName = displayNameOf(name);
+  const earliest = Date.parse(since) - clockToleranceMs;
+  const alike = methods.filter(
+    method => method.displayName === displayName && Date.parse(method.createdDateTime ?? "") >= earliest,
+  );
+  if (alike.length === 0) return false;
+  // A name that was cut may have lost what tells it from another one.
+  return alike.length === 1 && displayName === name ? "by name" : undefined;
+}
+
 /** Every spelling under which Graph may list a credential. */
 export function spellings(credentialId: string): ReadonlySet<string> {
   const bytes = Buffer.from(credentialId, "base64url");
@@ -55,9 +84,9 @@ const publicKey = z.object({
   pubKeyCredParams: z.array(parameter).min(1),
   timeout: z.number().nullish(),
   excludeCredentials: z.array(excluded).nullish(),
-  authenticatorSelection: z.record(z.string(), z.unknown()).nullish(),
+  authenticatorSelection: optionMembers.nullish(),
   attestation: z.string().nullish(),
-  extensions: z.record(z.string(), z.unknown()).nullish(),
+  extensions: optionMembers.nullish(),
 });
 
 export const creationOptionsAnswer = perhapsWrapped(
@@ -97,8 +126,11 @@ export const registrationBody = (attestation: Attestation, displayName: string):
 
 export const registrationAnswer = perhapsWrapped(z.object({ id: z.string().min(1) }));
 
+const method = z.object({ id: z.string(), displayName: z.string().nullish(), createdDateTime: z.string().nullish() });
+export type Method = z.output<typeof method>;
+
 export const methodList = z.object({
-  value: z.array(z.object({ id: z.string() })),
+  value: z.array(method),
   "@odata.nextLink": z.string().optional(),
 });
 

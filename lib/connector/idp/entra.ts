@@ -8,11 +8,13 @@ import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Challenge, Idp } from "./contract.ts";
 import {
   creationOptionsAnswer,
+  displayNameOf,
+  isAmong,
+  type Method,
   methodList,
   refusalOf,
   registrationAnswer,
   registrationBody,
-  spellings,
 } from "./entra-wire.ts";
 import { domain, endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 
@@ -62,7 +64,6 @@ export type EntraSettings = z.output<typeof settings>;
 
 const handle = z.object({ userId: z.string().min(1) });
 const mostPages = 10;
-const longestDisplayName = 30;
 
 function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer: longestIdpAnswer };
@@ -115,21 +116,22 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
       operate(signal, async call => {
         const operation = "registration";
         const url = methodsOf(userOf(operation, stored));
-        const body = registrationBody(attestation, [...name].slice(0, longestDisplayName).join(""));
+        const body = registrationBody(attestation, displayNameOf(name));
         await callPeer(access, { ...call, operation, method: "POST", url, body, notAfter, answer: registrationAnswer });
       }),
 
-    isRegistered: (stored, credentialId, outer) =>
+    isRegistered: (stored, sought, outer) =>
       operate(outer, async call => {
         const operation = "registered keys";
-        const wanted = spellings(credentialId);
+        const methods: Method[] = [];
         let url = methodsOf(userOf(operation, stored));
         for (let page = 0; page < mostPages; page++) {
           const list = { ...call, operation, method: "GET", url, answer: methodList } as const;
           const answer = await readPeer(access, list).catch(noneWithoutUser);
-          if (answer.value.some(method => wanted.has(method.id))) return true;
+          methods.push(...answer.value);
           const next = answer["@odata.nextLink"];
-          if (next === undefined) return false;
+          const found = isAmong(methods, sought);
+          if (next === undefined || found === "by id") return typeof found === "string" ? true : found;
           // The token goes to Graph alone.
           if (!next.startsWith(`${graph}/`)) break;
           url = next;

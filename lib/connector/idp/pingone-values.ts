@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { CreationOptions } from "./contract.ts";
+import { optionMembers } from "./option-members.ts";
 
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
@@ -32,9 +33,9 @@ export const commonOptions = {
   pubKeyCredParams: z.array(parameter).min(1),
   timeout: whole.nullish().catch(undefined),
   excludeCredentials: z.array(excluded).nullish(),
-  authenticatorSelection: z.record(z.string(), z.unknown()).nullish(),
+  authenticatorSelection: optionMembers.nullish(),
   attestation: z.string().nullish(),
-  extensions: z.record(z.string(), z.unknown()).nullish(),
+  extensions: optionMembers.nullish(),
 };
 
 interface ToldOptions extends z.output<z.ZodObject<typeof commonOptions>> {

@@ -13,10 +13,11 @@ export const userList = z.object({
   _embedded: z.object({ users: z.array(z.object({ id: shortId, username: z.string() })) }),
 });
 
-export const newDeviceBody = (relyingPartyId: string, policyId: string | undefined): object => ({
+export const newDeviceBody = (relyingPartyId: string, policyId: string | undefined, nickname: string): object => ({
   type: "FIDO2",
   rp: { id: relyingPartyId, name: relyingPartyId },
   ...(policyId !== undefined && { policy: { id: policyId } }),
+  nickname,
 });
 
 /** The options are read apart, so that the device can be taken back where they are no good. */
@@ -65,6 +66,13 @@ export const activationBody = (origin: string, attestation: Attestation): object
 const padded = (base64url: string) => Buffer.from(base64url, "base64url").toString("base64");
 
 export const device = z.object({ status: z.string() });
+export const deviceList = z.object({
+  _embedded: z
+    .object({
+      devices: z.array(z.object({ id: z.string().min(1), status: z.string(), nickname: z.string().nullish() })),
+    })
+    .nullish(),
+});
 export const activeDevice = z.object({ status: z.literal("ACTIVE") });
 
 /** As a detail of a refusal: the user has as many devices as the environment allows, which no waiting changes. */

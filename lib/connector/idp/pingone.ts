@@ -13,6 +13,7 @@ import {
   byUsername,
   device,
   deviceCap,
+  deviceList,
   newDevice,
   newDeviceBody,
   readOptions,
@@ -98,11 +99,11 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
     creationOptions: (wanted, outer) =>
       operate(outer, async call => {
         const operation = "creation options";
-        const userId = await resolve(call, wanted.userId);
+        const userId = await resolve(call, wanted.userId).catch(nothingBegun);
         const relyingPartyId = wanted.relyingPartyId ?? told["default-relying-party"];
         const asked = access.now();
         const url = devicesOf(userId);
-        const body = newDeviceBody(relyingPartyId, told["policy-id"]);
+        const body = newDeviceBody(relyingPartyId, told["policy-id"], nicknameOf(wanted.tag));
         const begun = await callPeer(access, {
           ...call,
           operation,
@@ -144,11 +145,27 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
       }),
 
     // The device was begun for this credential alone, so its being active tells.
-    isRegistered: (stored, _credentialId, outer) =>
+    isRegistered: (stored, _sought, outer) =>
       operate(outer, async call => {
         const operation = "registered key";
         const found = await find(call, operation, handleOf(operation, stored));
         return found?.status === "ACTIVE";
+      }),
+
+    // A device is begun under its tag for a nickname, so one whose id is not known is found by it.
+    undoLost: ({ userId: named, tag }, outer) =>
+      operate(outer, async call => {
+        const operation = "undo";
+        // Who may not be asked about may not be given a device either.
+        const userId = await resolve(call, named).catch(undefinedIfRefused);
+        if (userId === undefined) return;
+        const url = devicesOf(userId);
+        const list = { ...call, operation, method: "GET", url, answer: deviceList } as const;
+        const listed = await readPeer(access, list).catch(undefinedIfRefused);
+        for (const { id: deviceId, status, nickname } of listed?._embedded?.devices ?? []) {
+          if (status !== "ACTIVATION_REQUIRED" || nickname !== nicknameOf(tag)) continue;
+          await remove(call, { userId, deviceId, origin: "" }).catch(undefinedIfGone);
+        }
       }),
 
     undo: (stored, outer) =>
@@ -162,6 +179,8 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
   };
 }
 
+/** Until the key has its name. */
+const nicknameOf = (tag: string): string => `Pending key ${tag}`;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const folded = (name: string) => name.normalize("NFC").toLowerCase();
 
@@ -178,6 +197,20 @@ const capForGood =
 function undefinedIfGone(error: unknown): undefined {
   if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return undefined;
   throw error;
+}
+
+/** Before a device is asked for, a failure leaves none behind: it is not to be looked for. */
+function nothingBegun(error: unknown): never {
+  if (!(error instanceof PeerFailure) || error.kind !== "unanswered") throw error;
+  const { peer, status, retryAfter, code, detail } = error;
+  throw new PeerFailure(peer, "user", "unreachable", { status, retryAfter, code, detail, cause: error });
+}
+
+/** A user who is gone, not the one asked for, or out of the caller's reach, in PingOne's words. */
+function undefinedIfRefused(error: unknown): undefined {
+  const isRefused = error instanceof PeerFailure && (error.kind === "refused" || error.status === 403);
+  if (isRefused && error.code !== undefined) return undefined;
+  return undefinedIfGone(error);
 }
 
 export const pingone = { settings, connect } satisfies IdpKind<PingOneSettings>;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { Attestation, Challenge, Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
@@ -13,6 +13,12 @@ import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } 
 
 const user = "jan@example.com";
 const { signal } = new AbortController();
+const tag = "request-1.s-01-001.1";
+const sought = (credentialId: string, name = "Desk key: 30000001"): Sought => ({
+  credentialId,
+  name,
+  since: tools.now(),
+});
 
 let authenticator: Authenticator;
 let aic: Aic;
@@ -57,7 +63,7 @@ function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> =
 }
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
-  of.creationOptions({ userId, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
+  of.creationOptions({ userId, tag, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
 
 function answerTo({ options, origin }: Challenge): Attestation {
   const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
@@ -160,7 +166,7 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
 });
 
 describe("an IdP of kind C (decision C13)", () => {
-  test.each(["metadata", "plain", "script"] as const)(
+  test.each(["metadata", "plain", "mock", "script"] as const)(
     "is asked for a challenge and gets the key registered, in the form of %s",
     async form => {
       aic.settings({ form });
@@ -318,7 +324,7 @@ describe("an IdP of kind C (decision C13)", () => {
   test("offers no read-back, and keeps nothing that would have to be undone", async () => {
     const { handle } = await ask();
     const before = aic.requests().length;
-    expect(await idp.isRegistered(handle, "aWQ", signal)).toBeUndefined();
+    expect(await idp.isRegistered(handle, sought("aWQ"), signal)).toBeUndefined();
     await idp.undo(handle, signal);
     expect(aic.requests()).toHaveLength(before);
   });
@@ -426,6 +432,8 @@ describe("creation options of kind C", () => {
   });
 
   test("end when the step does or the set time is over, whichever comes first", async () => {
+    // An authId of AM lives 300 s until the journey's administrator sets more.
+    expect(Math.abs(((await ask()).expiresAt?.getTime() ?? 0) - Date.now() - 300_000)).toBeLessThan(60_000);
     aic.settings({ journeySeconds: 3600 });
     const asked = tools.now();
     const wait = async (told: Record<string, unknown>) =>
@@ -569,7 +577,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
     aic.fail({ kind: "hang", path: "authenticate$" });
     const leaving = new AbortController();
-    const left = kindOf(idp.creationOptions({ userId: user }, leaving.signal));
+    const left = kindOf(idp.creationOptions({ userId: user, tag }, leaving.signal));
     await aic.untilHanging();
     leaving.abort();
     expect(await left).toBe("unanswered");

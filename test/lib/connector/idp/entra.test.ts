@@ -1,8 +1,9 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { Attestation, Challenge, Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import { plus } from "../../../../lib/time.ts";
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/authenticator.ts";
 import { type AuthenticatorKeys, createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
 import { type Entra, startEntra } from "../../../../local/peers/entra.ts";
@@ -13,6 +14,12 @@ const tenantId = "tenant.example";
 const clientId = "3f2b";
 const user = "jan@example.com";
 const { signal } = new AbortController();
+const tag = "request-1.s-01-001.1";
+const sought = (credentialId: string, name = "Desk key: 30000001"): Sought => ({
+  credentialId,
+  name,
+  since: tools.now(),
+});
 
 let maker: AuthenticatorKeys;
 let authenticator: Authenticator;
@@ -50,7 +57,7 @@ function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> =
 }
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
-  of.creationOptions({ userId, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
+  of.creationOptions({ userId, tag, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
 
 function answerTo({ options, origin }: Challenge): Attestation {
   const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
@@ -66,13 +73,15 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(false);
     await idp.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
     expect(entra.registrations()).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
-    expect(await idp.isRegistered(challenge.handle, answerTo(challenge).credentialId, signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
+    expect(
+      await idp.isRegistered(challenge.handle, sought(answerTo(challenge).credentialId, "Desk key: 30000002"), signal),
+    ).toBe(false);
 
     const again = await ask();
     expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
@@ -92,6 +101,14 @@ describe("an IdP of kind B (decision C13)", () => {
       attestation: "direct",
     });
     expect(options.challenge).toMatch(/^[\w-]{1000,}$/);
+    // What Graph says about its own types is not WebAuthn's; everything else is passed on.
+    expect(JSON.stringify(options)).not.toContain("@odata");
+    expect(options.extensions).toMatchObject({ hmacCreateSecret: true, nested: [{ kept: true }] });
+    expect(Object.keys(options.authenticatorSelection ?? {})).toEqual([
+      "authenticatorAttachment",
+      "requireResidentKey",
+      "userVerification",
+    ]);
     expect(challenge.origin).toBe(`https://${options.rp.id}`);
     expect(Math.abs((expiresAt?.getTime() ?? 0) - Date.now() - 3_600_000)).toBeLessThan(60_000);
     expect(challenge.handle).toEqual({ userId: user });
@@ -107,6 +124,33 @@ describe("an IdP of kind B (decision C13)", () => {
       code: "relying_party",
       detail: `The relying party of this IdP is ${options.rp.id}: default-relying-party in its configuration is another.`,
     });
+  });
+
+  test("finds a key that Graph lists under a GUID by its name, created since the activation", async () => {
+    entra.settings({ methodIds: "guid" });
+    const name = "Desk key: 30000001";
+    const challenge = await ask();
+    const { credentialId } = answerTo(challenge);
+    const found = (changes: Partial<Sought> = {}) =>
+      idp.isRegistered(challenge.handle, { ...sought(credentialId, name), ...changes }, signal);
+    expect(await found()).toBe(false);
+    await idp.activate(challenge.handle, answerTo(challenge), name, { signal });
+    expect(await found()).toBe(true);
+    expect(await found({ name: "Desk key: 30000002" })).toBe(false);
+    expect(await found({ since: plus(tools.now(), 3_600_000) })).toBe(false);
+    // Two of the name: which one it is cannot be told.
+    const second = await ask();
+    await idp.activate(second.handle, answerTo(second), name, { signal });
+    expect(await found()).toBeUndefined();
+  });
+
+  test("does not trust a name that Graph's limit has cut", async () => {
+    entra.settings({ methodIds: "guid" });
+    const name = "A key with a long name: 300000000001";
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    await idp.activate(challenge.handle, attestation, name, { signal });
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId, name), signal)).toBeUndefined();
   });
 
   test("keeps nothing that would have to be undone", async () => {
@@ -130,7 +174,7 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(Math.abs((challenge.expiresAt?.getTime() ?? 0) - asked - 300_000)).toBeLessThan(60_000);
     const attestation = answerTo(challenge);
     await stable.activate(challenge.handle, attestation, "k", { signal });
-    expect(await stable.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(await stable.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
     expect(graphCalls().filter(({ path }) => !path.startsWith("/v1.0/"))).toEqual([]);
     expect(entra.registrations()).toHaveLength(1);
   });
@@ -167,7 +211,7 @@ describe("an IdP of kind B (decision C13)", () => {
     });
     await connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" }).isRegistered(
       { userId },
-      "aWQ",
+      sought("aWQ"),
       signal,
     );
     expect(urls).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
@@ -217,7 +261,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     if (kind === "throttled") expect(failure.retryAfter).toBe(17);
     expect(posts()).toBe(1);
     expect(entra.registrations()).toHaveLength(registered);
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(registered === 1);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(registered === 1);
   });
 
   test("of a read passes when it is tried again", async () => {
@@ -241,7 +285,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
   test("ends with the caller's signal", async () => {
     entra.fail({ kind: "hang", path: "creationOptions" });
     const leaving = new AbortController();
-    const left = kindOf(idp.creationOptions({ userId: user }, leaving.signal));
+    const left = kindOf(idp.creationOptions({ userId: user, tag }, leaving.signal));
     await entra.untilHanging();
     leaving.abort();
     expect(await left).toBe("unanswered");
@@ -251,18 +295,18 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", { signal }))).toMatchObject({
       kind: "refused",
     });
-    expect(await failureOf(idp.isRegistered({ userId: 7 }, "aWQ", signal))).toMatchObject({ kind: "refused" });
+    expect(await failureOf(idp.isRegistered({ userId: 7 }, sought("aWQ"), signal))).toMatchObject({ kind: "refused" });
     expect(posts()).toBe(0);
   });
 
   test("a user who is gone has no keys; an address that is not Graph's tells nothing", async () => {
-    expect(await idp.isRegistered({ userId: "unknown-user" }, "aWQ", signal)).toBe(false);
+    expect(await idp.isRegistered({ userId: "unknown-user" }, sought("aWQ"), signal)).toBe(false);
     const graph = await oddServer((_, response) => {
       response.writeHead(404);
       response.end("<html>");
     });
     const lost = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
-    expect(await kindOf(lost.isRegistered({ userId: user }, "aWQ", signal))).toBe("missing");
+    expect(await kindOf(lost.isRegistered({ userId: user }, sought("aWQ"), signal))).toBe("missing");
   });
 });
 
@@ -284,7 +328,7 @@ describe("the client's own credentials (decision C13)", () => {
     const secret = () => Promise.reject(new Error("there is none"));
     const managedIdentityToken = async (scope: string) => `token for ${scope}`;
     const byIdentity = connect({ "graph-endpoint": graph }, { secret, managedIdentityToken });
-    await byIdentity.isRegistered({ userId: user }, "aWQ", signal);
+    await byIdentity.isRegistered({ userId: user }, sought("aWQ"), signal);
     expect(seen).toEqual([`Bearer token for ${graph}/.default`]);
     expect(grants()).toBe(0);
     const away = connect({}, { managedIdentityToken: () => Promise.reject(new Error("away")) });
@@ -389,10 +433,10 @@ describe("answers of Graph that only some tenants get", () => {
     });
     base = graph;
     const paged = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
-    expect(await paged.isRegistered({ userId: user }, "aWQ", signal)).toBe(true);
+    expect(await paged.isRegistered({ userId: user }, sought("aWQ"), signal)).toBe(true);
     expect(asked).toHaveLength(3);
-    expect(await paged.isRegistered({ userId: user }, "bm9uZQ", signal)).toBe(false);
+    expect(await paged.isRegistered({ userId: user }, sought("bm9uZQ"), signal)).toBe(false);
     elsewhere = true;
-    expect(await kindOf(paged.isRegistered({ userId: user }, "bm9uZQ", signal))).toBe("unanswered");
+    expect(await kindOf(paged.isRegistered({ userId: user }, sought("bm9uZQ"), signal))).toBe("unanswered");
   });
 });

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Attestation, Challenge, Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { Attestation, Challenge, Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
@@ -15,6 +15,12 @@ const environmentId = "11111111-2222-3333-4444-555555555555";
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
 const user = "jan@example.com";
 const { signal } = new AbortController();
+const tag = "request-1.s-01-001.1";
+const sought = (credentialId: string, name = "Desk key: 30000001"): Sought => ({
+  credentialId,
+  name,
+  since: tools.now(),
+});
 
 let authenticator: Authenticator;
 let pingone: PingOne;
@@ -57,7 +63,7 @@ function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> =
 }
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
-  of.creationOptions({ userId, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
+  of.creationOptions({ userId, tag, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
 
 function answerTo({ options, origin }: Challenge): Attestation {
   const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
@@ -122,13 +128,13 @@ describe("an IdP of kind A (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(false);
     expect(pingone.registrations()).toEqual([]);
     await idp.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
     expect(pingone.registrations(user)).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
 
     const again = await ask();
     expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
@@ -215,7 +221,7 @@ describe("an IdP of kind A (decision C13)", () => {
     pingone.fail({ kind: "refuse", path: "nickname$" });
     const { attestation } = await activated();
     expect(pingone.registrations()).toEqual([
-      { userId: user, credentialId: attestation.credentialId, displayName: "" },
+      { userId: user, credentialId: attestation.credentialId, displayName: `Pending key ${tag}` },
     ]);
   });
 });
@@ -322,7 +328,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("of a reading back that PingOne forbids does not say that the key is not there", async () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "refuse", status: 403, method: "GET", body: { code: "ACCESS_FAILED" }, times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.handle, "aWQ", signal))).toBe("unauthorized");
+    expect(await kindOf(idp.isRegistered(challenge.handle, sought("aWQ"), signal))).toBe("unauthorized");
     expect(await kindOf(idp.undo(challenge.handle, signal))).toBe("unauthorized");
   });
 
@@ -348,7 +354,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(idp.activate(challenge.handle, attestation, "k", { signal }))).toBe(kind);
     expect(activations()).toBe(1);
     expect(pingone.registrations()).toHaveLength(registered ? 1 : 0);
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(registered);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(registered);
   });
 
   test("of a begun device is not repeated: each try would leave a device", async () => {
@@ -372,7 +378,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("of a read passes when it is tried again", async () => {
     const { challenge, attestation } = await activated();
     pingone.fail({ kind: "refuse", status: 503, method: "GET", times: 2 });
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
     pingone.fail({ kind: "throttle", method: "GET", path: "/users$" });
     expect(await ask()).toBeDefined();
   });
@@ -405,10 +411,11 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
     pingone.fail({ kind: "hang", path: "devices$" });
     const leaving = new AbortController();
-    const left = kindOf(idp.creationOptions({ userId: userUuid }, leaving.signal));
+    const left = kindOf(idp.creationOptions({ userId: userUuid, tag }, leaving.signal));
     await pingone.untilHanging();
     leaving.abort();
-    expect(await left).toBe("unanswered");
+    // Only the user was asked for: nothing was begun.
+    expect(await left).toBe("unreachable");
     pingone.fail({ kind: "hang", path: "as/token", times: 9 });
     const noToken = connect({}, { timeLimitMs: 50 });
     expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
@@ -420,7 +427,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const empty = ["userId", "deviceId", "origin"].map(name => ({ ...whole, [name]: "" }));
     for (const handle of [{}, { userId: "u" }, { ...whole, deviceId: 7 }, ...empty]) {
       expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
-      expect(await kindOf(idp.isRegistered(handle, "aWQ", signal))).toBe("refused");
+      expect(await kindOf(idp.isRegistered(handle, sought("aWQ"), signal))).toBe("refused");
       expect(await kindOf(idp.undo(handle, signal))).toBe("refused");
     }
     expect(activations()).toBe(0);
@@ -430,18 +437,57 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.handle, "aWQ", signal))).toBe("missing");
+    expect(await kindOf(idp.isRegistered(challenge.handle, sought("aWQ"), signal))).toBe("missing");
     expect(await kindOf(idp.undo(challenge.handle, signal))).toBe("missing");
   });
 });
 
 describe("what an IdP of kind A has begun (decision C6)", () => {
+  const lost = (of: string, at = tag) => idp.undoLost?.({ userId: of, tag: at }, signal);
+
+  test("has its tag for a nickname, by which it is found and removed where its answer was lost", async () => {
+    pingone.settings({ maxDevices: 5 });
+    const kept = await ask();
+    const taggedOf = (number: number) => `request-${number}.s-01-001.1`;
+    for (let number = 2; number < 12; number++) {
+      pingone.fail({ kind: "drop", method: "POST", path: "devices$", phase: "after" });
+      const asked = idp.creationOptions({ userId: user, tag: taggedOf(number) }, signal);
+      expect(await kindOf(asked)).toBe("unanswered");
+      await lost(user, taggedOf(number));
+    }
+    expect(pingone.count("DELETE", device)).toBe(10);
+    // The one that was answered is nobody else's to remove, nor is an active one.
+    await idp.activate(kept.handle, answerTo(kept), "k", { signal });
+    await lost(user);
+    expect(pingone.registrations()).toHaveLength(1);
+  });
+
+  test("is looked for in vain at no cost, also of a user who is gone or out of reach", async () => {
+    for (const standing of ["known", "unknown", "forbidden"] as const) {
+      pingone.setUser(user, standing);
+      await lost(user);
+    }
+    pingone.setUser(user, "known");
+    expect(pingone.count("DELETE", device)).toBe(0);
+    pingone.fail({ kind: "refuse", status: 500, method: "GET", path: "devices$", times: 3 });
+    await expect(lost(user)).rejects.toMatchObject({ kind: "unanswered" });
+  });
+
+  test("is begun under the policy of the settings, which PingOne may require", async () => {
+    pingone.settings({ policyRequired: true });
+    expect(await failureOf(ask())).toMatchObject({
+      kind: "refused",
+      detail: expect.stringContaining("policy is required"),
+    });
+    expect(await ask(connect({ "policy-id": "4f1d2c3b" }))).toBeDefined();
+  });
+
   test("is undone by deleting the pending device, as often as one likes", async () => {
     pingone.settings({ maxDevices: 1 });
     const challenge = await ask();
     await idp.undo(challenge.handle, signal);
     await idp.undo(challenge.handle, signal);
-    expect(await idp.isRegistered(challenge.handle, "aWQ", signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.handle, sought("aWQ"), signal)).toBe(false);
     expect(pingone.count("DELETE", device)).toBe(1);
     // Its place is free again.
     await ask();
@@ -452,7 +498,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
   test("stays when it is an active device, which is its user's", async () => {
     const { challenge, attestation } = await activated();
     await idp.undo(challenge.handle, signal);
-    expect(await idp.isRegistered(challenge.handle, attestation.credentialId, signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
     expect(pingone.count("DELETE", device)).toBe(0);
   });
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { PeerFailure } from "../../../../lib/connector/peers/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
@@ -101,6 +101,24 @@ describe("an activation that fails for a passing reason (decision C8)", () => {
     }
     expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
     expect(posts()).toBe(12);
+  });
+
+  test("is found to have succeeded also where Graph lists keys under GUIDs, from the first unanswered try on", async () => {
+    peers.entra.settings({ methodIds: "guid" });
+    onTestFinished(() => peers.entra.settings({ methodIds: "credential" }));
+    const { connector, requestId, users, credential } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    const first = (await connector.keyRow(requestId)).credentials[0]?.triedAt;
+    // The list is a while behind: another try is made, and refused as one too many.
+    peers.entra.fail({ kind: "refuse", status: 200, body: { value: [] }, method: "GET", path: "fido2Methods$" });
+    connector.advance(hours(1));
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBe(first);
+    connector.advance(hours(1));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect(registrationsOf(users[0] ?? "")).toBe(1);
   });
 
   test("honours Retry-After, on demand too, and does not count as sent", async () => {

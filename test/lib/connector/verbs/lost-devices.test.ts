@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { minutes } from "../../../../lib/time.ts";
+import { idpFile } from "../../../../local/peers/all.ts";
+import {
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { altered } from "../wire-v2-bodies.ts";
+
+const peers = await peersOfFile();
+const directory = mkdtempSync(join(tmpdir(), "lost-devices-"));
+const path = join(directory, "idps.yaml");
+writeFileSync(path, idpFile(peers));
+afterAll(() => rmSync(directory, { recursive: true }));
+const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: "pingone" };
+
+const begin = { method: "POST", path: "/devices$" } as const;
+const removals = () => peers.pingone.count("DELETE", /\/devices\/[^/]+$/);
+const orderFor = (user: string) => altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": user });
+
+/** The states of a request whose create was refused, as its job finds it. */
+async function stateOf(connector: TestConnector) {
+  const [entry] = [...(await connector.queue("settle")), ...(await connector.queue("clean"))];
+  return connector.read(entry?.requestId ?? "");
+}
+
+describe("a device that PingOne began without its answer being read (decision C6)", () => {
+  let connector: TestConnector;
+  /** The calls that began a device, to be made once more. */
+  const begun: { readonly url: string; readonly init: RequestInit }[] = [];
+  beforeEach(async () => {
+    begun.length = 0;
+    connector = await testConnector(peers, {
+      settings,
+      fetch: (input, init = {}) => {
+        if (init.method === "POST" && String(input).endsWith("/devices")) begun.push({ url: String(input), init });
+        return fetch(input, init);
+      },
+    });
+  });
+
+  test("is removed at once, so that a user's limit is not used up by creates that failed", async () => {
+    const user = newUser();
+    for (let round = 0; round < 7; round++) {
+      peers.pingone.fail({ kind: "drop", ...begin, phase: "after" });
+      expect(await refusalOf(connector.order(orderFor(user)))).toMatchObject({ status: 503 });
+    }
+    expect(removals()).toBe(7);
+    const { requestId } = await connector.order(orderFor(user));
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is removed by the job when PingOne began it after the connector had looked", async () => {
+    const user = newUser();
+    peers.pingone.fail({ kind: "drop", ...begin });
+    expect(await refusalOf(connector.order(orderFor(user)))).toMatchObject({ status: 503 });
+    expect(await stateOf(connector)).toMatchObject({
+      state: "received",
+      error_message: expect.stringMatching(/does not answer/),
+    });
+    // The call arrives late: the same device under the same nickname.
+    const [
+      {
+        url,
+        init: { signal: _, ...late },
+      } = { url: "", init: {} },
+    ] = begun;
+    expect((await fetch(url, late)).status).toBe(201);
+    connector.advance(minutes(6));
+    await connector.runCredentials();
+    expect(await stateOf(connector)).toMatchObject({
+      state: "failed",
+      error_message: expect.stringMatching(/does not answer/),
+    });
+    expect(removals()).toBe(1);
+  });
+
+  test("is removed by the job after a crash, and no other device is", async () => {
+    const user = newUser();
+    const { requestId: kept } = await connector.order(orderFor(user));
+    const dying = connector.beside({
+      ports: ({ delivery }) => ({ delivery: { ...delivery, transportKeys: () => new Promise(() => {}) } }),
+    });
+    void dying.order(orderFor(user)).catch(() => {});
+    await expect.poll(() => peers.pingone.count("POST", /\/devices$/)).toBe(2);
+    connector.advance(minutes(6));
+    await connector.runCredentials();
+    expect(removals()).toBe(1);
+    expect(await connector.read(kept)).toMatchObject({ state: "started" });
+  });
+});
