@@ -75,9 +75,12 @@ ${rollUpRows(keyStates, rollUpStarted)}
 
 const rollUpStarted = (keys: readonly KeyState[]): RequestState => rollUpRequest("started", keys);
 
+/** One arrow for each pair of states, labelled with every event that leads from one to the other. */
 const credentialArrows = (): Arrow[] =>
   credentialStates.flatMap(from =>
-    Object.entries(credentialTransitions[from]).map(([event, to]): Arrow => [from, to, event]),
+    [...Map.groupBy(Object.entries(credentialTransitions[from]), ([, to]) => to)].map(
+      ([to, events]): Arrow => [from, to, events.map(([event]) => event).join(", ")],
+    ),
   );
 
 function requestArrows(): Arrow[] {

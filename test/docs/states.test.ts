@@ -12,15 +12,13 @@ describe("docs/states.md", () => {
 
   it("shows every transition of a credential", () => {
     const diagram = /## Credential\n\n```mermaid\n([\s\S]*?)```/.exec(written)?.[1] ?? "";
-    const shown = [...diagram.matchAll(/^ {2}(\w+) --> (\w+): (\w+)$/gm)].map(([, from, to, event]) => [
-      from,
-      event,
-      to,
-    ]);
-    const expected = credentialStates.flatMap(from =>
-      Object.entries(credentialTransitions[from]).map(([event, to]) => [from, event, to]),
+    const shown = [...diagram.matchAll(/^ {2}(\w+) --> (\w+): (.+)$/gm)].flatMap(([, from, to, events = ""]) =>
+      events.split(", ").map(event => [from, event, to].join(" ")),
     );
-    expect(shown).toEqual(expected);
+    const expected = credentialStates.flatMap(from =>
+      Object.entries(credentialTransitions[from]).map(([event, to]) => [from, event, to].join(" ")),
+    );
+    expect(shown.sort()).toEqual(expected.sort());
     expect(shown.length).toBeGreaterThan(5);
   });
 
