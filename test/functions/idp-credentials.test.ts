@@ -6,12 +6,14 @@ import { join } from "node:path";
 import { exportJWK } from "jose";
 import { afterAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { openConnector } from "../../functions/connector-deps.ts";
+import { settingsOf } from "../../functions/settings.ts";
 import { startAic } from "../../local/peers/aic.ts";
 import { startEntra } from "../../local/peers/entra.ts";
 import { listen, shut } from "../../local/peers/exchange.ts";
 import { startPingOne } from "../../local/peers/pingone.ts";
 import { certifiedKey } from "../support/certified-key.ts";
-import { newUser, orderBody, peersOfFile, testConnector } from "../support/connector.ts";
+import { environmentOf, newUser, orderBody, peersOfFile, testConnector } from "../support/connector.ts";
 
 const peers = await peersOfFile();
 const { attestationRoot } = peers.delivery;
@@ -129,5 +131,21 @@ describe("the managed identity at kind B (decision C13)", () => {
     const single = await testConnector(peers, { settings: { ...settings, CALLER_AUDIENCES: "" } });
     await single.order();
     expect(peers.vault.requests().filter(({ path }) => path.includes("client-secret"))).toEqual([]);
+  });
+});
+
+describe("the hosts that may get secrets (decision C13)", () => {
+  test("bind each call too: without its host nothing reaches an IdP", async () => {
+    const connector = await testConnector(peers);
+    const environment = environmentOf(peers, connector.storage);
+    const told = settingsOf(environment).connector;
+    if (told === undefined) throw new Error("the connector is not served");
+    const idps = (secretHosts: readonly string[]) =>
+      openConnector(connector.deployment, told.settings, { ...told.idps, secretHosts }, environment).idps;
+    const ask = (secretHosts: readonly string[]) =>
+      idps(secretHosts).get("entra")?.creationOptions({ userId: newUser(), tag: "t" }, AbortSignal.timeout(20_000));
+    await expect(ask([])).rejects.toMatchObject({ kind: "unreachable" });
+    expect(peers.entra.requests()).toEqual([]);
+    expect(await ask(told.idps.secretHosts)).toBeDefined();
   });
 });
