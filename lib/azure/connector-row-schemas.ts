@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Claim } from "../connector/idempotency-claim.ts";
 import type { DueEntry, ListEntry } from "../connector/ports.ts";
 import { type CredentialRequest, type Key, queues } from "../connector/request.ts";
+import { type ShipmentRecord, shipmentStates } from "../connector/shipment-record.ts";
 import { credentialStates, keyStates, requestStates } from "../connector/states.ts";
 import { faultKinds } from "../fault.ts";
 import { schemaOf, storedInstant } from "./row-schema.ts";
@@ -163,5 +164,14 @@ export const claimSchema = schemaOf<Claim>()(
         z.literal(["unsettled", "erased"]),
       ])
       .exactOptional(),
+  }),
+);
+
+/** The record of a shipment id. One of a version before has no status. */
+export const shipmentSchema = schemaOf<ShipmentRecord>()(
+  z.object({
+    requestId: text,
+    state: z.enum(shipmentStates).exactOptional(),
+    errorMessage: text.exactOptional(),
   }),
 );

@@ -1,7 +1,15 @@
 import type { Claim } from "../connector/idempotency-claim.ts";
 import type { DueEntry, ListEntry } from "../connector/ports.ts";
 import type { CredentialRequest, Key } from "../connector/request.ts";
-import { claimSchema, dueSchema, keySchema, listSchema, requestSchema } from "./connector-row-schemas.ts";
+import type { ShipmentRecord } from "../connector/shipment-record.ts";
+import {
+  claimSchema,
+  dueSchema,
+  keySchema,
+  listSchema,
+  requestSchema,
+  shipmentSchema,
+} from "./connector-row-schemas.ts";
 import { checkVersion, fitted, jsonColumn } from "./row-schema.ts";
 import type { Row } from "./tables.ts";
 
@@ -88,6 +96,25 @@ export function fromClaimRow(row: Row): Claim {
   const { answer } = row;
   const value = answer === undefined ? row : { ...row, answer: jsonColumn("claim", row, "answer") };
   return fitted("claim", row, claimSchema, value);
+}
+
+/** Columns by the names of version 1's wire. */
+export const toShipmentColumns = ({ requestId, state, errorMessage }: ShipmentRecord): Columns => ({
+  schema: schemaVersion,
+  requestId,
+  ...(state !== undefined && { state }),
+  ...(errorMessage !== undefined && { error_kind: "GENERAL", error_message: errorMessage }),
+});
+
+export function fromShipmentRow(row: Row): ShipmentRecord {
+  const { requestId, state, error_message: errorMessage } = row;
+  checkVersion("shipment", row, schemaVersion);
+  const record = {
+    requestId,
+    ...(state !== undefined && { state }),
+    ...(errorMessage !== undefined && { errorMessage }),
+  };
+  return fitted("shipment", row, shipmentSchema, record);
 }
 
 /** A shipment id as a key of Table storage, which forbids some characters. */

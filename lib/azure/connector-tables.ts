@@ -8,18 +8,20 @@ import {
   fromDueRow,
   fromKeyRow,
   fromRequestRow,
-  schemaVersion,
+  fromShipmentRow,
   shipmentKey,
   toDueColumns,
   toKeyColumns,
   toRequestColumns,
+  toShipmentColumns,
 } from "./connector-rows.ts";
 import { readOrLog } from "./row-schema.ts";
 import type { Row, Tables } from "./tables.ts";
 
 export const requestRow = "request";
 export const keyPrefix = "key:";
-const shipmentRow = "shipment";
+
+const shipmentAt = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
 
 /** Names of the connector's tables; the shipments table has its own by setting. */
 export const connectorTables = (shipments: string): readonly string[] => [
@@ -49,6 +51,12 @@ export function connectorStore(
       request: { value: fromRequestRow(row), etag: row.etag },
       keys: keys.map(key => ({ value: fromKeyRow(key), etag: key.etag })),
     };
+  };
+
+  const findShipment: RequestStore["findShipment"] = async shipmentId => {
+    const { partitionKey, rowKey } = shipmentAt(shipmentId);
+    const row = await shipments.get(partitionKey, rowKey);
+    return row && { value: fromShipmentRow(row), etag: row.etag };
   };
 
   return {
@@ -113,20 +121,28 @@ export function connectorStore(
       }
     },
 
-    async claimShipment(shipmentId, requestId) {
-      const row = { partitionKey: shipmentKey(shipmentId), rowKey: shipmentRow, schema: schemaVersion, requestId };
-      if ((await shipments.insert(row)) !== undefined) return true;
-      return (await shipments.get(row.partitionKey, shipmentRow))?.requestId === requestId;
+    async claimShipment(shipmentId, requestId, status = { state: "ongoing" }) {
+      const columns = toShipmentColumns({ requestId, ...status });
+      if ((await shipments.insert({ ...shipmentAt(shipmentId), ...columns })) !== undefined) return true;
+      return (await findShipment(shipmentId))?.value.requestId === requestId;
     },
 
     async releaseShipment(shipmentId, requestId) {
-      const row = await shipments.get(shipmentKey(shipmentId), shipmentRow);
-      if (row?.requestId === requestId) await shipments.remove(row.partitionKey, shipmentRow, row.etag);
+      const { partitionKey, rowKey } = shipmentAt(shipmentId);
+      // Its status may be written meanwhile, which moves the ETag: the row goes all the same.
+      for (;;) {
+        const stored = await findShipment(shipmentId);
+        if (stored?.value.requestId !== requestId) return;
+        if (await shipments.remove(partitionKey, rowKey, stored.etag)) return;
+      }
     },
 
-    async requestOfShipment(shipmentId) {
-      const row = await shipments.get(shipmentKey(shipmentId), shipmentRow);
-      return row === undefined ? undefined : String(row.requestId);
+    requestOfShipment: async shipmentId => (await findShipment(shipmentId))?.value.requestId,
+    findShipment,
+
+    async saveShipment(shipmentId, { value: { requestId }, etag }, status) {
+      const row = { ...shipmentAt(shipmentId), ...toShipmentColumns({ requestId, ...status }) };
+      return (await shipments.replace(row, etag)) !== undefined;
     },
   };
 }

@@ -3,6 +3,7 @@ import { type Fields, withLogFields } from "../log.ts";
 import { between, type Instant, plus } from "../time.ts";
 import type { ConnectorDeps, DueEntry, Loaded } from "./ports.ts";
 import type { Due, Lease, Queue } from "./request.ts";
+import { writeShipmentRecord } from "./shipment-record.ts";
 import { write } from "./write.ts";
 
 /** One run of a job. */
@@ -158,5 +159,7 @@ async function sweep(entry: DueEntry, loaded: Loaded | undefined, deps: Connecto
   if (due !== undefined) await requests.schedule(due, entry.requestId, entry.keyId);
   const key = loaded.keys.find(({ value }) => value.id === entry.keyId)?.value;
   const rewritten = await write(loaded, key === undefined ? { request: loaded.request.value } : { keys: [key] }, deps);
-  if (rewritten !== undefined) await requests.unschedule(entry, entry.requestId, entry.keyId);
+  if (rewritten === undefined) return;
+  await writeShipmentRecord(rewritten, deps);
+  await requests.unschedule(entry, entry.requestId, entry.keyId);
 }

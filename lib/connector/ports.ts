@@ -8,6 +8,7 @@ import type { Delivery } from "./peers/delivery.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 import type { CredentialRequest, Due, Key, Queue } from "./request.ts";
 import type { ListPlace, RequestList } from "./request-lists.ts";
+import type { ShipmentRecord, ShipmentStatus } from "./shipment-record.ts";
 import type { Timing } from "./timing.ts";
 
 /** A value as read, with the version that a write must name. */
@@ -69,10 +70,13 @@ export interface RequestStore extends RequestLists {
   /** Index rows of a queue in order of time, those due at or before `until`; all of them where it is absent. */
   due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
 
-  /** The unique row of a shipment id; false when it belongs to another request. Ours already counts as success. */
-  claimShipment(shipmentId: string, requestId: string): Promise<boolean>;
+  /** Inserts the record of a shipment id, `ongoing` where no status is given; false when it belongs to another request. Ours already counts as success. */
+  claimShipment(shipmentId: string, requestId: string, status?: ShipmentStatus): Promise<boolean>;
   releaseShipment(shipmentId: string, requestId: string): Promise<void>;
   requestOfShipment(shipmentId: string): Promise<string | undefined>;
+  findShipment(shipmentId: string): Promise<Stored<ShipmentRecord> | undefined>;
+  /** Writes the status into the record by its ETag. False where the record changed meanwhile or is gone. */
+  saveShipment(shipmentId: string, stored: Stored<ShipmentRecord>, status: ShipmentStatus): Promise<boolean>;
 }
 
 /** The claims of Idempotency-Keys (decision C6). Undefined and false: another was faster, or an earlier try of the same call. */

@@ -2,6 +2,7 @@ import type { Changes, ConnectorDeps, Loaded } from "./ports.ts";
 import type { Due, Key } from "./request.ts";
 import { placeOf } from "./request-lists.ts";
 import { rolledUp } from "./roll-up.ts";
+import { keepShipmentRecord } from "./shipment-record.ts";
 
 export const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
   a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
@@ -27,6 +28,8 @@ export async function write(
   ]);
   const saved = await requests.save(loaded, changes);
   if (saved === undefined) return undefined;
+  // Before the old index rows go: after a crash in between, the job that sweeps them writes the record.
+  await keepShipmentRecord(loaded, saved, { requests });
   await Promise.all([
     next === state ? undefined : requests.leave(place, [{ state }]),
     ...moves.map(({ from, to, keyId }) => from && !(to && sameRow(from, to)) && requests.unschedule(from, id, keyId)),

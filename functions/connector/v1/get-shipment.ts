@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { sameStatus, shipmentStatusOf, writeShipmentRecord } from "../../../lib/connector/shipment-record.ts";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/wire-v1-shipment-status.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
@@ -13,10 +14,13 @@ export const getShipment = endpoint({
   params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
   answers: { 200: { description: "The shipment as it stands.", schema: shipmentStatusV1 } },
   handle: async ({ params }, { requests, now }: ConnectorContext) => {
-    const requestId = await requests.requestOfShipment(params.shipment_id);
-    const loaded = requestId === undefined ? undefined : await requests.load(requestId);
+    const stored = await requests.findShipment(params.shipment_id);
+    const loaded = stored && (await requests.load(stored.value.requestId));
     if (loaded === undefined) throw new Fault("not_found", "There is no such shipment.");
     const keys = loaded.keys.map(({ value }) => value);
+    // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
+    if (!sameStatus(stored?.value ?? {}, shipmentStatusOf(loaded.request.value, keys)))
+      await writeShipmentRecord(loaded, { requests });
     return ok(readShipmentV1(params.shipment_id, loaded.request.value, keys, now()));
   },
 });

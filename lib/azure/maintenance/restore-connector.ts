@@ -2,6 +2,7 @@ import type { Claim } from "../../connector/idempotency-claim.ts";
 import type { ClaimStore, RequestStore } from "../../connector/ports.ts";
 import { peopleLists, placeOf } from "../../connector/request-lists.ts";
 import { type Restored, restored } from "../../connector/restored.ts";
+import { shipmentStatusOf } from "../../connector/shipment-record.ts";
 import { isTerminal } from "../../connector/states.ts";
 import type { Log } from "../../log.ts";
 import { responsesContainer } from "../connector-blobs.ts";
@@ -71,7 +72,7 @@ export async function restoreConnector(
     await Promise.all([
       request.due && requests.schedule(request.due, id),
       ...keys.map(key => key.due && requests.schedule(key.due, id, key.id)),
-      delivery?.shipmentId && requests.claimShipment(delivery.shipmentId, id),
+      delivery?.shipmentId && requests.claimShipment(delivery.shipmentId, id, shipmentStatusOf(request, keys)),
       requests.enter(placeOf(request), [{ state: request.state }, ...peopleLists(request, keys)]),
     ]);
     await upsertAll(table, [
