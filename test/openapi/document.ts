@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+
+/** A JSON Schema as the documents have it. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+}
+
+/** A parameter of an operation, by where it stands. */
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required?: boolean;
+  readonly schema: Schema;
+}
+
+/** One method of one path, without references. */
+export interface Operation {
+  readonly id: string;
+  readonly api: "core" | "client" | "connector";
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  /** Schemas of the body by media type. */
+  readonly bodies: Readonly<Record<string, Schema>>;
+  /** Every status that the document names. */
+  readonly statuses: readonly number[];
+}
+
+/** Returns the operations of one API, from its document. */
+export function operationsOf(api: Operation["api"]): readonly Operation[] {
+  const document = JSON.parse(readFileSync(`docs/openapi/${api}.json`, "utf8"));
+  const resolved = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(resolved);
+    if (typeof value !== "object" || value === null) return value;
+    const { $ref: reference } = value as Schema;
+    if (reference === undefined) {
+      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolved(inner)]));
+    }
+    const steps = reference.slice(2).split("/");
+    return resolved(steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document));
+  };
+  type Raw = Record<string, Record<string, Record<string, never>>>;
+  return Object.entries(document.paths as Raw).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, parameters, requestBody, responses }]) => ({
+      id: operationId ?? "",
+      api,
+      method: method.toUpperCase(),
+      path,
+      parameters: resolved(parameters) as readonly Parameter[],
+      bodies: Object.fromEntries(
+        Object.entries((requestBody as { content?: object } | undefined)?.content ?? {}).map(([type, { schema }]) => [
+          type,
+          resolved(schema) as Schema,
+        ]),
+      ),
+      statuses: Object.keys(responses ?? {}).map(Number),
+    })),
+  );
+}
