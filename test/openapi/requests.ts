@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { Operation, Parameter, Schema } from "./document.ts";
+import type { Operation, Parameter } from "./document.ts";
 import { allowed, type Known, oddText, oddValue } from "./inputs.ts";
 
 /** One call as it goes over the wire. */
@@ -15,8 +15,17 @@ export interface Sent {
 type Pair = readonly [string, string];
 type Headers = Readonly<Record<string, string>>;
 
-/** Returns calls of an operation as its document allows them, most of them changed afterwards. @param identities headers of callers */
-export function requestsOf(operation: Operation, known: Known, identities: readonly Headers[]): fc.Arbitrary<Sent> {
+/** What calls are made from, besides the document. */
+export interface Material {
+  readonly known: Known;
+  /** Headers that name callers. */
+  readonly identities: readonly Headers[];
+  /** Bodies that the system accepts. */
+  readonly examples: readonly object[];
+}
+
+/** Returns calls of an operation as its document allows them, most of them changed afterwards. */
+export function requestsOf(operation: Operation, { known, identities, examples }: Material): fc.Arbitrary<Sent> {
   const { method, parameters, bodies } = operation;
   const placed = (place: Parameter["in"]) => parameters.filter(parameter => parameter.in === place);
   const path = fc.tuple(
@@ -38,14 +47,20 @@ export function requestsOf(operation: Operation, known: Known, identities: reado
     mostly(fc.constant<Headers>({}), oddHeaders),
   );
   return fc
-    .record({ path, query: queryOf(placed("query"), known), headers, body: bodyOf(bodies, known), chunked: rarely })
+    .record({
+      path,
+      query: queryOf(placed("query"), known),
+      headers,
+      body: bodyOf(bodies, known, examples),
+      chunked: rarely,
+    })
     .map(({ path: values, query, headers: [identity, own, odd], body, chunked }) => ({
       method,
       target: values.reduce(
         (target, [name, value]) => target.replace(`{${name}}`, () => encoded(value)),
         `${operation.path}${query === "" ? "" : `?${query}`}`,
       ),
-      headers: { ...(body && { "content-type": body.type }), ...identity, ...own, ...odd },
+      headers: { ...(body && { "content-type": contentTypes[body.type] ?? body.type }), ...identity, ...own, ...odd },
       ...(body && { body: body.text }),
       chunked: chunked && body !== undefined,
     }));
@@ -121,17 +136,23 @@ const queryOf = (parameters: readonly Parameter[], known: Known): fc.Arbitrary<s
     ),
   );
 
-function bodyOf(bodies: Operation["bodies"], known: Known): fc.Arbitrary<{ type: string; text: string } | undefined> {
-  const kinds = Object.entries(bodies).map(([type, schema]) =>
-    textOf(type, schema, known).map(text => ({ type, text })),
-  );
+function bodyOf(
+  bodies: Operation["bodies"],
+  known: Known,
+  examples: readonly object[],
+): fc.Arbitrary<{ type: string; text: string } | undefined> {
+  const kinds = Object.entries(bodies).map(([type, schema]) => {
+    const values = allowed(schema, known);
+    const bases = examples.length === 0 ? values : fc.oneof(values, fc.constantFrom(...examples));
+    return textOf(type, bases).map(text => ({ type, text }));
+  });
   return kinds.length === 0 ? fc.constant(undefined) : fc.oneof(...kinds);
 }
 
 const boundary = "cut";
+const contentTypes: Headers = { "multipart/form-data": `multipart/form-data; boundary=${boundary}` };
 
-function textOf(type: string, schema: Schema, known: Known): fc.Arbitrary<string> {
-  const values = allowed(schema, known);
+function textOf(type: string, values: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
   if (type === "application/json") {
     return values.chain(value =>
       fc.oneof({ weight: 2, arbitrary: fc.constant(JSON.stringify(value)) }, changedJson(value)),
