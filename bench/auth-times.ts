@@ -1,8 +1,8 @@
 // Times of logins that are refused, by what is wrong with them: they must tell nothing (decision A4). See README.md.
 import { parseArgs } from "node:util";
-import { machine, quantile, table } from "./auth-load.ts";
-import { password } from "./auth-password.ts";
-import { type BenchUser, startBench } from "./auth-system.ts";
+import { machine, quantile, table } from "./auth/load.ts";
+import { password } from "./auth/password.ts";
+import { type BenchUser, startBench } from "./auth/system.ts";
 
 const { values } = parseArgs({ options: { samples: { type: "string", default: "500" } } });
 

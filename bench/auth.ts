@@ -2,9 +2,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { load, machine, quantile, type Sent, table } from "./auth-load.ts";
-import { password } from "./auth-password.ts";
-import { type BenchUser, startBench } from "./auth-system.ts";
+import { load, machine, quantile, type Sent, table } from "./auth/load.ts";
+import { password } from "./auth/password.ts";
+import { type BenchUser, startBench } from "./auth/system.ts";
 
 const { values } = parseArgs({
   options: {

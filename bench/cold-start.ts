@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
-import { buildPackage } from "../local/package-build.ts";
-import { writePackage, zipPackage } from "../local/package-files.ts";
-import { ownPlatform } from "../local/package-native.ts";
-import type { Served } from "../local/package-serve.ts";
+import { buildPackage } from "../local/package/build.ts";
+import { writePackage, zipPackage } from "../local/package/files.ts";
+import { ownPlatform } from "../local/package/native.ts";
+import type { Served } from "../local/package/serve.ts";
 import { closePeers, startPeers } from "../local/peers/all.ts";
-import { startStorage } from "../local/peers/storage.ts";
-import { describeSystem } from "../local/system.ts";
-import { quantile, table } from "./auth-load.ts";
+import { startStorage } from "../local/peers/storage/storage.ts";
+import { describeSystem } from "../local/start/system.ts";
+import { quantile, table } from "./auth/load.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "15" } } });
 
@@ -64,7 +64,7 @@ async function emptyApp(folder: string): Promise<void> {
 
 async function timed({ folder, settings, path }: Start): Promise<Times> {
   const began = performance.now();
-  const child = fork("local/package-serve.ts", [folder], {
+  const child = fork("local/package/serve.ts", [folder], {
     env: { PATH: process.env.PATH, ...settings },
     execArgv: ["--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -2,10 +2,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { machine, quantile, table } from "./auth-load.ts";
-import { compareWithHistory } from "./connector-beside.ts";
-import { type Done, measure, once } from "./connector-measure.ts";
-import { watchMemory } from "./connector-memory.ts";
+import { machine, quantile, table } from "./auth/load.ts";
+import { compareWithHistory } from "./connector/beside.ts";
+import { type Done, measure, once } from "./connector/measure.ts";
+import { watchMemory } from "./connector/memory.ts";
 import {
   type Bare,
   create,
@@ -14,8 +14,8 @@ import {
   processBare,
   processCredentialRequests,
   processShipments,
-} from "./connector-orders.ts";
-import { type BenchHost, startBench } from "./connector-system.ts";
+} from "./connector/orders.ts";
+import { type BenchHost, startBench } from "./connector/system.ts";
 
 const { values } = parseArgs({
   options: {

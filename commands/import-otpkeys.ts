@@ -2,16 +2,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { instant } from "../lib/time.ts";
 import { type Api, connectApi } from "./api.ts";
-import { type ImportArguments, importArguments, usage } from "./import-arguments.ts";
-import { createAsk, ImportStopped } from "./import-calls.ts";
-import { readPreSharedKey, readTexts, readToken } from "./import-inputs.ts";
-import { catchInterrupt } from "./import-interrupt.ts";
-import { type Line, linesOf } from "./import-lines.ts";
-import { createProgress, refusedLine, summaryOf, told } from "./import-progress.ts";
-import { checkReport, writeReport } from "./import-report.ts";
-import { runImport } from "./import-run.ts";
-import { createScreen } from "./import-screen.ts";
-import { checkCore, sendKey } from "./import-send.ts";
+import { type ImportArguments, importArguments, usage } from "./import/arguments.ts";
+import { createAsk, ImportStopped } from "./import/calls.ts";
+import { readPreSharedKey, readTexts, readToken } from "./import/inputs.ts";
+import { catchInterrupt } from "./import/interrupt.ts";
+import { type Line, linesOf } from "./import/lines.ts";
+import { createProgress, refusedLine, summaryOf, told } from "./import/progress.ts";
+import { checkReport, writeReport } from "./import/report.ts";
+import { runImport } from "./import/run.ts";
+import { createScreen } from "./import/screen.ts";
+import { checkCore, sendKey } from "./import/send.ts";
 
 const exitCodes = { done: 0, someNotIn: 1, nothingTried: 2, stopped: 3 };
 const now = () => performance.now();

@@ -1,12 +1,12 @@
-import { onTerminate, writeToHost } from "../lib/azure/functions.ts";
-import { traceInvocations } from "../lib/azure/telemetry-invocations.ts";
-import { traceSdkCalls } from "../lib/azure/telemetry-sdk-calls.ts";
+import { onTerminate, writeToHost } from "../lib/azure/functions-app.ts";
+import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
+import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
 import { deploymentSettings, inAzure, namedSurfaces } from "../lib/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
 import { BadSettings, type Environment, readAll, readSettings, wellSet } from "../lib/settings.ts";
 import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
-import type { SurfacePaths, Wing } from "./wing.ts";
+import type { SurfacePaths, Wing } from "./service.ts";
 
 /** The composition root: environment, settings, clients, the chosen surfaces. The only reader of `process.env`. */
 async function start(environment: Environment): Promise<void> {
@@ -42,8 +42,8 @@ async function start(environment: Environment): Promise<void> {
 async function chosenWings(environment: Environment): Promise<readonly Wing[]> {
   const named = namedSurfaces(environment);
   const [auth, connector] = await Promise.all([
-    named.includes("core") || named.includes("client") ? import("./auth-wing.ts") : undefined,
-    named.includes("connector") ? import("./connector-wing.ts") : undefined,
+    named.includes("core") || named.includes("client") ? import("./auth/start/wiring.ts") : undefined,
+    named.includes("connector") ? import("./connector/start/wiring.ts") : undefined,
   ]);
   return [...(auth ? [auth.authWing] : []), ...(connector ? [connector.connectorWing] : [])];
 }

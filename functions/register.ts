@@ -1,4 +1,4 @@
-import { registerHttp, registerTimer } from "../lib/azure/functions.ts";
+import { registerHttp, registerTimer } from "../lib/azure/functions-app.ts";
 import { Fault } from "../lib/fault.ts";
 import { type AnswerOptions, answerCall } from "../lib/http/answer.ts";
 import type { Call, Reply } from "../lib/http/call.ts";

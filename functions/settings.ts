@@ -1,8 +1,8 @@
 import type { AuthSettings } from "../lib/auth/settings.ts";
 import { type DeploymentSettings, deploymentSettings, namedSurfaces } from "../lib/deployment-settings.ts";
 import { type Environment, readAll, readSettings } from "../lib/settings.ts";
-import { readAuthSettings } from "./auth-settings.ts";
-import { type ConnectorTold, readConnectorSettings } from "./connector-settings.ts";
+import { readAuthSettings } from "./auth/start/settings.ts";
+import { type ConnectorTold, readConnectorSettings } from "./connector/start/settings.ts";
 
 export interface Settings {
   readonly deployment: DeploymentSettings;

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** By platform and architecture: the package, its exact version, and npm's integrity of that version. */
-const nodePackages = JSON.parse(readFileSync(new URL("node-packages.json", import.meta.url), "utf8"));
+const nodePackages = JSON.parse(readFileSync(new URL("./node-packages.json", import.meta.url), "utf8"));
 const pinned = nodePackages[`${process.platform}-${process.arch}`];
 
 /** Returns the path of the installed Node, undefined where it is missing or is another one than the pinned. @param directory `.node` */

@@ -17,19 +17,19 @@ const newEnough = major >= 24 || (major === 22 && minor >= 18) || (major === 23 
 
 const bin = name => join(root, "node_modules", ...name.split("/"));
 const steps = {
-  start: ["local/start.ts"],
-  demo: ["local/demo.ts"],
-  test: ["local/verify.ts"],
-  check: ["local/verify.ts", "--checks"],
-  openapi: ["local/openapi.ts"],
-  settings: ["local/settings-docs.ts"],
+  start: ["local/start/start.ts"],
+  demo: ["local/demo/demo.ts"],
+  test: ["local/checks/verify.ts"],
+  check: ["local/checks/verify.ts", "--checks"],
+  openapi: ["local/generate/openapi.ts"],
+  settings: ["local/generate/settings.ts"],
   "api-tokens": ["commands/api-tokens.ts"],
   "check-peers": ["commands/check-peers.ts"],
   "import-otpkeys": ["commands/import-otpkeys.ts"],
   format: [bin("@biomejs/biome/bin/biome"), "check", "--write"],
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
-  package: ["local/package.ts"],
-  audit: ["local/audit.ts"],
+  package: ["local/package/package.ts"],
+  audit: ["local/checks/audit.ts"],
 };
 
 const step = steps[task];

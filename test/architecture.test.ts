@@ -16,14 +16,14 @@ const clean: Readonly<Record<string, string>> = {
   "lib/fault.ts": "export const fault = 1;",
   "lib/http/serve.ts":
     'import * as z from "zod"; import { fault } from "../fault.ts"; export const serve = [z, fault];',
-  "lib/auth/user.ts": "export interface User {}",
-  "lib/connector/request.ts": "export interface Request {}",
-  "lib/azure/tables.ts":
-    'import "@azure/data-tables"; import type { Request } from "../connector/request.ts"; export type Row = Request;',
+  "lib/auth/model/user.ts": "export interface User {}",
+  "lib/connector/model/request.ts": "export interface Request {}",
+  "lib/azure/tables/tables.ts":
+    'import "@azure/data-tables"; import type { Request } from "../../connector/model/request.ts"; export type Row = Request;',
   "functions/connector/routes.ts": 'import { serve } from "../../lib/http/serve.ts"; export const routes = serve;',
-  "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/user.ts"; export type Route = User;',
+  "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/model/user.ts"; export type Route = User;',
   "functions/main.ts":
-    'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/azure/tables.ts"; process.env;',
+    'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/azure/tables/tables.ts"; process.env;',
   "functions/deployment.ts":
     'import { randomBytes } from "node:crypto"; export const world = [Date.now(), randomBytes(1)];',
   "local/start.ts": 'import "../functions/main.ts"; import "@azure/functions"; Date.now();',
@@ -46,6 +46,10 @@ describe("the import table", () => {
     expect(count("azure")).toBeGreaterThan(10);
     expect(count("connector edge")).toBeGreaterThan(5);
     expect(count("composition")).toBeGreaterThan(4);
+    expect(count("connector start")).toBeGreaterThan(4);
+    expect(count("auth start")).toBeGreaterThan(4);
+    expect(count("azure of the connector")).toBeGreaterThan(4);
+    expect(count("azure of the authentication server")).toBeGreaterThan(10);
     expect(count("commands")).toBeGreaterThan(5);
     expect(count("local")).toBeGreaterThan(20);
     expect(count("test")).toBeGreaterThan(20);
@@ -59,39 +63,39 @@ describe("the import table", () => {
   it.each([
     [
       "a wing in the other",
-      "lib/auth/user.ts",
-      'import "../connector/request.ts";',
-      "imports lib/connector/request.ts",
+      "lib/auth/model/user.ts",
+      'import "../../connector/model/request.ts";',
+      "imports lib/connector/model/request.ts",
     ],
     [
       "a wing in the other, by type alone",
-      "lib/auth/user.ts",
-      'import type { Request } from "../connector/request.ts";',
-      "imports lib/connector/request.ts",
+      "lib/auth/model/user.ts",
+      'import type { Request } from "../../connector/model/request.ts";',
+      "imports lib/connector/model/request.ts",
     ],
     [
       "a wing in the other, by an import type",
-      "lib/connector/request.ts",
-      'type U = import("../auth/user.ts").User;',
-      "imports lib/auth/user.ts",
+      "lib/connector/model/request.ts",
+      'type U = import("../../auth/model/user.ts").User;',
+      "imports lib/auth/model/user.ts",
     ],
     [
       "a wing in the other, by a re-export",
-      "lib/auth/user.ts",
-      'export type { Request } from "../connector/request.ts";',
-      "imports lib/connector/request.ts",
+      "lib/auth/model/user.ts",
+      'export type { Request } from "../../connector/model/request.ts";',
+      "imports lib/connector/model/request.ts",
     ],
     [
       "a wing in the other, by all its exports",
-      "lib/auth/user.ts",
-      'export * from "../connector/request.ts";',
-      "imports lib/connector/request.ts",
+      "lib/auth/model/user.ts",
+      'export * from "../../connector/model/request.ts";',
+      "imports lib/connector/model/request.ts",
     ],
     [
       "a wing's edge in the other's domain",
       "functions/auth/routes.ts",
-      'import "../../lib/connector/request.ts";',
-      "imports lib/connector/request.ts",
+      'import "../../lib/connector/model/request.ts";',
+      "imports lib/connector/model/request.ts",
     ],
     [
       "a wing's edge in the other's edge",
@@ -101,40 +105,45 @@ describe("the import table", () => {
     ],
     [
       "a wing in how it is called",
-      "lib/connector/request.ts",
-      'import "../http/serve.ts";',
+      "lib/connector/model/request.ts",
+      'import "../../http/serve.ts";',
       "imports lib/http/serve.ts",
     ],
     [
       "a wing in storage",
-      "lib/connector/request.ts",
-      'await import("../azure/tables.ts");',
-      "imports lib/azure/tables.ts",
+      "lib/connector/model/request.ts",
+      'await import("../../azure/tables/tables.ts");',
+      "imports lib/azure/tables/tables.ts",
     ],
     [
       "an edge in storage",
       "functions/connector/routes.ts",
-      'import "../../lib/azure/tables.ts";',
-      "imports lib/azure/tables.ts",
+      'import "../../lib/azure/tables/tables.ts";',
+      "imports lib/azure/tables/tables.ts",
     ],
     [
       "a command in storage, which it has no way to (decision G13)",
       "commands/import.ts",
-      'import "../lib/azure/tables.ts";',
-      "imports lib/azure/tables.ts",
+      'import "../lib/azure/tables/tables.ts";',
+      "imports lib/azure/tables/tables.ts",
     ],
-    ["the ground in what stands on it", "lib/fault.ts", 'import "./auth/user.ts";', "imports lib/auth/user.ts"],
+    [
+      "the ground in what stands on it",
+      "lib/fault.ts",
+      'import "./auth/model/user.ts";',
+      "imports lib/auth/model/user.ts",
+    ],
     ["deployed code in the local system", "functions/main.ts", 'import "../local/start.ts";', "imports local/start.ts"],
     [
       "deployed code in a test",
-      "lib/azure/tables.ts",
-      'import "../../test/start.test.ts";',
+      "lib/azure/tables/tables.ts",
+      'import "../../../test/start.test.ts";',
       "imports test/start.test.ts",
     ],
     ["the local system in a test", "local/start.ts", 'import "../test/start.test.ts";', "imports test/start.test.ts"],
     [
       "an Azure package outside the adapters",
-      "lib/connector/request.ts",
+      "lib/connector/model/request.ts",
       'import type { TableClient } from "@azure/data-tables";',
       "imports package @azure/data-tables",
     ],
@@ -147,19 +156,26 @@ describe("the import table", () => {
     ["a package that the zone has no use for", "lib/http/serve.ts", 'import "cborg/json";', "imports package cborg"],
     [
       "a required package",
-      "lib/connector/request.ts",
+      "lib/connector/model/request.ts",
       'require("@azure/identity");',
       "imports package @azure/identity",
     ],
     [
       "a built-in module that the zone has no use for",
-      "lib/connector/request.ts",
+      "lib/connector/model/request.ts",
       'import "fs/promises";',
       "imports package node:fs/promises",
     ],
     ["a file that is not there", "lib/fault.ts", 'import "./gone.ts";', "imports lib/gone.ts"],
     ["a name that only a run can tell", "lib/fault.ts", "await import(globalThis.name);", "only a run can tell"],
     ["a file of no zone", "lib/utils/strings.ts", "export {};", "belongs to no zone"],
+    [
+      "an import of a higher layer",
+      "lib/connector/model/request.ts",
+      'import "../jobs/process-key.ts";',
+      "imports lib/connector/jobs/process-key.ts, which is not in a lower layer",
+    ],
+    ["a folder of no layer", "lib/auth/helpers/text.ts", "export {};", "is in no layer of lib/auth"],
     ["a cycle", "lib/fault.ts", 'import "./fault.ts";', "cycle: lib/fault.ts -> lib/fault.ts"],
   ])("finds %s", (_, path, source, told) => {
     expect(planted(path, source).filter(sentence => sentence.includes(told))).toHaveLength(1);

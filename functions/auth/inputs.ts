@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes.ts";
+import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/model/attributes.ts";
+import type { Parsed } from "../../lib/auth/model/parsed.ts";
+import { parsePrefix, prefixMaxLength } from "../../lib/auth/model/prefix.ts";
+import { parseUserReference } from "../../lib/auth/model/username.ts";
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split.ts";
-import type { Parsed } from "../../lib/auth/parsed.ts";
-import type { Whom } from "../../lib/auth/ports.ts";
-import { parsePrefix, prefixMaxLength } from "../../lib/auth/prefix.ts";
-import { parseUserReference } from "../../lib/auth/username.ts";
+import type { Whom } from "../../lib/auth/store.ts";
 
 /** A text that a rule of the wing accepts, as its value. */
 const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>

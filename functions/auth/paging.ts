@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { Page, Range } from "../../lib/auth/ports.ts";
+import type { Page, Range } from "../../lib/auth/store.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
-import { readQuery } from "../../lib/http/read-pairs.ts";
+import { readQuery } from "../../lib/http/input/read-pairs.ts";
 
 /** The most that one read of storage brings, and that one page may have (decision A11). */
 const wholePage = 1000;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Attributes, OtpKey } from "../../lib/auth/ports.ts";
+import type { Attributes, OtpKey } from "../../lib/auth/store.ts";
 
 export const userSummary = z.object({ id: z.int(), name: z.string() });
 export const userView = z.object({

@@ -1,5 +1,5 @@
+import type { ConnectorDeps } from "../../lib/connector/deps.ts";
 import type { IdpConfigurations } from "../../lib/connector/idp/kinds.ts";
-import type { ConnectorDeps } from "../../lib/connector/ports.ts";
 
 /** What the connector's endpoints and jobs are given. */
 export interface ConnectorContext extends ConnectorDeps {

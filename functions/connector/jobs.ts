@@ -1,6 +1,6 @@
-import { cleanUp } from "../../lib/connector/clean-up.ts";
-import { processCredentialRequests } from "../../lib/connector/process-credential-requests.ts";
-import { processShipments } from "../../lib/connector/process-shipments.ts";
+import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
+import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
+import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import type { ConnectorSettings } from "../../lib/connector/settings.ts";
 import type { Job } from "../../lib/http/job.ts";
 import type { ConnectorContext } from "./context.ts";

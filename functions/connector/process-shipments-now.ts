@@ -1,4 +1,4 @@
-import { processShipments } from "../../lib/connector/process-shipments.ts";
+import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import { noContent } from "../../lib/http/call.ts";
 import { endpoint } from "../../lib/http/endpoint.ts";
 import { runJob } from "../../lib/http/job.ts";

@@ -1,6 +1,6 @@
-import { bodyLimitBytes } from "../../lib/http/read-body.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/http/caller/token-endpoints.ts";
+import { bodyLimitBytes } from "../../lib/http/input/read-body.ts";
 import type { Surface } from "../../lib/http/surface.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/http/token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow } from "./process-shipments-now.ts";

@@ -1,15 +1,15 @@
 import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import { days, type Now, seconds } from "../time.ts";
-import { type AddressLimits, addressList } from "./address-limit.ts";
+import { type AddressLimits, addressList } from "./model/address-limit.ts";
+import type { SignInRules } from "./model/policy.ts";
+import type { ThrottleLimits } from "./model/throttle.ts";
+import type { UsernameHash } from "./model/username-hash.ts";
 import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
-import type { PasswordHasher } from "./password-hash.ts";
-import type { SignInRules } from "./policy.ts";
-import type { AuthStore } from "./ports.ts";
+import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
-import type { ThrottleLimits } from "./throttle.ts";
-import type { UsernameHash } from "./username-hash.ts";
+import type { AuthStore } from "./store.ts";
 
 /** The decided rules and limits as they are set; milliseconds. */
 export interface AuthRules extends SignInRules {

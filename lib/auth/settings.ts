@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { setting } from "../settings.ts";
-import { isAddressEntry } from "./address-limit.ts";
+import { isAddressEntry } from "./model/address-limit.ts";
+import { otpPolicies } from "./model/policy.ts";
 import { widestWindow } from "./otp/oath.ts";
-import { otpPolicies } from "./policy.ts";
 
 const address = setting.address("");
 

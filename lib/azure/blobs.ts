@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { type Access, isLocal } from "./credential.ts";
-import { attempt, isServiceError, retryOptions } from "./retry.ts";
+import { attempt, isServiceError, retryOptions } from "./service-errors.ts";
 
 /**
  * What may outgrow a row (decision C18). Every call, of `list` every page, ends within the time limit, retries included,

@@ -1,4 +1,4 @@
-import type { Policies } from "./retry.ts";
+import type { Policies } from "./service-errors.ts";
 
 /** For SDKs that speak https alone: simulated services on this machine have no certificate. */
 export const withoutTls: Policies[number] = {

@@ -3,8 +3,8 @@ import type { Caller } from "../caller.ts";
 import { Fault, type FaultKind, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
-import { ignoredFields } from "./ignored-fields.ts";
-import { problems } from "./problems.ts";
+import { ignoredFields } from "./input/ignored-fields.ts";
+import { problems } from "./input/problems.ts";
 import type { Route } from "./route.ts";
 
 /**

@@ -3,8 +3,8 @@ import { Fault, type FaultKind } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
 import { type AnswerOptions, answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
-import { problems } from "./problems.ts";
-import { decode, parseJson, readBytes } from "./read-body.ts";
+import { problems } from "./input/problems.ts";
+import { decode, parseJson, readBytes } from "./input/read-body.ts";
 
 /**
  * Maintenance that an administrator starts inside the network (decisions G8, G13). `run` returns its report, which is logged

@@ -1,5 +1,5 @@
-import type { PeerAnswer, PeerCall } from "../peers/exchange.ts";
-import type { Tokens } from "../tokens.ts";
+import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
+import type { Tokens } from "../start/tokens.ts";
 import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./calls.ts";
 import { choices } from "./choices.ts";
 import { mailPage } from "./mail-page.ts";

@@ -1,4 +1,4 @@
-import type { PeerAnswer } from "../peers/exchange.ts";
+import type { PeerAnswer } from "../peers/http-exchange.ts";
 
 /** What a call of the console came to. The page shows it as it is, whatever its status. */
 export interface Outcome {

@@ -1,13 +1,13 @@
-import { requestStates } from "../../lib/connector/states.ts";
-import { AIC_FORMS } from "../peers/aic-callbacks.ts";
-import { SABOTAGES } from "../peers/delivery-view.ts";
-import { SHIPMENT_STATES } from "../peers/delivery-wire.ts";
-import { STANDINGS } from "../peers/entra-users.ts";
+import { requestStates } from "../../lib/connector/model/states.ts";
+import { AIC_FORMS } from "../peers/aic/callbacks.ts";
+import { SABOTAGES } from "../peers/delivery/view.ts";
+import { SHIPMENT_STATES } from "../peers/delivery/wire.ts";
+import { AUTHENTICATOR_KINDS, DELIVERY_METHODS, ENTRY_METHODS } from "../peers/enrollment/wire.ts";
+import { STANDINGS } from "../peers/entra/users.ts";
 import { faultRule } from "../peers/faults.ts";
-import { mailOutcome } from "../peers/mail-message.ts";
-import { PING_BYTES } from "../peers/pingone-devices.ts";
-import { PING_STANDINGS } from "../peers/pingone-users.ts";
-import { AUTHENTICATOR_KINDS, DELIVERY_METHODS, ENTRY_METHODS } from "../peers/rfpr-wire.ts";
+import { mailOutcome } from "../peers/mail/message.ts";
+import { PING_BYTES } from "../peers/pingone/devices.ts";
+import { PING_STANDINGS } from "../peers/pingone/users.ts";
 import { newSoftwareKey } from "./software-keys.ts";
 
 /** What there is to choose from in the page, as those have it who take it. */

@@ -1,7 +1,7 @@
 // Development tool, not for production: a page to look at the local system, and to work it.
 import { createServer, type IncomingMessage } from "node:http";
-import { listen, type PeerAnswer, readCall, sendAnswer, shut } from "../peers/exchange.ts";
-import type { Tokens } from "../tokens.ts";
+import { listen, type PeerAnswer, readCall, sendAnswer, shut } from "../peers/http-exchange.ts";
+import type { Tokens } from "../start/tokens.ts";
 import { type ApiHost, consoleApi } from "./api.ts";
 import { refusal } from "./guard.ts";
 import { openPage } from "./page-files.ts";

@@ -1,4 +1,4 @@
-import type { PeerAnswer, PeerCall } from "../peers/exchange.ts";
+import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 
 /** The page's scripts send it with every call. A foreign page can not, without a preflight that nobody here answers. */
 const scriptHeader = "x-console";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { PeerAnswer } from "../peers/exchange.ts";
+import type { PeerAnswer } from "../peers/http-exchange.ts";
 import { outcomeOf } from "./calls.ts";
 
 const mails = z.array(z.object({ id: z.string(), html: z.string().optional() }));

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
-import type { PeerAnswer, PeerCall } from "../peers/exchange.ts";
+import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 
 const folder = new URL("page/", import.meta.url);
 

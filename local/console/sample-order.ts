@@ -1,4 +1,4 @@
-import { sampleRequest } from "../sample-request.ts";
+import { sampleRequest } from "../start/sample-request.ts";
 
 const { shipment } = sampleRequest;
 

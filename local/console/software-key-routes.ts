@@ -1,5 +1,5 @@
 import { withControlBody } from "../peers/control-body.ts";
-import type { PeerAnswer } from "../peers/exchange.ts";
+import type { PeerAnswer } from "../peers/http-exchange.ts";
 import { enveloped, type Outcome } from "./calls.ts";
 import { newSoftwareKey, type SoftwareKey, type SoftwareKeys } from "./software-keys.ts";
 

@@ -1,6 +1,6 @@
 import { TableClient } from "@azure/data-tables";
-import { fromRequestRow } from "../../lib/azure/connector-rows.ts";
-import { connectorTables } from "../../lib/azure/connector-tables.ts";
+import { fromRequestRow } from "../../lib/azure/connector/rows.ts";
+import { connectorTables } from "../../lib/azure/connector/store.ts";
 
 /** A request as the list shows it. */
 export interface ListedRequest {

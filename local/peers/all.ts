@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { type Aic, startAic } from "./aic.ts";
-import { type Delivery, startDelivery } from "./delivery.ts";
-import { type Enrollment, startEnrollment } from "./enrollment.ts";
-import { type Entra, startEntra } from "./entra.ts";
-import { type MailService, startMail } from "./mail.ts";
-import { type PingOne, startPingOne } from "./pingone.ts";
-import { type Rfpr, startRfpr } from "./rfpr.ts";
-import { startTokenIssuer, type TokenIssuer } from "./token-issuer.ts";
-import { startVault, type Vault } from "./vault.ts";
+import { type Aic, startAic } from "./aic/aic.ts";
+import { type Delivery, startDelivery } from "./delivery/delivery.ts";
+import { type Enrollment, startEnrollment } from "./enrollment/enrollment.ts";
+import { type Rfpr, startRfpr } from "./enrollment/rfpr.ts";
+import { type Entra, startEntra } from "./entra/entra.ts";
+import { startTokenIssuer, type TokenIssuer } from "./issuer/token-issuer.ts";
+import { type MailService, startMail } from "./mail/mail.ts";
+import { type PingOne, startPingOne } from "./pingone/pingone.ts";
+import { startVault, type Vault } from "./vault/vault.ts";
 
 /** Every simulated peer of one system. */
 export interface Peers {

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { PeerAnswer } from "./exchange.ts";
+import type { PeerAnswer } from "./http-exchange.ts";
 
 /** What came of reading a body: the input, or one sentence on it with every wrong field. */
 export type Reading<T> =

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import type { PeerAnswer, PeerCall } from "./exchange.ts";
+import type { PeerAnswer, PeerCall } from "./http-exchange.ts";
 import type { Watch } from "./watch.ts";
 
 /** A way in which a simulated peer misbehaves, `times` times. */

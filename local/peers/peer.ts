@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { withControlBody } from "./control-body.ts";
-import { listen, type PeerAnswer, type PeerCall, readCall, sendAnswer, shut } from "./exchange.ts";
 import { createFaults, type FaultRule, type Faults, faultRule } from "./faults.ts";
+import { listen, type PeerAnswer, type PeerCall, readCall, sendAnswer, shut } from "./http-exchange.ts";
 import { createWatch } from "./watch.ts";
 
-export type { PeerAnswer, PeerCall } from "./exchange.ts";
 export type { FaultRule } from "./faults.ts";
+export type { PeerAnswer, PeerCall } from "./http-exchange.ts";
 
 /** A call that a peer was asked. `status` is null while it is under way, hanging or dropped; `at` is in ms since 1970. */
 export interface PeerRequest {

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import type { Zone } from "./import-table.ts";
+import { layerViolations } from "./layers.ts";
 import { type ModuleFacts, packageOf, readModule, type Taken } from "./read-module.ts";
 
 export interface Rules {
@@ -21,6 +22,7 @@ export function importViolations(files: ReadonlyMap<string, string>, rules: Rule
       ];
     }),
     ...cycles(modules),
+    ...layerViolations(targetsOf(modules)),
   ];
 }
 
@@ -60,6 +62,14 @@ const wrongTakings = (path: string, { takes }: ModuleFacts, zone: Zone, taking: 
   zone.deployed
     ? takes.filter(taken => taking[taken] !== path).map(taken => `${path} takes the ${taken}, which is passed in`)
     : [];
+
+const targetsOf = (modules: ReadonlyMap<string, ModuleFacts>): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    [...modules].map(([path, { imports }]) => [
+      path,
+      imports.flatMap(specifier => (specifier === undefined ? undefined : resolved(path, specifier)) ?? []),
+    ]),
+  );
 
 const resolved = (path: string, specifier: string): string | undefined =>
   specifier.startsWith(".") ? posix.join(posix.dirname(path), specifier) : undefined;

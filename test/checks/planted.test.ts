@@ -8,7 +8,7 @@ const good: Readonly<Record<string, string>> = {
   "package.json": `${JSON.stringify({ name: "planted", type: "module", dependencies: { jose: "*", zod: "*" } }, undefined, 2)}\n`,
   "lib/clean.ts": clean,
   "functions/main.ts": 'import { answer } from "../lib/clean.ts";\n\nanswer(Number(process.env.ANSWER));\n',
-  "local/start.ts": 'import "../functions/main.ts";\n\nconsole.log(process.env.ANSWER);\n',
+  "local/start/start.ts": 'import "../functions/main.ts";\n\nconsole.log(process.env.ANSWER);\n',
 };
 
 /** By file: what Biome must say of it, and what is wrong in it. */
@@ -63,7 +63,7 @@ const typed: Readonly<Record<string, readonly [code: string, source: string]>> =
 const unused: Readonly<Record<string, readonly [heading: string, source: string]>> = {
   "lib/forgotten.ts": ["Unused files", "export const a = 1;\n"],
   "lib/half-used.ts": ["Unused exports", "export const used = 1;\nexport const unusedHere = 2;\n"],
-  "local/openapi.ts": [
+  "local/generate/openapi.ts": [
     "Unlisted dependencies",
     'import "../lib/half-used.ts";\nimport "cborg";\nimport { used } from "../lib/half-used.ts";\nimport "jose";\n\nconsole.log(used);\n',
   ],
@@ -127,7 +127,7 @@ describe("unused code", () => {
 
   it("fails where something is planted, and finds no fault elsewhere", () => {
     expect(result().status).toBe(1);
-    for (const path of ["lib/clean.ts", "functions/main.ts", "local/start.ts"])
+    for (const path of ["lib/clean.ts", "functions/main.ts", "local/start/start.ts"])
       expect(result().output).not.toContain(path);
     expect(under("Unused exports")).toMatch(/^unusedHere /m);
     expect(under("Unused exports")).not.toMatch(/^used /m);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userHandle } from "../../lib/auth/user-handle.ts";
-import { idKey } from "../../lib/azure/auth-rows.ts";
+import { userHandle } from "../../lib/auth/user-hash.ts";
+import { idKey } from "../../lib/azure/auth/rows/rows.ts";
 import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { newKey } from "./auth-key.ts";
 import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./auth-system.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sessionKey } from "../../lib/auth/session.ts";
+import { sessionKey } from "../../lib/auth/model/session.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { until } from "../support/until.ts";
 import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./auth-system.ts";

@@ -1,6 +1,6 @@
 import { TableClient, type TableEntityResult } from "@azure/data-tables";
 import { closePeers, startPeers } from "../../local/peers/all.ts";
-import { describeSystem } from "../../local/system.ts";
+import { describeSystem } from "../../local/start/system.ts";
 import { type Answer, type HostProcess, startHostProcess } from "../support/host-process.ts";
 import type { PausingProxy } from "../support/pausing-proxy.ts";
 import { type FreshStorage, freshStorage } from "../support/storage.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { foldUsername } from "../../lib/auth/username.ts";
-import { authStore } from "../../lib/azure/auth-tables.ts";
-import { openTables } from "../../lib/azure/tables.ts";
+import { foldUsername } from "../../lib/auth/model/username.ts";
+import { authStore } from "../../lib/azure/auth/store.ts";
+import { openTables } from "../../lib/azure/tables/tables.ts";
 import { createLog } from "../../lib/log.ts";
 import type { Answer } from "../support/host-process.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";

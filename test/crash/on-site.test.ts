@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Loaded } from "../../lib/connector/ports.ts";
-import type { Body } from "../lib/connector/wire-v2-bodies.ts";
+import type { Loaded } from "../../lib/connector/deps.ts";
+import type { Body } from "../lib/connector/api/v2/bodies.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/on-site.ts";
 import { called, held, type Lane, lanesOfFile, patience } from "./idp-lanes.ts";

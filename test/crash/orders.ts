@@ -1,4 +1,4 @@
-import { sampleRequest } from "../../local/sample-request.ts";
+import { sampleRequest } from "../../local/start/sample-request.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import type { TestSystem } from "../support/system.ts";
 

@@ -1,7 +1,7 @@
 import { openBlobs } from "../../lib/azure/blobs.ts";
-import { responsesContainer } from "../../lib/azure/connector-blobs.ts";
-import type { DueEntry, Loaded } from "../../lib/connector/ports.ts";
-import type { Queue } from "../../lib/connector/request.ts";
+import { responsesContainer } from "../../lib/azure/connector/responses.ts";
+import type { DueEntry, Loaded } from "../../lib/connector/deps.ts";
+import type { Queue } from "../../lib/connector/model/request.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import type { TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";

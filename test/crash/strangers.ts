@@ -1,4 +1,4 @@
-import { createRequester, itemOf } from "../local/peers/delivery-requester.ts";
+import { createRequester, itemOf } from "../local/peers/delivery/requester.ts";
 import type { TestSystem } from "../support/system.ts";
 import type { Order } from "./orders.ts";
 

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { client, core } from "../../functions/auth/routes.ts";
+import { authTasks } from "../../functions/auth/start/tasks.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { connector } from "../../functions/connector/routes.ts";
-import { authTasks } from "../../functions/maintenance-auth.ts";
-import { connectorTasks } from "../../functions/maintenance-connector.ts";
+import { connectorTasks } from "../../functions/connector/start/tasks.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
@@ -53,7 +53,7 @@ describe("docs/operate.md", () => {
   });
 
   it("has a line for every reason for which a sign-in is refused", () => {
-    const policy = readFileSync("lib/auth/policy.ts", "utf8");
+    const policy = readFileSync("lib/auth/model/policy.ts", "utf8");
     const verdict = readFileSync("lib/auth/otp/verdict.ts", "utf8");
     const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
     const reasons = union(policy, /type SignInRefusal = ([^;]+);/);

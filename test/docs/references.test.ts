@@ -93,13 +93,13 @@ describe("references to decisions and specification sections", () => {
 
   it.each([
     ["lib/connector/a.ts", "specification section 2", "connector"],
-    ["lib/azure/auth-users.ts", "specification section 2", "auth"],
-    ["lib/azure/connector-rows.ts", "specification section 2", "connector"],
-    ["test/functions/auth/core-users.test.ts", "specification section 2", "auth"],
+    ["lib/azure/auth/users.ts", "specification section 2", "auth"],
+    ["lib/azure/connector/rows.ts", "specification section 2", "connector"],
+    ["test/functions/auth/core/users/users.test.ts", "specification section 2", "auth"],
     ["docs/telemetry.md", "connector specification section 2", "connector"],
     ["docs/telemetry.md", "authentication server's specification, section 2", "auth"],
     ["docs/telemetry.md", "(specification section 2, decision C7)", "connector"],
-    ["local/peers/authenticator.ts", "specification section 2", undefined],
+    ["local/peers/security-key/authenticator.ts", "specification section 2", undefined],
   ])("decides by text and path whose section is meant: %s, %s", (path, text, service) => {
     expect(findReferences(path, text).find(({ kind }) => kind === "section")).toMatchObject({ section: 2, service });
   });

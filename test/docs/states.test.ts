@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { credentialStates, credentialTransitions, keyStates, requestStates } from "../../lib/connector/states.ts";
-import { statesFile } from "../../local/states-file.ts";
+import { credentialStates, credentialTransitions, keyStates, requestStates } from "../../lib/connector/model/states.ts";
+import { statesFile } from "../../local/generate/states-file.ts";
 
 describe("docs/states.md", () => {
   const written = readFileSync("docs/states.md", "utf8");

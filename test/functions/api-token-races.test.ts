@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
-import { createToken, revokeToken } from "../../lib/http/api-tokens.ts";
+import { createToken, revokeToken } from "../../lib/http/caller/api-tokens.ts";
 import { createLog } from "../../lib/log.ts";
 import { readSettings } from "../../lib/settings.ts";
-import { startVault, type Vault } from "../../local/peers/vault.ts";
+import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 
 let vault: Vault;
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../local/host/host.ts";
 import { audience, closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
-import { describeSystem } from "../../local/system.ts";
-import type { Tokens } from "../../local/tokens.ts";
+import { describeSystem } from "../../local/start/system.ts";
+import type { Tokens } from "../../local/start/tokens.ts";
 import { freshStorage } from "../support/storage.ts";
 
 type Event = Readonly<Record<string, unknown>>;

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { callerCheck, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { Fault } from "../../lib/fault.ts";
-import { hashOfToken } from "../../lib/http/bearer.ts";
+import { hashOfToken } from "../../lib/http/caller/bearer.ts";
 import { createLog } from "../../lib/log.ts";
 import { readSettings } from "../../lib/settings.ts";
 import { instant } from "../../lib/time.ts";
-import { startTokenIssuer, type TokenIssuer } from "../../local/peers/token-issuer.ts";
-import { startVault, type Vault } from "../../local/peers/vault.ts";
+import { startTokenIssuer, type TokenIssuer } from "../../local/peers/issuer/token-issuer.ts";
+import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 
 let issuer: TokenIssuer;
 let vault: Vault;

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
-import { authTasks } from "../../functions/maintenance-auth.ts";
-import { connectorTasks } from "../../functions/maintenance-connector.ts";
+import { authTasks } from "../../functions/auth/start/tasks.ts";
+import { connectorTasks } from "../../functions/connector/start/tasks.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
-import { localTokens } from "../../local/tokens.ts";
+import { localTokens } from "../../local/start/tokens.ts";
 import { newUser, orderBody, peersOfFile } from "../support/connector.ts";
 import { connectorHostOfFile } from "../support/connector-host.ts";
 import { hotpKey } from "../support/software-key.ts";

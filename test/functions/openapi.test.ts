@@ -7,8 +7,8 @@ import { connector } from "../../functions/connector/routes.ts";
 import { noContent } from "../../lib/http/call.ts";
 import { endpoint } from "../../lib/http/endpoint.ts";
 import type { Surface } from "../../lib/http/surface.ts";
-import { openapiDocument } from "../../local/openapi-document.ts";
-import { openapiFiles } from "../../local/openapi-files.ts";
+import { openapiDocument } from "../../local/generate/openapi-document.ts";
+import { openapiFiles } from "../../local/generate/openapi-files.ts";
 
 interface Operation {
   readonly operationId: string;

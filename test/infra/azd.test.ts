@@ -44,7 +44,7 @@ describe("azure.yaml", () => {
       expect([from, dist]).toEqual([".", "package"]);
     }
     expect(scripts.package).toBeDefined();
-    expect(readFileSync("local/package.ts", "utf8")).toContain('writePackage("package", files)');
+    expect(readFileSync("local/package/package.ts", "utf8")).toContain('writePackage("package", files)');
     // azd refuses to leave the build to Azure's side off where this file leaves the packages out.
     expect(readFileSync(".funcignore", "utf8")).not.toMatch(/node_modules\/?$/m);
   });

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync,
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type NodeRegistry, nodeRegistry } from "./node-registry.ts";
-import { emptyDirectory, endAll } from "./start-process.ts";
+import { emptyDirectory, endAll } from "./start/start-process.ts";
 
 /** Stands for the whole system: it warns, says how it was called, and waits to be stopped where told to. */
 const startedTask = `
@@ -39,7 +39,7 @@ beforeAll(() => {
   for (const directory of ["local", "node_modules"]) mkdirSync(join(project, directory));
   for (const file of ["run.mjs", "own-node.mjs", "node-packages.json"])
     copyFileSync(join(root, "local", file), join(project, "local", file));
-  writeFileSync(join(project, "local/start.ts"), startedTask);
+  writeFileSync(join(project, "local/start/start.ts"), startedTask);
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
   writeFileSync(
     join(project, "package.json"),

@@ -1,5 +1,5 @@
 import { closePeers, startPeers } from "../../local/peers/all.ts";
-import { describeSystem } from "../../local/system.ts";
+import { describeSystem } from "../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
 import { freshStorage } from "./storage.ts";
 

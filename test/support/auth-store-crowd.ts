@@ -1,6 +1,6 @@
-import { userHandle } from "../../lib/auth/user-handle.ts";
-import { attributeUsersKey, idKey } from "../../lib/azure/auth-rows.ts";
-import type { Action } from "../../lib/azure/tables.ts";
+import { userHandle } from "../../lib/auth/user-hash.ts";
+import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
+import type { Action } from "../../lib/azure/tables/tables.ts";
 import type { AuthStorage } from "./auth-store.ts";
 import { plainKey } from "./auth-store.ts";
 

@@ -1,7 +1,7 @@
-import type { UserFilter } from "../../lib/auth/ports.ts";
-import { userHandle } from "../../lib/auth/user-handle.ts";
-import { attributeUsersKey, idKey } from "../../lib/azure/auth-rows.ts";
-import type { Row, Tables } from "../../lib/azure/tables.ts";
+import type { UserFilter } from "../../lib/auth/store.ts";
+import { userHandle } from "../../lib/auth/user-hash.ts";
+import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
+import type { Row, Tables } from "../../lib/azure/tables/tables.ts";
 
 /** A user as the rows have it at one moment. */
 export interface Truth {

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { AuthStore, NewOtpKey, Whom } from "../../lib/auth/ports.ts";
-import { foldUsername } from "../../lib/auth/username.ts";
-import { authTables } from "../../lib/azure/auth-shelves.ts";
-import { authStore } from "../../lib/azure/auth-tables.ts";
-import { openTables, type Tables } from "../../lib/azure/tables.ts";
+import { foldUsername } from "../../lib/auth/model/username.ts";
+import type { AuthStore, NewOtpKey, Whom } from "../../lib/auth/store.ts";
+import { authTables } from "../../lib/azure/auth/rows/tables.ts";
+import { authStore } from "../../lib/azure/auth/store.ts";
+import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
 import { createLog } from "../../lib/log.ts";
 import { type Instant, instant, plus } from "../../lib/time.ts";
 import { freshStorage } from "./storage.ts";

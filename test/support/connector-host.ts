@@ -3,9 +3,9 @@ import { afterAll, beforeAll } from "vitest";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../local/host/host.ts";
 import type { Peers } from "../../local/peers/all.ts";
-import { createStores } from "../../local/system.ts";
-import { localTokens, type Tokens } from "../../local/tokens.ts";
-import type { Body } from "../lib/connector/wire-v2-bodies.ts";
+import { createStores } from "../../local/start/system.ts";
+import { localTokens, type Tokens } from "../../local/start/tokens.ts";
+import type { Body } from "../lib/connector/api/v2/bodies.ts";
 import { environmentOf } from "./connector.ts";
 import { type FreshStorage, freshStorage } from "./storage.ts";
 

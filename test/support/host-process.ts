@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readFacts } from "../../local/facts.ts";
+import { readFacts } from "../../local/start/run-file.ts";
 
 export interface Answer {
   readonly status: number;
@@ -35,7 +35,7 @@ export async function startHostProcess(
   settings: Readonly<Record<string, string>>,
 ): Promise<HostProcess> {
   const directory = mkdtempSync(join(tmpdir(), "host-"));
-  const child = spawn(process.execPath, ["local/start.ts", "--storage", storage], {
+  const child = spawn(process.execPath, ["local/start/start.ts", "--storage", storage], {
     env: { ...process.env, ...settings, PORT: "0", LOCAL_DIR: directory },
     // The channel ends the host when this process is gone, whatever it died of.
     stdio: ["ignore", "pipe", "pipe", "ipc"],

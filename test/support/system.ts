@@ -1,10 +1,10 @@
-import { connectorStore } from "../../lib/azure/connector-tables.ts";
-import { openTables, type Tables } from "../../lib/azure/tables.ts";
-import type { RequestStore } from "../../lib/connector/ports.ts";
+import { connectorStore } from "../../lib/azure/connector/store.ts";
+import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
+import type { RequestStore } from "../../lib/connector/deps.ts";
 import { createLog } from "../../lib/log.ts";
 import { instant } from "../../lib/time.ts";
 import { closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
-import { describeSystem } from "../../local/system.ts";
+import { describeSystem } from "../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
 import type { PausingProxy } from "./pausing-proxy.ts";
 import { type FreshStorage, freshStorage } from "./storage.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { signIn } from "../../../lib/auth/sign-in.ts";
+import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { changePassword as change } from "../../../lib/auth/change-password.ts";
-import type { LiveSession } from "../../../lib/auth/sessions.ts";
+import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { changePassword as change } from "../../../lib/auth/sign-in/change-password.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

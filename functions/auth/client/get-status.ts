@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { unixSeconds } from "../../../lib/auth/session.ts";
-import type { LiveSession } from "../../../lib/auth/sessions.ts";
+import { unixSeconds } from "../../../lib/auth/model/session.ts";
+import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { presentedSession, sessionCookie } from "../../../lib/auth/session-cookie.ts";
-import { beginSession, endSession } from "../../../lib/auth/sessions.ts";
-import { signIn } from "../../../lib/auth/sign-in.ts";
+import { beginSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { presentedSession, sessionCookie } from "../../../lib/auth/sessions/session-cookie.ts";
+import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

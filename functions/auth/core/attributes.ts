@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { noSuchUser } from "../../../lib/auth/manage-users.ts";
-import type { AttributeOwner, Whom } from "../../../lib/auth/ports.ts";
+import type { AttributeOwner, Whom } from "../../../lib/auth/store.ts";
+import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { noContent, ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

@@ -1,9 +1,9 @@
-import { createOnce } from "../../../lib/connector/idempotency.ts";
 import {
   createCredentialRequestBodyV1,
   createCredentialRequestV1,
   createdCredentialRequestV1,
-} from "../../../lib/connector/wire-v1-credential-request.ts";
+} from "../../../lib/connector/api/v1/create-credential-request.ts";
+import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idempotencyKey } from "../idempotency-key.ts";

@@ -1,5 +1,9 @@
-import { createOnce } from "../../../lib/connector/idempotency.ts";
-import { createdShipmentV1, createShipmentBodyV1, createShipmentV1 } from "../../../lib/connector/wire-v1-shipment.ts";
+import {
+  createdShipmentV1,
+  createShipmentBodyV1,
+  createShipmentV1,
+} from "../../../lib/connector/api/v1/create-shipment.ts";
+import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idempotencyKey } from "../idempotency-key.ts";

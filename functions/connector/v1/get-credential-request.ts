@@ -1,4 +1,4 @@
-import { credentialRequestV1, readV1 } from "../../../lib/connector/wire-v1-read.ts";
+import { credentialRequestV1, readV1 } from "../../../lib/connector/api/v1/read-credential-request.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { sameStatus, shipmentStatusOf, writeShipmentRecord } from "../../../lib/connector/shipment-record.ts";
-import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/wire-v1-shipment-status.ts";
+import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
+import { sameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment-status.ts";
+import { writeShipmentRecord } from "../../../lib/connector/store/shipment-record.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { statusV1 } from "../../../lib/connector/status.ts";
+import { statusV1 } from "../../../lib/connector/api/status.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

@@ -1,4 +1,4 @@
-import { processCredentialRequests } from "../../../lib/connector/process-credential-requests.ts";
+import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import { runJob } from "../../../lib/http/job.ts";

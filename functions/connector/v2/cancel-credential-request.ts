@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { cancelRequest } from "../../../lib/connector/cancel-request.ts";
-import { credentialRequestV2, readV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
+import { cancelRequest } from "../../../lib/connector/cancel/cancel-request.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

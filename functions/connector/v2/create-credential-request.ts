@@ -1,8 +1,8 @@
-import { requestProblems } from "../../../lib/connector/create-request.ts";
-import { createOnce } from "../../../lib/connector/idempotency.ts";
-import { createBodyV2, createV2, pathInV2 } from "../../../lib/connector/wire-v2-create.ts";
-import { decidableV2 } from "../../../lib/connector/wire-v2-partial.ts";
-import { created, createdV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { createBodyV2, createV2, pathInV2 } from "../../../lib/connector/api/v2/create-credential-request.ts";
+import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
+import { created, createdV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
+import { createOnce } from "../../../lib/connector/create/create-once.ts";
+import { requestProblems } from "../../../lib/connector/create/create-request.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idempotencyKey } from "../idempotency-key.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { credentialRequestV2, readV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { whateverFieldsHold } from "../../../lib/connector/field-rules.ts";
-import { listRequests } from "../../../lib/connector/list-requests.ts";
-import { requestStates } from "../../../lib/connector/states.ts";
-import { listedV2, readListedV2 } from "../../../lib/connector/wire-v2-read.ts";
+import { whateverFieldsHold } from "../../../lib/connector/api/field-rules.ts";
+import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
+import { requestStates } from "../../../lib/connector/model/states.ts";
+import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 

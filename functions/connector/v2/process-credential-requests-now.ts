@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { processCredentialRequests } from "../../../lib/connector/process-credential-requests.ts";
+import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import { runJob } from "../../../lib/http/job.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { resendPin } from "../../../lib/connector/resend-pin.ts";
+import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

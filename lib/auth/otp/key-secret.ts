@@ -35,3 +35,6 @@ function parse(text: string): z.output<typeof schema> {
     throw new Error("A key's secret can not be read");
   }
 }
+
+/** Where a key's sealed secret belongs (decision G8). */
+export const secretPlace = (prefix: string) => ({ table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" });

@@ -1,5 +1,5 @@
-import { accepted, type Parsed, refused } from "../parsed.ts";
-import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
+import { accepted, type Parsed, refused } from "../model/parsed.ts";
+import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../model/prefix.ts";
 import type { CodeForm } from "./contract.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
 import { modhexPattern } from "./modhex.ts";

@@ -1,8 +1,8 @@
-import type { AssignedKey, OtpKey, User } from "../../auth/ports.ts";
+import type { AssignedKey, OtpKey, User } from "../../auth/store.ts";
 import type { Log } from "../../log.ts";
 import type { Instant } from "../../time.ts";
-import { pointerRow } from "../auth-lists.ts";
-import { endingSchema } from "../auth-row-schemas.ts";
+import { pointerRow } from "../auth/index/id-lists.ts";
+import { endingSchema } from "../auth/rows/row-schemas.ts";
 import {
   assignedKeyIn,
   assignedPrefix,
@@ -15,9 +15,9 @@ import {
   ownerOf,
   userRow,
   valueIn,
-} from "../auth-rows.ts";
-import { fitted } from "../row-schema.ts";
-import type { Entity, Row } from "../tables.ts";
+} from "../auth/rows/rows.ts";
+import { fitted } from "../tables/row-schema.ts";
+import type { Entity, Row } from "../tables/tables.ts";
 import type { Backup, Holdings } from "./backup-files.ts";
 import { forEachItem } from "./restore.ts";
 import { partitions } from "./rows.ts";

@@ -1,7 +1,7 @@
 import type { Log } from "../../log.ts";
 import { days, instant, type Now, plus } from "../../time.ts";
 import type { Blobs } from "../blobs.ts";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../tables/tables.ts";
 import {
   type BackupFile,
   backupsContainer,

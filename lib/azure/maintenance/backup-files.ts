@@ -3,8 +3,8 @@ import * as z from "zod";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Blobs } from "../blobs.ts";
-import { fitted, readOrLog } from "../row-schema.ts";
-import type { Entity, Row } from "../tables.ts";
+import { fitted, readOrLog } from "../tables/row-schema.ts";
+import type { Entity, Row } from "../tables/tables.ts";
 
 /** The container of backups; made by Bicep and by the local start (decision G12). */
 export const backupsContainer = "backups";

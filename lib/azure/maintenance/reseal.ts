@@ -1,7 +1,7 @@
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Sealer } from "../../seal.ts";
-import type { Row, Table, Tables } from "../tables.ts";
+import type { Row, Table, Tables } from "../tables/tables.ts";
 import { forEachOf } from "./rows.ts";
 
 export interface ResealReport {

@@ -1,9 +1,9 @@
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
-import { removeRows } from "../auth-many.ts";
 import type { Blobs } from "../blobs.ts";
-import { readOrLog } from "../row-schema.ts";
-import type { Tables } from "../tables.ts";
+import { removeRows } from "../tables/many.ts";
+import { readOrLog } from "../tables/row-schema.ts";
+import type { Tables } from "../tables/tables.ts";
 import type { Backup } from "./backup-files.ts";
 import { forEachOf, partitions } from "./rows.ts";
 

@@ -1,4 +1,4 @@
-import type { Entity, Table } from "../tables.ts";
+import type { Entity, Table } from "../tables/tables.ts";
 
 /** How much is under way at once: maintenance leaves storage to those who wait for an answer. */
 const atOnce = 16;

@@ -1,7 +1,7 @@
 import * as z from "zod";
+import type { Attestation, CreationOptions } from "../model/webauthn.ts";
 import { readLiteral, readScript } from "./aic-script.ts";
 import { type Callback, outputOf, type Step } from "./aic-step.ts";
-import type { Attestation, CreationOptions } from "./contract.ts";
 import { commonOptions, toCreationOptions } from "./pingone-values.ts";
 import { longestRelyingPartyId } from "./relying-party-id.ts";
 

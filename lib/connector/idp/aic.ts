@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { type Instant, plus } from "../../time.ts";
-import { callPeer, type PeerAccess, type PeerRequest, withinTime } from "../peers/peer-call.ts";
-import { repeat } from "../peers/peer-call-retry.ts";
-import { PeerFailure } from "../peers/peer-failure.ts";
+import { callPeer, type PeerAccess, type PeerRequest, withinTime } from "../http/call.ts";
+import { PeerFailure } from "../http/failure.ts";
+import { repeat } from "../http/retry.ts";
 import { answered, end, endOf, type Field, type Step, step, typesOf } from "./aic-step.ts";
 import { optionsOf, outcomeOf, refusalOf } from "./aic-wire.ts";
 import type { Idp } from "./contract.ts";

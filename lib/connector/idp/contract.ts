@@ -1,17 +1,5 @@
 import type { Instant } from "../../time.ts";
-
-/** WebAuthn creation options as JSON, binary values base64url (WebAuthn Level 3, PublicKeyCredentialCreationOptionsJSON). */
-export interface CreationOptions {
-  readonly rp: { readonly id: string; readonly name: string };
-  readonly user: { readonly id: string; readonly name: string; readonly displayName: string };
-  readonly challenge: string;
-  readonly pubKeyCredParams: readonly { readonly type: "public-key"; readonly alg: number }[];
-  readonly timeout?: number;
-  readonly excludeCredentials?: readonly { readonly type: "public-key"; readonly id: string }[];
-  readonly authenticatorSelection?: Readonly<Record<string, unknown>>;
-  readonly attestation?: string;
-  readonly extensions?: Readonly<Record<string, unknown>>;
-}
+import type { Attestation, Challenge } from "../model/webauthn.ts";
 
 /** A credential as an IdP is asked for it. */
 export interface Wanted {
@@ -19,25 +7,6 @@ export interface Wanted {
   readonly relyingPartyId?: string;
   /** Unique to this credential: what the IdP begins for it is found by this, also where the answer is lost. */
   readonly tag: string;
-}
-
-/** What an IdP answers when asked for a credential. */
-export interface Challenge {
-  readonly options: CreationOptions;
-  /** The origin that the IdP expects in the client data. */
-  readonly origin: string;
-  /** After this the IdP refuses the activation; absent where the IdP names no end. */
-  readonly expiresAt?: Date;
-  /** What this kind needs to activate, read back and undo; stored with the credential, never shown. Small, JSON. */
-  readonly handle: Readonly<Record<string, unknown>>;
-}
-
-/** A new credential, binary values base64url. */
-export interface Attestation {
-  readonly credentialId: string;
-  readonly clientDataJson: string;
-  readonly attestationObject: string;
-  readonly clientExtensionResults: Readonly<Record<string, unknown>>;
 }
 
 /** The credential of an activation that was not answered. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { trimEnd } from "../../trim-end.ts";
-import type { Attestation, CreationOptions, Sought } from "./contract.ts";
+import type { Attestation, CreationOptions } from "../model/webauthn.ts";
+import type { Sought } from "./contract.ts";
 import { optionMembers } from "./option-members.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 

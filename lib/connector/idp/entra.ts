@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { minutes, plus } from "../../time.ts";
-import { type AccessTokens, createAccessTokens } from "../peers/access-token.ts";
-import { grantByClientCredentials } from "../peers/access-token-grant.ts";
-import { callPeer, type PeerAccess, withinTime } from "../peers/peer-call.ts";
-import { readPeer } from "../peers/peer-call-retry.ts";
-import { PeerFailure } from "../peers/peer-failure.ts";
-import type { Challenge, Idp } from "./contract.ts";
+import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
+import { callPeer, type PeerAccess, withinTime } from "../http/call.ts";
+import { PeerFailure } from "../http/failure.ts";
+import { grantByClientCredentials } from "../http/grant.ts";
+import { readPeer } from "../http/retry.ts";
+import type { Challenge } from "../model/webauthn.ts";
+import type { Idp } from "./contract.ts";
 import {
   creationOptionsAnswer,
   displayNameOf,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { trimEnd } from "../../trim-end.ts";
-import type { PeerAccess, PeerTools } from "../peers/peer-call.ts";
+import type { PeerAccess, PeerTools } from "../http/call.ts";
 import type { Idp } from "./contract.ts";
 
 /** What every kind of IdP needs to be connected. */

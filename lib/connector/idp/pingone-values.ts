@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { CreationOptions } from "./contract.ts";
+import type { CreationOptions } from "../model/webauthn.ts";
 import { optionMembers } from "./option-members.ts";
 
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Attestation, CreationOptions } from "./contract.ts";
+import type { Attestation, CreationOptions } from "../model/webauthn.ts";
 import { binary, commonOptions, toCreationOptions } from "./pingone-values.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { days, plus } from "../../time.ts";
-import { anyAnswer, callPeer, type PeerAccess, withinTime } from "../peers/peer-call.ts";
-import { readPeer, repeat } from "../peers/peer-call-retry.ts";
-import { PeerFailure } from "../peers/peer-failure.ts";
-import type { Challenge, Idp } from "./contract.ts";
+import { anyAnswer, callPeer, type PeerAccess, withinTime } from "../http/call.ts";
+import { PeerFailure } from "../http/failure.ts";
+import { readPeer, repeat } from "../http/retry.ts";
+import type { Challenge } from "../model/webauthn.ts";
+import type { Idp } from "./contract.ts";
 import { domain, endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
 import {

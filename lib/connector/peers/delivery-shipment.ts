@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { instant } from "../../time.ts";
-import type { KeyResponses } from "../key-responses.ts";
-import { present } from "../present.ts";
+import { plainIdentifier, plainText } from "../http/plain-text.ts";
+import type { KeyResponses } from "../model/key-responses.ts";
+import { present } from "../model/omit-undefined.ts";
 import { type DeliveryShipment, filled } from "./delivery-wire.ts";
-import { plainIdentifier, plainText } from "./plain-text.ts";
 
 const number = z.union([
   z.int(),

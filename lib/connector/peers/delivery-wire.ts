@@ -1,6 +1,6 @@
 import type { Instant } from "../../time.ts";
-import type { KeyResponses } from "../key-responses.ts";
-import type { MailingAddress, Recipient, ShipmentOrder } from "../request.ts";
+import type { KeyResponses } from "../model/key-responses.ts";
+import type { MailingAddress, Recipient, ShipmentOrder } from "../model/request.ts";
 
 /** The keys of one model in an order. */
 export interface OrderedItem {

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
+import { anyAnswer, callPeer, type PeerAccess, type PeerTools, withinTime } from "../http/call.ts";
+import { PeerFailure } from "../http/failure.ts";
+import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
+import { readPeer } from "../http/retry.ts";
+import { unlessLeft } from "../http/single-flight.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
-import { createKeySet, type KeySetOptions, type PublicKey } from "./jwks.ts";
-import { anyAnswer, callPeer, type PeerAccess, type PeerTools, withinTime } from "./peer-call.ts";
-import { readPeer } from "./peer-call-retry.ts";
-import { unlessLeft } from "./peer-call-share.ts";
-import { PeerFailure } from "./peer-failure.ts";
 
 export interface DeliveryOptions
   extends PeerTools,

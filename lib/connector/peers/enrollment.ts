@@ -1,7 +1,7 @@
 import { trimEnd } from "../../trim-end.ts";
-import { type AccessTokens, createAccessTokens } from "./access-token.ts";
-import { askForToken } from "./access-token-grant.ts";
-import type { PeerAccess, PeerTools } from "./peer-call.ts";
+import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
+import type { PeerAccess, PeerTools } from "../http/call.ts";
+import { askForToken } from "../http/grant.ts";
 
 export interface EnrollmentOptions extends PeerTools, Pick<PeerAccess, "patience"> {
   /** What `/v1/token` follows. */

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
-import type { KeyResponses } from "../key-responses.ts";
-import { present } from "../present.ts";
-import type { Key, PinRequest, Recipient } from "../request.ts";
+import { plainIdentifier, plainText } from "../http/plain-text.ts";
+import type { KeyResponses } from "../model/key-responses.ts";
+import { present } from "../model/omit-undefined.ts";
+import type { Key, PinRequest, Recipient } from "../model/request.ts";
 import { filled } from "./delivery-wire.ts";
-import { plainIdentifier, plainText } from "./plain-text.ts";
 
 /** An authenticator to be enrolled on site. */
 export interface AuthenticatorOrder extends Pick<Key, "customizationId"> {

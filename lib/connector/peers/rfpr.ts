@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
-import type { AccessTokens } from "./access-token.ts";
-import { anyAnswer, type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "./peer-call.ts";
-import { repeat } from "./peer-call-retry.ts";
+import type { AccessTokens } from "../http/access-token.ts";
+import { anyAnswer, type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "../http/call.ts";
+import { repeat } from "../http/retry.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createUsernameHash } from "../../../lib/auth/username-hash.ts";
+import { createUsernameHash } from "../../../lib/auth/model/username-hash.ts";
 import {
   loggedIn,
   makeUser,

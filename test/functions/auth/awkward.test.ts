@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { core as coreApi } from "../../../functions/auth/routes.ts";
-import { startVault, type Vault } from "../../../local/peers/vault.ts";
-import { createStores } from "../../../local/system.ts";
-import { localTokens } from "../../../local/tokens.ts";
+import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
+import { createStores } from "../../../local/start/system.ts";
+import { localTokens } from "../../../local/start/tokens.ts";
 import { freshStorage } from "../../support/storage.ts";
 import { type MainProcess, startMain } from "../main-process.ts";
 

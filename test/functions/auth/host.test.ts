@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { startVault, type Vault } from "../../../local/peers/vault.ts";
-import { createStores } from "../../../local/system.ts";
-import { localTokens } from "../../../local/tokens.ts";
+import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
+import { createStores } from "../../../local/start/system.ts";
+import { localTokens } from "../../../local/start/tokens.ts";
 import { hotpKey } from "../../support/software-key.ts";
 import { freshStorage } from "../../support/storage.ts";
 import { type MainProcess, startMain } from "../main-process.ts";

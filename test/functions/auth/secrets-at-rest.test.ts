@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createPasswordHasher } from "../../../lib/auth/password-hash.ts";
+import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { localCredential } from "../../../lib/azure/credential.ts";
-import { openSecrets } from "../../../lib/azure/secrets.ts";
-import { keyRing } from "../../../lib/azure/secrets-key-ring.ts";
-import { openTables, type Row } from "../../../lib/azure/tables.ts";
+import { openTables, type Row } from "../../../lib/azure/tables/tables.ts";
+import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
+import { openSecrets } from "../../../lib/azure/vault/secrets.ts";
 import { minutes } from "../../../lib/time.ts";
 import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth.ts";
 import { giveKey, hotpKey, yubicoKey } from "../../support/software-key.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { userHandle } from "../../../lib/auth/user-handle.ts";
+import { userHandle } from "../../../lib/auth/user-hash.ts";
 import { hours } from "../../../lib/time.ts";
 import {
   loggedIn,

@@ -4,13 +4,13 @@ import { TableClient } from "@azure/data-tables";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connector } from "../../../functions/connector/routes.ts";
-import { statusKeysV2 } from "../../../lib/connector/status.ts";
+import { statusKeysV2 } from "../../../lib/connector/api/status.ts";
 import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../../local/host/host.ts";
 import { audience } from "../../../local/peers/all.ts";
-import { createStores } from "../../../local/system.ts";
-import { localTokens, type Tokens } from "../../../local/tokens.ts";
-import { altered, type Body, fullBodies } from "../../lib/connector/wire-v2-bodies.ts";
+import { createStores } from "../../../local/start/system.ts";
+import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
+import { altered, type Body, fullBodies } from "../../lib/connector/api/v2/bodies.ts";
 import { environmentOf, newUser, orderBody, peersOfFile } from "../../support/connector.ts";
 import { freshStorage } from "../../support/storage.ts";
 

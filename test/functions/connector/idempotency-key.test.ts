@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { connector } from "../../../functions/connector/routes.ts";
 import { audience } from "../../../local/peers/all.ts";
-import { shipmentBodyV1 } from "../../lib/connector/shipment-body-v1.ts";
-import type { Body } from "../../lib/connector/wire-v2-bodies.ts";
+import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
+import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
 import { connectorHostOfFile } from "../../support/connector-host.ts";
 import { storedText } from "../../support/stored-text.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Body } from "../../lib/connector/wire-v2-bodies.ts";
+import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { newUser, peersOfFile } from "../../support/connector.ts";
 import { connectorHostOfFile } from "../../support/connector-host.ts";
 import { authenticator, idAt, mixedBody, onSiteBody } from "../../support/on-site.ts";

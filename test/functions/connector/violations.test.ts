@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type * as z from "zod";
-import { createCredentialRequestBodyV1 } from "../../../lib/connector/wire-v1-credential-request.ts";
-import { createShipmentBodyV1 } from "../../../lib/connector/wire-v1-shipment.ts";
-import { createBodyV2 } from "../../../lib/connector/wire-v2-create.ts";
+import { createCredentialRequestBodyV1 } from "../../../lib/connector/api/v1/create-credential-request.ts";
+import { createShipmentBodyV1 } from "../../../lib/connector/api/v1/create-shipment.ts";
+import { createBodyV2 } from "../../../lib/connector/api/v2/create-credential-request.ts";
 import type { Peer } from "../../../local/peers/peer.ts";
-import { shipmentBodyV1 } from "../../lib/connector/shipment-body-v1.ts";
-import { altered, type Body } from "../../lib/connector/wire-v2-bodies.ts";
+import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
+import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
 import { newUser, peersOfFile } from "../../support/connector.ts";
 import { connectorHostOfFile } from "../../support/connector-host.ts";
 import { authenticator, mixedBody } from "../../support/on-site.ts";

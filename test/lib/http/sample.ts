@@ -1,7 +1,7 @@
 import type { Fault } from "../../../lib/fault.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
-import { bodyLimitBytes } from "../../../lib/http/read-body.ts";
+import { bodyLimitBytes } from "../../../lib/http/input/read-body.ts";
 import { hostTemplate, routeParts } from "../../../lib/http/route.ts";
 import { type Serving, serve } from "../../../lib/http/serve.ts";
 import type { Surface } from "../../../lib/http/surface.ts";

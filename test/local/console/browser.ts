@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { launchBrowser } from "../../../local/browser.ts";
+import { launchBrowser } from "../../../local/browser/browser.ts";
 
 export interface OpenPage {
   readonly page: Page;

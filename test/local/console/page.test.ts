@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { wordPinMail } from "../../../lib/connector/pin-mail.ts";
-import { type LaunchedSystem, launchSystem } from "../../../local/demo-system.ts";
+import { wordPinMail } from "../../../lib/connector/pin/compose-pin-mail.ts";
+import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
 import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
 
 let browser: TestBrowser;

@@ -1,6 +1,6 @@
 import { type Console, startConsole } from "../../../local/console/console.ts";
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
-import { createStores } from "../../../local/system.ts";
+import { createStores } from "../../../local/start/system.ts";
 import { freshStorage } from "../../support/storage.ts";
 
 /** A console before a host and a peer, which stands for several, that answer whatever a test wants. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { parsePrefix } from "../../../../lib/auth/model/prefix.ts";
 import { cuts, type KeyShape, parsePrefixOrOtp, split } from "../../../../lib/auth/otp/split.ts";
-import { parsePrefix } from "../../../../lib/auth/prefix.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";

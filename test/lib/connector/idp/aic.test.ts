@@ -1,15 +1,16 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Attestation, Challenge, Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
+import type { Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
-import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../lib/time.ts";
-import { type Aic, startAic } from "../../../../local/peers/aic.ts";
-import { type Authenticator, createAuthenticator } from "../../../../local/peers/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../local/peers/authenticator-keys.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../peers/peer-tools.ts";
+import { type Aic, startAic } from "../../../../local/peers/aic/aic.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
 
 const user = "jan@example.com";
 const { signal } = new AbortController();

@@ -8,7 +8,7 @@ import {
   vendorHosts,
   withoutLoopback,
 } from "../../../../lib/connector/idp/secret-hosts.ts";
-import { oddServer } from "../peers/peer-tools.ts";
+import { oddServer } from "../../../support/peer-tools.ts";
 
 describe("the hosts that may get an IdP's secrets (decision C13)", () => {
   test.each([

@@ -1,19 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { CreationOptions } from "../../../../lib/connector/idp/contract.ts";
-import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
-import { connectDelivery, type Delivery, type DeliveryOptions } from "../../../../lib/connector/peers/delivery.ts";
-import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
 import {
   decodeCredentialResponse,
   decodePinResponse,
   encodeCredentialRequest,
   encodePinRequest,
   makeResponseKey,
-} from "../../../../lib/connector/peers/exchange.ts";
+} from "../../../../lib/connector/exchange/messages.ts";
+import type { CreationOptions } from "../../../../lib/connector/model/webauthn.ts";
+import { connectDelivery, type Delivery, type DeliveryOptions } from "../../../../lib/connector/peers/delivery.ts";
+import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { plus } from "../../../../lib/time.ts";
-import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "./peer-tools.ts";
+import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
 
 let service: SimulatedDelivery;
 let tools: TestTools;

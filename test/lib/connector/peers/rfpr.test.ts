@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
-import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
 import {
   encodeCredentialRequest,
   encodePinRequest,
   makeResponseKey,
-} from "../../../../lib/connector/peers/exchange.ts";
+} from "../../../../lib/connector/exchange/messages.ts";
+import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
+import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
 import { connectRfpr, type Rfpr, type RfprOptions } from "../../../../lib/connector/peers/rfpr.ts";
 import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
 import { days, plus } from "../../../../lib/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "./peer-tools.ts";
+import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
 
 let peers: Peers;
 let tools: TestTools;

@@ -12,7 +12,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector.ts";
-import { altered } from "../wire-v2-bodies.ts";
+import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 const directory = mkdtempSync(join(tmpdir(), "lost-devices-"));

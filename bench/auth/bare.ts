@@ -1,0 +1,77 @@
+import { createHash, randomBytes } from "node:crypto";
+import { odata, TableClient } from "@azure/data-tables";
+import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
+import { hash, verify } from "@node-rs/argon2";
+import { decidedCost } from "../../lib/auth/passwords/password-hash.ts";
+
+import { password } from "./password.ts";
+
+/**
+ * What the endpoints are measured against: functions of the same host that make the same storage calls by hand, and nothing
+ * else. Rows that they write are written back as they were read.
+ */
+export async function registerBare(connectionString: string): Promise<void> {
+  const table = (name: string) =>
+    TableClient.fromConnectionString(connectionString, name, { allowInsecureConnection: true });
+  const [users, sessions, otpkeys] = [table("users"), table("sessions"), table("otpkeys")];
+  const stored = await hash(password, decidedCost);
+  const http = (name: string, handler: (request: HttpRequest) => Promise<HttpResponseInit>) =>
+    app.http(`bare-${name}`, { route: `bare/${name}`, methods: ["GET", "POST"], authLevel: "anonymous", handler });
+
+  http("status", async request => {
+    const value = request.headers.get("x-service-session") ?? "";
+    const bytes = Buffer.from(value, "base64url");
+    const hour = new Date(bytes.readUInt32BE(1) * 3_600_000).toISOString().slice(0, 13);
+    const [session, user] = await Promise.all([
+      sessions.getEntity(hour, sha256(value)),
+      users.getEntity(bytes.subarray(5, 37).toString("base64url"), "user"),
+    ]);
+    return { jsonBody: { username: user.name, user_id: Number(user.id), _creation_time: session.createdAt } };
+  });
+
+  /** A user without an OTP key costs a read that finds none (decision A5). */
+  const noKey = (handle: string) =>
+    otpkeys.getEntity(handle, "key").then(
+      () => undefined,
+      () => undefined,
+    );
+
+  /** @param begins whether a session is stored beside the last write */
+  const check = async (request: HttpRequest, begins: boolean) => {
+    const form = new URLSearchParams(await request.text());
+    const handle = sha256(form.get("username") ?? "");
+    const filter = odata`PartitionKey eq ${handle} and RowKey ge ${"key:"} and RowKey lt ${"user:"}`;
+    const { value: rows = [] } = await users
+      .listEntities({ queryOptions: { filter } })
+      .byPage({ maxPageSize: 1000 })
+      .next();
+    const throttle = rows.find((row: { rowKey?: string }) => row.rowKey === "throttle");
+    const otp = form.get("otp");
+    const [reserved, key] = await Promise.all([
+      users.updateEntity(throttle, "Replace", { etag: throttle.etag }),
+      otp === null ? noKey(handle) : otpkeys.getEntity<Record<string, unknown>>(otp.slice(0, -6), "key"),
+    ]);
+    const granted = await verify(stored, form.get("password") ?? "");
+    if (key !== undefined) await otpkeys.updateEntity(key as Required<typeof key>, "Replace", { etag: key.etag });
+    await Promise.all([
+      users.updateEntity(throttle, "Replace", { etag: reserved.etag ?? "" }),
+      begins &&
+        sessions.createEntity({ partitionKey: "bare", rowKey: randomBytes(32).toString("base64url"), ...session }),
+    ]);
+    return granted;
+  };
+  http("authenticate", async request => ({ jsonBody: await check(request, false) }));
+  http("login", async request => ({ jsonBody: { session: await check(request, true) } }));
+}
+
+/** As large as a session. */
+const session = {
+  schema: 1,
+  userId: { type: "Int64", value: "114879073635561" },
+  epoch: 1,
+  createdAt: "2031-01-01T00:00:00.000Z",
+  accessedAt: "2031-01-01T00:00:00.000Z",
+  expiresAt: "2031-01-02T00:00:00.000Z",
+};
+
+const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("base64url");

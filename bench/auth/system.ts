@@ -1,0 +1,105 @@
+import { execFileSync, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { closePeers, startPeers } from "../../local/peers/all.ts";
+import { startStorage } from "../../local/peers/storage/storage.ts";
+import { describeSystem } from "../../local/start/system.ts";
+import { hotpCode } from "../../test/lib/auth/otp/codes.ts";
+import type { Command, Hashed, Usage } from "./host.ts";
+import { caller, type Send } from "./load.ts";
+import { password } from "./password.ts";
+
+export interface BenchOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Gives the host the first core alone, and the others to storage and load. */
+  readonly pin?: boolean;
+}
+
+/** A host in a process of its own, and storage in another. */
+export interface Bench {
+  readonly send: Send;
+  /** Makes a user, with a key where a prefix is given. */
+  user(username: string, prefix?: string): Promise<BenchUser>;
+  usage(): Promise<Usage>;
+  /** Writes a CPU profile of what the host does meanwhile. */
+  profiled<T>(file: string, work: () => Promise<T>): Promise<T>;
+  hash(hashMs: number, inFlight: number): Promise<Hashed>;
+  stop(): Promise<void>;
+}
+
+export interface BenchUser {
+  readonly username: string;
+  /** A new genuine OTP. */
+  otp(): string;
+  wrongOtp(): string;
+}
+
+export async function startBench({ settings = {}, pin = false }: BenchOptions = {}): Promise<Bench> {
+  const storage = await startStorage();
+  const peers = await startPeers();
+  const { settings: described, tokens } = await describeSystem(storage, peers);
+  const host = fork(fileURLToPath(new URL("./host.ts", import.meta.url)), {
+    env: { ...process.env, ...described, SERVICE_APIS: "core,client", ...settings },
+    // What the host writes is written, and read by nobody.
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const ask = async <T>(command: Command): Promise<T> => {
+    host.send(command);
+    const [answer] = await once(host, "message");
+    return answer as T;
+  };
+  const [{ url }] = (await once(host, "message")) as [{ url: string }];
+  if (pin) pinTo({ first: host.pid ?? 0, others: [storage.pid, process.pid] });
+  const { send, close } = caller(url);
+
+  const core = async (path: string, form: Readonly<Record<string, string>>) => {
+    const headers = { authorization: `Bearer ${tokens.core}` };
+    const { status, text } = await send(`/core${path}`, { method: "POST", headers, form });
+    if (status >= 300) throw new Error(`${path} answered ${status}: ${text}`);
+  };
+  return {
+    send,
+    user: async (username, prefix) => {
+      const secret = randomBytes(20);
+      await core("/users", { username, password });
+      if (prefix !== undefined) {
+        await core("/otpkeys", { prefix, kind: "hotp", secret: secret.toString("hex") });
+        await core(`/users/${username}/otpkeys`, { otpkey: prefix });
+      }
+      let counter = 0;
+      let wrong = 2 ** 40;
+      return {
+        username,
+        otp: () => prefix + hotpCode(secret, counter++),
+        // Of a counter that no window reaches.
+        wrongOtp: () => prefix + hotpCode(secret, wrong++),
+      };
+    },
+    usage: () => ask("usage"),
+    profiled: async (file, work) => {
+      await ask("profile");
+      const result = await work();
+      await ask({ profileTo: file });
+      return result;
+    },
+    hash: (hashMs, inFlight) => ask({ hashMs, inFlight }),
+    stop: async () => {
+      const exited = once(host, "exit");
+      host.send("stop" satisfies Command);
+      await exited;
+      close();
+      await closePeers(peers);
+      await storage.close();
+    },
+  };
+}
+
+function pinTo({ first, others }: { first: number; others: readonly number[] }): void {
+  const last = availableParallelism() - 1;
+  if (last < 1) throw new Error("--pin needs two cores");
+  const pin = (cores: string, pid: number) => execFileSync("taskset", ["-a", "-c", "-p", cores, String(pid)]);
+  pin("0", first);
+  for (const pid of others) pin(`1-${last}`, pid);
+}

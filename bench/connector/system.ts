@@ -1,0 +1,138 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { type Storage, startStorage } from "../../local/peers/storage/storage.ts";
+import { createStores } from "../../local/start/system.ts";
+import type { Command, Usage } from "./host.ts";
+import type { DescribedPeers } from "./peers.ts";
+
+/** A host in a process of its own, on a storage account of its own. */
+export interface BenchHost {
+  readonly connectionString: string;
+  /** Calls it. Throws where the answer is none of these. @returns milliseconds */
+  call(method: "GET" | "POST", path: string, good: readonly number[], body?: unknown): Promise<number>;
+  usage(): Promise<Usage>;
+  /** Its memory while it worked, garbage included, and what it holds afterwards that is none: bytes. */
+  grown(work: () => Promise<unknown>): Promise<{ readonly idle: Usage; readonly most: number; readonly after: Usage }>;
+  /** Writes a CPU profile of what it does meanwhile. */
+  profiled<T>(file: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** Peers in one process, storage in another, and hosts. */
+export interface Bench {
+  readonly storage: Storage;
+  /** The first host; it also serves what is bare. */
+  readonly host: BenchHost;
+  /** A further host, which has done nothing yet: on a storage account of its own, or on the first host's. */
+  another(on: "empty storage" | "the same storage"): Promise<BenchHost>;
+  stop(): Promise<void>;
+}
+
+const accounts = ["bench0", "bench1", "bench2"].map(name => ({
+  name,
+  key: Buffer.from(name.padEnd(32)).toString("base64"),
+}));
+
+/** Timers that never fire: only calls start jobs, which take as long as they need. */
+const quiet = {
+  SERVICE_APIS: "connector",
+  CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
+  CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
+  CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
+  JOB_ON_DEMAND_SECONDS: "3600",
+};
+
+/** @param nodeArguments of every host */
+export async function startBench(nodeArguments: readonly string[] = []): Promise<Bench> {
+  const storage = await startStorage({ accounts });
+  const { blobUrl, tableUrl } = storage;
+  const children: ChildProcess[] = [];
+  const start = (file: URL, env: NodeJS.ProcessEnv, execArgv: readonly string[] = []) => {
+    const child = fork(fileURLToPath(file), {
+      env: { ...process.env, ...env },
+      execArgv: [...execArgv],
+      // What it writes is written, and read by nobody.
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    children.push(child);
+    return child;
+  };
+  const of = (index: number) => storage.connectionStringOf(accounts[index]?.name ?? "");
+  const peers = start(new URL("./peers.ts", import.meta.url), {
+    BENCH_STORAGE: of(0),
+    BENCH_TABLES: tableUrl,
+    BENCH_BLOBS: blobUrl,
+  });
+  const [described] = (await once(peers, "message")) as [DescribedPeers];
+  const startHost = async (account: number): Promise<BenchHost> => {
+    const connectionString = of(account);
+    if (account > 0) await createStores(connectionString);
+    const env = {
+      ...described.settings,
+      ...quiet,
+      CLOUD_STORAGE_CONNECTION_STRING: connectionString,
+      BENCH_ENTRA_SECRET: described.entraSecret,
+      BENCH_DELIVERY_TOKEN: described.deliveryToken,
+    };
+    return openHost(
+      start(new URL("./host.ts", import.meta.url), env, ["--expose-gc", ...nodeArguments]),
+      connectionString,
+      described.token,
+    );
+  };
+  const host = await startHost(0);
+  let used = 1;
+  return {
+    storage,
+    host,
+    another: on => startHost(on === "the same storage" ? 0 : used++),
+    stop: async () => {
+      // The host before the peers that it calls.
+      for (const child of children.toReversed()) {
+        const exited = once(child, "exit");
+        child.send("stop");
+        await exited;
+      }
+      await storage.close();
+    },
+  };
+}
+
+async function openHost(child: ChildProcess, connectionString: string, token: string): Promise<BenchHost> {
+  const ask = async <T>(command: Command): Promise<T> => {
+    child.send(command);
+    const [answer] = await once(child, "message");
+    return answer as T;
+  };
+  const [{ url }] = (await once(child, "message")) as [{ url: string }];
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  return {
+    connectionString,
+    call: async (method, path, good, body) => {
+      const began = performance.now();
+      const response = await fetch(url + path, {
+        method,
+        headers,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      if (!good.includes(response.status)) throw new Error(`${path} answered ${response.status}: ${text}`);
+      return performance.now() - began;
+    },
+    usage: () => ask("usage"),
+    grown: async work => {
+      const idle = await ask<Usage>("watch");
+      await work();
+      const most = await ask<number>("watched");
+      const after = await ask<Usage>("watch");
+      await ask<number>("watched");
+      return { idle, most, after };
+    },
+    profiled: async (file, work) => {
+      await ask("profile");
+      const result = await work();
+      await ask({ profileTo: file });
+      return result;
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
+import { totpStepSeconds } from "../../../lib/auth/otp/totp.ts";
+import type { Instant } from "../../../lib/time.ts";
+import { PskcSecretError, type ReadSecret, secretReader } from "./pskc-secret.ts";
+import { checkedKey, gathered, type ImportKey, type Reading, type RefusedLine } from "./reading.ts";
+import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
+
+export interface PskcOptions {
+  /** Of the length that the file's encryption takes. */
+  readonly preSharedKey?: Uint8Array;
+  readonly now: Instant;
+}
+
+/** Reads a Portable Symmetric Key Container (RFC 6030), plain or under a pre-shared key (decision A18). */
+export function readPskc(text: string, options: PskcOptions): Reading {
+  try {
+    const { root, lineOf } = readXml(text);
+    const container = element(root, "KeyContainer");
+    if (container === undefined) throw new XmlError(1, "it is no PSKC key container");
+    const readSecret = secretReader(container, options.preSharedKey);
+    const packages = elements(container, "KeyPackage");
+    return gathered(packages.map(keyPackage => readPackage(keyPackage, lineOf(keyPackage), readSecret, options.now)));
+  } catch (error) {
+    if (error instanceof XmlError) return { keys: [], refused: [{ line: error.line, reason: error.message }] };
+    throw error;
+  }
+}
+
+function readPackage(
+  keyPackage: XmlElement,
+  line: number,
+  readSecret: ReadSecret,
+  now: Instant,
+): ImportKey | RefusedLine {
+  const key = element(keyPackage, "Key");
+  const reason = key === undefined ? "it holds no key" : (notUsable(key, now) ?? notSupported(key));
+  if (key === undefined || reason !== undefined) return { line, reason: reason ?? "" };
+  try {
+    const secret = readSecret(element(key, "Data", "Secret"));
+    return kindOf(key) === "yubico" ? yubicoKey(key, line, secret) : oathKey(keyPackage, key, line, secret);
+  } catch (error) {
+    if (error instanceof PskcSecretError) return { line, reason: error.message };
+    throw error;
+  }
+}
+
+/** What the container says of use in time and purpose (RFC 6030 section 5). */
+function notUsable(key: XmlElement, now: Instant): string | undefined {
+  const policy = element(key, "Policy");
+  const [start, end] = [Date.parse(textAt(policy, "StartDate")), Date.parse(textAt(policy, "ExpiryDate"))];
+  if (start > Date.parse(now)) return "it may not be used yet";
+  if (end <= Date.parse(now)) return "it has expired";
+  const usages = elements(policy, "KeyUsage").map(usage => textAt(usage));
+  return usages.length === 0 || usages.includes("OTP") ? undefined : "it is not meant for OTPs";
+}
+
+function notSupported(key: XmlElement): string | undefined {
+  const kind = kindOf(key);
+  if (kind === undefined) return "it is of no known kind of key";
+  if (kind === "yubico") return undefined;
+  const parameters = element(key, "AlgorithmParameters");
+  const suite = textAt(parameters, "Suite") || textAt(parameters, "Suite", "@hashalgo");
+  if (suite !== "" && !/^(HMAC-?)?SHA-?1$/i.test(suite)) return "its codes are not made by HMAC-SHA-1";
+  if (/^(true|1)$/.test(textAt(parameters, "ResponseFormat", "@CheckDigits"))) return "its codes have a check digit";
+  if (!/^(DECIMAL)?$/.test(textAt(parameters, "ResponseFormat", "@Encoding"))) return "its codes are not of digits";
+  const step = element(key, "Data", "TimeInterval");
+  if (kind === "totp" && step !== undefined && numberOf(textAt(step, "PlainValue")) !== totpStepSeconds) {
+    return `its steps are not of ${totpStepSeconds} seconds`;
+  }
+  return undefined;
+}
+
+function kindOf(key: XmlElement): "hotp" | "totp" | "yubico" | undefined {
+  const algorithm = textAt(key, "@Algorithm");
+  if (algorithm === "http://www.yubico.com/#yubikey-aes") return "yubico";
+  const [, kind] = /^urn:ietf:params:xml:ns:keyprov:pskc[:#](hotp|totp)$/.exec(algorithm) ?? [];
+  return kind === "hotp" || kind === "totp" ? kind : undefined;
+}
+
+/** The key's id where it can be a prefix: a key with a keyboard types it. Else the serial number, which its user types. */
+function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
+  const id = textAt(key, "@Id");
+  const prefix = parsePrefix(id) ?? (textAt(keyPackage, "DeviceInfo", "SerialNo") || id);
+  const counter = element(key, "Data", "Counter");
+  return checkedKey(line, prefix, kindOf(key) === "totp" ? "totp" : "hotp", {
+    secret,
+    digits: digitsOf(textAt(key, "AlgorithmParameters", "ResponseFormat", "@Length"), prefix),
+    counter: counter === undefined ? 0 : (numberOf(textAt(counter, "PlainValue")) ?? -1),
+  });
+}
+
+/** Some writers count the typed prefix in. */
+function digitsOf(length: string, prefix: string): number | undefined {
+  const digits = numberOf(length);
+  return digits === undefined || digits <= 8 ? digits : digits - prefix.length;
+}
+
+/** Public and private id stand in the user's name, as the personalisation tool writes them. */
+function yubicoKey(key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
+  const [, publicId = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
+  return checkedKey(line, publicId, "yubico", { secret, privateId });
+}
+
+const numberOf = (text: string): number | undefined => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined);

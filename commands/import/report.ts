@@ -1,0 +1,59 @@
+import { constants } from "node:fs";
+import { access, open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Line } from "./lines.ts";
+
+const columns = ["file", "line", "prefix", "kind", "outcome", "reason"] as const;
+const header = `${columns.join(",")}\r\n`;
+
+/**
+ * Makes sure that a report can be written before anything is sent. A file that is there is only overwritten where it is an
+ * earlier report: it might be the keys. Throws what is in the way.
+ */
+export async function checkReport(path: string): Promise<void> {
+  try {
+    await access(dirname(path), constants.W_OK);
+  } catch {
+    throw new Error(`The report can not be written to ${dirname(path)}.`);
+  }
+  if (!["", header].includes(await startOf(path))) throw new Error(`${path} is there, and is no report of an import.`);
+}
+
+/** Empty where there is none. */
+async function startOf(path: string): Promise<string> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (found === undefined) return "";
+  if (!found.isFile()) return "no file";
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(header.length), 0, header.length, 0);
+  return buffer.toString("utf8", 0, bytesRead);
+}
+
+/** Writes what became of each line, whole or not at all. It holds no secret. */
+export async function writeReport(path: string, lines: readonly Line[]): Promise<void> {
+  const unfinished = `${path}.${process.pid}.new`;
+  try {
+    await writeFile(unfinished, reportOf(lines), { mode: 0o600 });
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** CSV of RFC 4180. */
+export function reportOf(lines: readonly Line[]): string {
+  const rows = lines.map(({ file, line, key, outcome, reason }) =>
+    [file, String(line), key?.prefix ?? "", key?.kind ?? "", outcome, reason].map(field).join(","),
+  );
+  return header + rows.map(row => `${row}\r\n`).join("");
+}
+
+/** A spreadsheet takes a text that begins like a formula for one; an apostrophe in front keeps it a text. */
+function field(text: string): string {
+  const safe = /^[\s\p{Cc}]*[=+\-@|%＝＋－＠]/u.test(text) ? `'${text}` : text;
+  return /^[\w.:/ -]*$/.test(safe) ? safe : `"${safe.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,75 @@
+import * as z from "zod";
+import { refusalOf } from "../api.ts";
+import { type Answered, type Ask, ImportStopped } from "./calls.ts";
+import type { ImportKey } from "./formats/reading.ts";
+import type { Line } from "./lines.ts";
+import { plain } from "./screen.ts";
+
+const keyList = z.array(z.object({ prefix: z.string() }));
+const keyView = z.object({ prefix: z.string() });
+
+/** Makes sure that this is a Core API and that it takes the token, before any secret goes there. Throws ImportStopped. */
+export async function checkCore(ask: Ask): Promise<void> {
+  const answer = await ask("GET", "/otpkeys?%24top=1");
+  if (answer === undefined || (answer.status === 200 && keyList.safeParse(answer.body).success)) return;
+  throw stoppedBy(answer);
+}
+
+/**
+ * Sends a key (decision A10). What takes the place of another secret is sent twice, so that it is known to have done so.
+ * Throws ImportStopped where no other key would fare better.
+ */
+export async function sendKey(
+  key: ImportKey,
+  { replace }: { readonly replace: boolean },
+  ask: Ask,
+): Promise<Pick<Line, "outcome" | "reason">> {
+  const fields = importFields(key);
+  const answer = await ask("POST", "/otpkeys", fields);
+  if (answer?.status !== 409 || !replace) return resultOf(answer, key, "present");
+  return resultOf(await ask("POST", "/otpkeys", { ...fields, replace: true }), key, "replaced");
+}
+
+const importFields = ({ prefix, kind, secret, privateId, digits, counter }: ImportKey) => ({
+  prefix,
+  kind,
+  secret: secret && hex(secret),
+  private_id: privateId && hex(privateId),
+  digits,
+  counter,
+});
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+function resultOf(answer: Answered | undefined, key: ImportKey, found: "present" | "replaced") {
+  if (answer === undefined) return { outcome: "open", reason: "not answered" } as const;
+  switch (answer.status) {
+    case 200:
+    case 201:
+      if (keyView.safeParse(answer.body).data?.prefix !== key.prefix) break;
+      return { outcome: answer.status === 201 ? "imported" : found, reason: "" } as const;
+    case 400:
+      return { outcome: "refused", reason: `Core says: ${withoutSecrets(refusalOf(answer), key)}` } as const;
+    case 409:
+      return { outcome: "refused", reason: "Core has another secret for its prefix: see --replace" } as const;
+    case 500:
+      return { outcome: "failed", reason: "Core failed at it (500)" } as const;
+  }
+  throw stoppedBy(answer);
+}
+
+/** What stands between us and Core might quote what it was sent. */
+function withoutSecrets(text: string, { secret, privateId }: ImportKey): string {
+  const quoted = [secret, privateId].some(bytes => bytes && text.toLowerCase().includes(hex(bytes)));
+  return quoted ? "something that quotes its secret" : plain(text);
+}
+
+function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {
+  const reasons: Readonly<Record<number, string>> = {
+    401: "the token is refused (401): it is wrong, expired or revoked",
+    403: "the token is not for this (403): it needs the role Core.Admin, or to be an API token of Core",
+    404: "there is no Core API at this address (404), which ends in Core's path, as in https://core.example.com/core",
+  };
+  const other = status < 300 ? "what answers at this address is no Core API" : `the address answers ${status}`;
+  return new ImportStopped(reasons[status] ?? other);
+}

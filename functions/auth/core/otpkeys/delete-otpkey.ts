@@ -1,0 +1,19 @@
+import { deleteKey, noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { noContent } from "../../../../lib/http/call.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../../context.ts";
+import { ofKey } from "../../inputs.ts";
+
+/** Specification section 4, rule 3. */
+export const deleteOtpkey = endpoint({
+  routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
+  access: "caller",
+  summary: "Delete an otpkey, its data and every assignment",
+  params: ofKey,
+  answers: { 204: { description: "Deleted." } },
+  handle: async ({ params: { prefix } }, context: AuthContext) => {
+    if (prefix === undefined) throw noSuchKey();
+    await deleteKey(prefix, context);
+    return noContent;
+  },
+});

@@ -1,0 +1,36 @@
+import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import type { Whom } from "../../../../lib/auth/store.ts";
+import { ok, type Reply } from "../../../../lib/http/call.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../../context.ts";
+import { ofKey, ofUserKey } from "../../inputs.ts";
+import { otpkeyView, viewKey } from "../../views.ts";
+
+/** Specification section 4. */
+export const getOtpkey = endpoint({
+  routes: ["GET /otpkeys/{prefix}"],
+  access: "caller",
+  summary: "View an otpkey",
+  params: ofKey,
+  answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
+  handle: ({ params }, context: AuthContext) => view(params.prefix, undefined, context),
+});
+
+/** Specification section 4, rule 1: 404 through a user who does not have the key. */
+export const getUserOtpkey = endpoint({
+  routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
+  access: "caller",
+  summary: "View an otpkey of a user",
+  params: ofUserKey,
+  answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
+  handle: ({ params: { user, prefix } }, context: AuthContext) => {
+    if (user === undefined) throw noSuchKey();
+    return view(prefix, user, context);
+  },
+});
+
+async function view(prefix: string | undefined, of: Whom | undefined, { otpkeys }: AuthContext): Promise<Reply> {
+  const found = prefix === undefined ? undefined : await otpkeys.view(prefix, of);
+  if (found === undefined) throw noSuchKey();
+  return ok(viewKey(found.key.value, found.attributes));
+}

@@ -1,0 +1,88 @@
+import { base32nopad } from "@scure/base";
+import * as z from "zod";
+import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
+import { importKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { trimEnd } from "../../../../lib/trim-end.ts";
+import type { AuthContext } from "../../context.ts";
+import { optionalFlag, prefixField } from "../../inputs.ts";
+import { otpkeyView, viewKey } from "../../views.ts";
+
+const optional = <T extends z.ZodType>(schema: T) => z.preprocess(value => value ?? undefined, schema.optional());
+const hex = z
+  .string()
+  .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
+  .transform(text => new Uint8Array(Buffer.from(text, "hex")));
+const wholeNumber = z.union(
+  [
+    z.int(),
+    z
+      .string()
+      .regex(/^[0-9]{1,16}$/)
+      .transform(Number),
+  ],
+  { error: "must be a whole number" },
+);
+
+/** Far more than the longest secret takes, however it is written. */
+const base32MaxLength = 400;
+
+/** Base32 of RFC 4648 as people write it: in any case, with or without padding, blanks and dashes (decision A10). */
+const base32 = z
+  .string()
+  .max(base32MaxLength)
+  .transform((text, context) => {
+    try {
+      const bytes = base32nopad.decode(trimEnd(text.replace(/[\s-]/g, ""), "=").toUpperCase());
+      if (bytes.length > 0) return bytes;
+    } catch {
+      // What the decoder says quotes the secret.
+    }
+    context.addIssue({ code: "custom", message: "must be in Base32" });
+    return z.NEVER;
+  });
+
+const fields = z.object({
+  prefix: prefixField.describe("The prefix that identifies the key."),
+  kind: optional(z.enum(otpKindNames)).describe("Absent: a key without a secret."),
+  secret: optional(hex).describe("Secret in hex."),
+  secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, in place of `secret`."),
+  private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
+  digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6, the default, or 8."),
+  counter: optional(wholeNumber).describe("Least counter that passes; 0 by default."),
+  replace: optionalFlag("Take the place of another secret, or set the counter of the same one; false by default."),
+});
+
+/** What makes sense together. Whether a kind takes them is the kind's to say. */
+const body = fields.superRefine(({ prefix, ...given }, context) => {
+  const refuse = (path: keyof typeof given, message: string) =>
+    context.addIssue({ code: "custom", path: [path], message });
+  if (given.kind === undefined && Object.values(given).some(value => value !== undefined))
+    refuse("kind", "is required");
+  if (given.secret_base32 === undefined) return;
+  if (given.secret !== undefined) refuse("secret_base32", "must not be given beside secret");
+  if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
+});
+
+/** Beyond the specification: decision A10. The secret is in no answer and no log. */
+export const importOtpkey = endpoint({
+  routes: ["POST /otpkeys"],
+  access: "caller",
+  summary: "Import an otpkey with its secret",
+  body,
+  answers: {
+    201: { description: "Imported.", schema: otpkeyView },
+    200: {
+      description: "The same secret was there, and no counter goes down, or `replace` took effect.",
+      schema: otpkeyView,
+    },
+  },
+  refusals: ["conflict"],
+  handle: async ({ body }, context: AuthContext) => {
+    const { secret, secret_base32, private_id, replace = false, ...rest } = body;
+    const imported = { ...rest, secret: secret ?? secret_base32, privateId: private_id, replace };
+    const { key, isNew } = await importKey(imported, context);
+    const attributes = isNew ? {} : ((await context.otpkeys.view(key.prefix))?.attributes ?? {});
+    return { status: isNew ? 201 : 200, body: viewKey(key, attributes) };
+  },
+});

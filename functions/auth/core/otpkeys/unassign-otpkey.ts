@@ -1,0 +1,24 @@
+import { noSuchKey, unassignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { noContent } from "../../../../lib/http/call.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../../context.ts";
+import { ofUserKey } from "../../inputs.ts";
+
+/** Specification section 4, rule 2: the key stays as it is. */
+export const unassignOtpkey = endpoint({
+  routes: [
+    "DELETE /users/{user}/otpkeys/{prefix}",
+    "POST /users/{user}/otpkeys/{prefix}/delete",
+    "DELETE /user/{user}/otpkeys/{prefix}",
+    "POST /user/{user}/otpkeys/{prefix}/delete",
+  ],
+  access: "caller",
+  summary: "Take an otpkey from a user",
+  params: ofUserKey,
+  answers: { 204: { description: "Taken away." } },
+  handle: async ({ params: { user, prefix } }, context: AuthContext) => {
+    if (user === undefined || prefix === undefined) throw noSuchKey();
+    await unassignKey(user, prefix, context);
+    return noContent;
+  },
+});

@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { createUser as create } from "../../../../lib/auth/users/manage-users.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../../context.ts";
+import { userSummary } from "../../views.ts";
+
+const body = z.object({
+  username: z
+    .string()
+    .meta({ description: "Unique, in any case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`." }),
+  password: z.string().meta({ description: "An empty one means none." }),
+});
+
+/** Specification section 4; decisions A3, A4, A17. */
+export const createUser = endpoint({
+  routes: ["POST /users"],
+  access: "caller",
+  summary: "Create a user",
+  body,
+  answers: { 201: { description: "Created; `Location` leads to the user.", schema: userSummary } },
+  refusals: ["conflict"],
+  handle: async ({ body }, context: AuthContext, { call }) => {
+    const { id, name } = (await create(body, context)).value;
+    return { status: 201, headers: { location: `${context.coreUrl(call.url)}/users/${id}` }, body: { id, name } };
+  },
+});

@@ -1,0 +1,53 @@
+import { rulesOf } from "../../../lib/auth/deps.ts";
+import { createUsernameHash } from "../../../lib/auth/model/username-hash.ts";
+import { createValidationClient } from "../../../lib/auth/otp/validation-client.ts";
+import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
+import type { AuthSettings } from "../../../lib/auth/settings.ts";
+import { authStore } from "../../../lib/azure/auth/store.ts";
+import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
+import { callerAddress } from "../../../lib/http/caller/caller-address.ts";
+import { seconds } from "../../../lib/time.ts";
+import type { Deployment } from "../../deployment.ts";
+import type { AuthContext } from "../context.ts";
+
+/** Connects the authentication server to storage, vault and validation servers. Nothing is called yet. */
+export function openAuth(deployment: Deployment, settings: AuthSettings): AuthContext {
+  const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
+  const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
+  const validationKey = deployment.secretText("otp-validation-key");
+  const pepper = keyRing(secrets, "password-pepper", caching);
+  const clientId = settings.OTP_VALIDATION_CLIENT_ID;
+  return {
+    ...authStore(deployment.tables, { now, random, log }),
+    hasher: createPasswordHasher({
+      pepper,
+      random,
+      inFlight: settings.AUTH_HASHES_IN_FLIGHT,
+      waiting: settings.AUTH_HASHES_WAITING,
+    }),
+    sealer,
+    usernameHash: createUsernameHash(pepper),
+    otpPeers:
+      clientId === undefined
+        ? {}
+        : {
+            validation: createValidationClient({
+              urls: settings.OTP_VALIDATION_URLS,
+              clientId,
+              key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
+              fetch,
+              random,
+              timeLimitMs: seconds(settings.OTP_VALIDATION_TIMEOUT_SECONDS),
+              totalMs: seconds(settings.OTP_VALIDATION_TOTAL_SECONDS),
+            }),
+          },
+    rules: rulesOf(settings),
+    log,
+    now,
+    random,
+    sleep,
+    callerAddress: call => callerAddress(call, TRUSTED_PROXIES),
+    ...(PUBLIC_BASE_URL !== undefined && { publicOrigin: new URL(PUBLIC_BASE_URL).origin }),
+    coreUrl: call => [PUBLIC_BASE_URL ?? call.origin, CORE_PATH].filter(part => part !== "").join("/"),
+  };
+}

@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
+import { authTables, openShelves } from "../../../lib/azure/auth/rows/tables.ts";
+import { authBackedUp, verifyAuth } from "../../../lib/azure/maintenance/auth-items.ts";
+import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
+import { restore } from "../../../lib/azure/maintenance/restore.ts";
+import { type Task, task } from "../../../lib/http/task.ts";
+import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
+import type { AuthContext } from "../context.ts";
+
+/** Maintenance of users and keys, which an administrator starts (decisions G8, G13). */
+export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>>> = {
+  reseal: resealTask(["otpkeys"]),
+  backUp: backUpTask(authBackedUp),
+  restore: task({
+    input: restoreInput.extend({ otp_uses: z.int().min(0).max(1000).default(10) }),
+    run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
+      const backup = await openBackup(deployment.blobs, authBackedUp, id);
+      const shelves = openShelves(deployment.tables, deployment);
+      const steps = {
+        verify: () => verifyAuth(backup, deployment.log),
+        write: () => restoreAuth(backup, shelves, { uses, windows: rules.windows }),
+      };
+      return { ...(await restore(backup, { tables: authTables, containers: [] }, how, steps, deployment)) };
+    },
+  }),
+};

@@ -1,0 +1,52 @@
+import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
+import { callerCheck, tokenHashesOf } from "../../deployment.ts";
+import {
+  registerJobs,
+  registerRefusing,
+  registerRefusingTasks,
+  registerSurface,
+  registerTasks,
+} from "../../register.ts";
+import { bearer, type Wing } from "../../service.ts";
+import { identifySession } from "../client/identify-session.ts";
+import { authJobs } from "../jobs.ts";
+import { client, core } from "../routes.ts";
+import { clientPreflight } from "./client-preflight.ts";
+import { openAuth } from "./deps.ts";
+import { readAuthSettings } from "./settings.ts";
+import { authTasks } from "./tasks.ts";
+
+/** The authentication server: the Core API, the Client API, or both (decision G1). */
+export const authWing: Wing = {
+  read(environment) {
+    const settings = readAuthSettings(environment);
+    return deployment => {
+      const auth = openAuth(deployment, settings);
+      const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
+      const { log } = deployment;
+      const common = { log, strictTransport: inAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+      return {
+        register() {
+          if (SERVICE_APIS.includes("core")) {
+            const hashes = tokenHashesOf(deployment, "core");
+            const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes }));
+            registerSurface(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
+            registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
+          }
+          if (SERVICE_APIS.includes("client")) {
+            const serving = { ...common, deps: auth, identify: identifySession(auth) };
+            registerSurface(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
+            registerJobs(authJobs(settings), auth, log);
+          }
+        },
+      };
+    };
+  },
+  refuse(surfaces, { CORE_PATH, CLIENT_PATH }, options) {
+    if (surfaces.includes("core")) {
+      registerRefusing(core, CORE_PATH, options);
+      registerRefusingTasks("auth", authTasks, options);
+    }
+    if (surfaces.includes("client")) registerRefusing(client, CLIENT_PATH, options);
+  },
+};

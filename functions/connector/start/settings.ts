@@ -1,0 +1,18 @@
+import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
+import { type Environment, readAll, readSettings } from "../../../lib/settings.ts";
+import { type IdpPlan, idpPlan } from "./idp-settings.ts";
+
+/** What the connector is told. */
+export interface ConnectorTold {
+  readonly settings: ConnectorSettings;
+  readonly idps: IdpPlan;
+}
+
+/** Throws BadSettings with every problem. */
+export function readConnectorSettings(environment: Environment): ConnectorTold {
+  const [settings, idps] = readAll(
+    () => readSettings(connectorSettings, environment),
+    () => idpPlan(environment),
+  );
+  return { settings, idps };
+}

@@ -1,0 +1,51 @@
+import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
+import { callerCheck, tokenHashesOf } from "../../deployment.ts";
+import {
+  registerJobs,
+  registerRefusing,
+  registerRefusingTasks,
+  registerSurface,
+  registerTasks,
+} from "../../register.ts";
+import { bearer, type Wing } from "../../service.ts";
+import { connectorJobs } from "../jobs.ts";
+import { connector } from "../routes.ts";
+import { openConnector } from "./deps.ts";
+import { readConnectorSettings } from "./settings.ts";
+import { connectorTasks } from "./tasks.ts";
+
+/** The connector (decision G1). */
+export const connectorWing: Wing = {
+  read(environment) {
+    const { settings, idps } = readConnectorSettings(environment);
+    return deployment => {
+      const context = openConnector(deployment, settings, idps, environment);
+      const { CONNECTOR_PATH } = deployment.settings;
+      const { log } = deployment;
+      const common = { log, strictTransport: inAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+      return {
+        ready: context.ready,
+        register() {
+          const hashes = tokenHashesOf(deployment, "connector");
+          const identify = bearer(callerCheck(deployment, { surface: "connector", role: "Connector.Call", hashes }));
+          registerSurface(connector, CONNECTOR_PATH, {
+            ...common,
+            deps: { ...context, tokenHashes: hashes },
+            identify: async (access, call) => {
+              const identity = await identify(access, call);
+              await context.ready();
+              return identity;
+            },
+          });
+          registerJobs(connectorJobs(settings), context, log);
+          registerTasks("connector", connectorTasks, { ...common, deps: { ...context, deployment } });
+        },
+      };
+    };
+  },
+  refuse(surfaces, { CONNECTOR_PATH }, options) {
+    if (!surfaces.includes("connector")) return;
+    registerRefusing(connector, CONNECTOR_PATH, options);
+    registerRefusingTasks("connector", connectorTasks, options);
+  },
+};

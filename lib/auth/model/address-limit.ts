@@ -1,0 +1,87 @@
+import { BlockList, isIP } from "node:net";
+import { between, type Instant } from "../../time.ts";
+
+/** Attempts of one caller address that have not succeeded (decision A12). */
+export interface AddressCount {
+  /** When counting began. */
+  readonly since: Instant;
+  readonly attempts: number;
+}
+
+export interface AddressLimits {
+  /** In one window; 0 is no limit. */
+  readonly attempts: number;
+  readonly windowMs: number;
+}
+
+export type AddressAttempt =
+  | { readonly outcome: "counted"; readonly next: AddressCount }
+  | { readonly outcome: "waiting"; readonly retryAfter: number };
+
+/** Counts an attempt before it is checked; refused when the window is full, for that many whole seconds. */
+export function countAttempt(count: AddressCount | undefined, now: Instant, limits: AddressLimits): AddressAttempt {
+  const age = count === undefined ? limits.windowMs : between(count.since, now);
+  if (count === undefined || age >= limits.windowMs) return { outcome: "counted", next: { since: now, attempts: 1 } };
+  if (count.attempts >= limits.attempts) {
+    return { outcome: "waiting", retryAfter: Math.ceil((limits.windowMs - age) / 1000) };
+  }
+  return { outcome: "counted", next: { ...count, attempts: count.attempts + 1 } };
+}
+
+/** The attempt succeeded, so it does not count. */
+export const uncounted = (count: AddressCount): AddressCount => ({
+  ...count,
+  attempts: Math.max(0, count.attempts - 1),
+});
+
+/**
+ * What is counted under: an IPv4 address, or the /64 network of an IPv6 address, which one caller owns whole. Undefined for a
+ * text that is no address. A port is dropped.
+ */
+export function addressGroup(text: string): string | undefined {
+  const address = addressOf(text);
+  if (address === undefined || isIP(address) === 4) return address;
+  const [front = "", back = ""] = canonical(address).split("::");
+  const [first, last] = [groupsOf(front), groupsOf(back)];
+  const all = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => "0"), ...last];
+  return `${all.slice(0, 4).join(":")}::/64`;
+}
+
+/** Whether an address is on the list of those that are not limited: addresses and networks, as in `10.0.0.0/8`. */
+export function addressList(entries: readonly string[]): (text: string) => boolean {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = "", bits] = entry.split("/");
+    const family = familyOf(address);
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return text => {
+    const address = addressOf(text);
+    return address !== undefined && list.check(address, familyOf(address));
+  };
+}
+
+/** Whether a setting's entry is an address or a network. */
+export function isAddressEntry(entry: string): boolean {
+  const [, address = "", bits = "0"] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
+  return isIP(address) !== 0 && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
+}
+
+/** The bare address: without port and brackets, an IPv4 address that is written as IPv6 as what it is. */
+function addressOf(text: string): string | undefined {
+  const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
+  if (isIP(bare) === 4) return bare;
+  if (isIP(bare) !== 6 || bare.includes("%")) return undefined;
+  const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(canonical(bare)) ?? [];
+  if (high === undefined || low === undefined) return bare;
+  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [a >> 8, a & 255, b >> 8, b & 255].join(".");
+}
+
+/** The one text of an IPv6 address: lower case, no leading zeros, the longest run of zeros as `::`. */
+const canonical = (address: string): string => new URL(`http://[${address}]`).hostname.slice(1, -1);
+
+const groupsOf = (text: string): readonly string[] => (text === "" ? [] : text.split(":"));
+
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");

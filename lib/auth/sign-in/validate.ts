@@ -1,0 +1,50 @@
+import type { AuthDeps } from "../deps.ts";
+import type { AssignedKey, User, Whom } from "../store.ts";
+import { noSuchUser } from "../users/manage-users.ts";
+import { outcomeOf } from "./audit.ts";
+import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
+
+interface Given {
+  readonly password?: string | undefined;
+  readonly otp?: string | undefined;
+}
+
+interface Validation {
+  readonly validPassword: boolean;
+  readonly validOtp: boolean;
+}
+
+/**
+ * Reports the two factors apart; the OTP is used up, policy and throttle do not apply, nothing is counted (decision A13).
+ * Throws Fault `not_found`; `unavailable` where no validation server answers.
+ */
+export async function validate(whom: Whom, given: Given, deps: AuthDeps): Promise<Validation> {
+  const { otp } = given;
+  const [standing, candidates] = await Promise.all([deps.users.standing(whom), otp ? readCandidates(otp, deps) : []]);
+  if (standing?.user === undefined) throw noSuchUser();
+  const { user, otpkeys: assigned } = standing;
+  const userId = user.value.id;
+  try {
+    const { result, ...found } = await check(given, { user: user.value, assigned, candidates }, deps);
+    deps.log.info("validation", { userId, ...found, otpOutcome: result?.outcome, prefix: result?.key?.prefix });
+    return found;
+  } catch (error) {
+    deps.log.info("validation", { userId, ...outcomeOf(error) });
+    throw error;
+  }
+}
+
+interface Known {
+  readonly user: User;
+  readonly assigned: readonly AssignedKey[];
+  readonly candidates: OtpCandidates;
+}
+
+async function check({ password, otp }: Given, { user, assigned, candidates }: Known, deps: AuthDeps) {
+  const [validPassword, result] = await Promise.all([
+    user.password !== undefined && password ? deps.hasher.verify(password, user.password) : false,
+    otp ? checkOtp(otp, candidates, { assigned, counts: () => false }, deps) : undefined,
+  ]);
+  const validOtp = result?.outcome === "valid" && assigned.some(({ id }) => id === result.key?.id);
+  return { validPassword, validOtp, result };
+}

@@ -1,0 +1,84 @@
+import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
+import { accepted } from "../../auth/model/parsed.ts";
+import type { AttributeOwner, AttributeStore, Whom } from "../../auth/store.ts";
+import { allOf } from "../tables/many.ts";
+import { lost, untilWon } from "../tables/retry-on-conflict.ts";
+import { attributeFact, changeFact, groundOf } from "./index/index-entries.ts";
+import { locate, wanted } from "./index/locate.ts";
+import { type AttributesOf, keyAttributes } from "./key-attributes.ts";
+import { attributePrefix, attributesIn, headIn, ownerOf, userRow, valueIn } from "./rows/rows.ts";
+import type { Shelves } from "./rows/tables.ts";
+
+/** The attributes of users and keys; through user and key they are the key's own (decision A14). */
+export function attributeStore(shelves: Shelves): AttributeStore {
+  const of = (owner: AttributeOwner): AttributesOf =>
+    owner.otpkey === undefined ? userAttributes(shelves, owner.user) : keyAttributes(shelves, owner.otpkey, owner.user);
+  return {
+    all: owner => of(owner).all(),
+    get: (owner, key) => of(owner).get(key),
+    set: (owner, key, value) => of(owner).set(key, value),
+    remove: (owner, key) => of(owner).remove(key),
+  };
+}
+
+function userAttributes(shelves: Shelves, whom: Whom): AttributesOf {
+  const { users } = shelves;
+  return {
+    async all() {
+      const at = await locate(shelves, whom);
+      if (at === undefined) return undefined;
+      const rows = await allOf(users.query({ partitionKey: at.handle }));
+      const id = ownerOf(
+        wanted(
+          rows.find(({ rowKey }) => rowKey === userRow),
+          at,
+        ),
+      );
+      return id === undefined ? undefined : attributesIn(rows, id);
+    },
+
+    async get(key) {
+      const at = await locate(shelves, whom);
+      if (at === undefined) return undefined;
+      const [user, row] = await Promise.all([
+        users.get(at.handle, userRow),
+        users.get(at.handle, attributePrefix + key),
+      ]);
+      const id = ownerOf(wanted(user, at));
+      return id === undefined ? undefined : (valueIn(row, id) ?? null);
+    },
+
+    async set(key, value) {
+      const at = await locate(shelves, whom);
+      if (at === undefined) return undefined;
+      return untilWon(async () => {
+        const ground = await groundOf(shelves, at, attributePrefix + key);
+        if (ground === undefined) return undefined;
+        const [head, was] = [headIn(ground.head, ground.id), valueIn(ground.row, ground.id)];
+        if (was === value) return accepted(head);
+        const next = withAttribute(head, key, was, value);
+        if (!next.ok) return next;
+        const change = {
+          was: was === undefined ? undefined : attributeFact(shelves, key, was),
+          is: attributeFact(shelves, key, value),
+          head: next.value,
+        };
+        return (await changeFact(shelves, ground, change)) ? next : lost;
+      });
+    },
+
+    async remove(key) {
+      const at = await locate(shelves, whom);
+      if (at === undefined) return false;
+      return untilWon(async () => {
+        const ground = await groundOf(shelves, at, attributePrefix + key);
+        if (ground === undefined) return false;
+        const was = valueIn(ground.row, ground.id);
+        if (was === undefined) return true;
+        const head = withoutAttribute(headIn(ground.head, ground.id), key, was);
+        const change = { was: attributeFact(shelves, key, was), is: undefined, head };
+        return (await changeFact(shelves, ground, change)) ? true : lost;
+      });
+    },
+  };
+}

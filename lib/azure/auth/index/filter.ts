@@ -1,0 +1,133 @@
+import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.ts";
+import type { Log } from "../../../log.ts";
+import { minutes, plus } from "../../../time.ts";
+import { forEach } from "../../tables/many.ts";
+import { fitted, readOrLog } from "../../tables/row-schema.ts";
+import type { Row } from "../../tables/tables.ts";
+import { indexSchema } from "../rows/row-schemas.ts";
+import { fromUserRow, idKey, known, ownerOf, userRow } from "../rows/rows.ts";
+import type { Shelves } from "../rows/tables.ts";
+import { pageOf } from "./id-lists.ts";
+import { assignmentFact, attributeFact, type Fact, pointedTo, removeIndexRow, says } from "./index-entries.ts";
+
+/**
+ * The users of whom all facts are true, by the facts' index rows: a read or two for each match, whatever other users there are
+ * (decision A11).
+ */
+export async function filteredUsers(
+  shelves: Shelves,
+  filter: UserFilter,
+  { after = 0, top }: Range,
+): Promise<Page<UserSummary>> {
+  const facts = factsOf(shelves, filter);
+  const found: UserSummary[] = [];
+  let from: number | undefined = after + 1;
+  while (from !== undefined && found.length <= top) {
+    const { candidates, next }: Candidates = await candidatesFrom(facts, from, shelves.log);
+    for (let start = 0; start < candidates.length && found.length <= top; start += atOnce) {
+      const some = candidates.slice(start, start + atOnce);
+      const users = await forEach(some, candidate => readOrLog(shelves.log, () => check(shelves, facts, candidate)));
+      for (const user of users) if (user !== undefined) found.push(user);
+    }
+    from = next;
+  }
+  return pageOf(found, top);
+}
+
+const atOnce = 32;
+
+const factsOf = (shelves: Shelves, { attributes, otpkey }: UserFilter): readonly Fact[] => [
+  ...[...attributes].map(([key, value]) => attributeFact(shelves, key, value)),
+  ...(otpkey === undefined ? [] : [assignmentFact(shelves, otpkey)]),
+];
+
+/** A user whom one of the facts' index rows names, and those of the others that are known to. */
+interface Candidate {
+  readonly id: number;
+  readonly handle: string;
+  readonly pointed: readonly { readonly fact: Fact; readonly row: Row }[];
+}
+
+interface Candidates {
+  readonly candidates: readonly Candidate[];
+  /** Where to go on; absent at the end. */
+  readonly next?: number;
+}
+
+/**
+ * Reads as far as one page of each fact's index goes, from an id on. The page that reaches farthest names the candidates, as all
+ * matches up to its end are in it; those that another page does not have, though it reaches them, are none.
+ */
+async function candidatesFrom(facts: readonly Fact[], from: number, log: Log): Promise<Candidates> {
+  const pages = await Promise.all(facts.map(fact => indexPage(fact, from, log)));
+  const [farthest] = [...pages].sort((one, other) => other.reach - one.reach || one.rows.size - other.rows.size);
+  if (farthest === undefined) return { candidates: [] };
+  const candidates: Candidate[] = [];
+  for (const [id, row] of farthest.rows) {
+    if (pages.some(({ rows, reach }) => id <= reach && !rows.has(id))) continue;
+    const pointed = pages.flatMap(({ fact, rows }) => {
+      const own = rows.get(id);
+      return own === undefined ? [] : [{ fact, row: own }];
+    });
+    candidates.push({ ...pointedTo(farthest.fact, row), pointed });
+  }
+  return Number.isFinite(farthest.reach) ? { candidates, next: farthest.reach + 1 } : { candidates };
+}
+
+interface IndexPage {
+  readonly fact: Fact;
+  readonly rows: ReadonlyMap<number, Row>;
+  /** The last id up to which these are all. */
+  readonly reach: number;
+}
+
+async function indexPage(fact: Fact, from: number, log: Log): Promise<IndexPage> {
+  const { table, partitionKey, rowKeyPrefix } = fact.index;
+  const range = { partitionKey, from: rowKeyPrefix + idKey(from), rowKeyPrefix };
+  const rows = new Map<number, Row>();
+  let continuation: string | undefined;
+  do {
+    const page = await table.queryPage(range, { top: 1000, continuation });
+    for (const row of page.rows) {
+      const pointed = await readOrLog(log, () => pointedTo(fact, known(row)));
+      if (pointed !== undefined) rows.set(pointed.id, row);
+    }
+    ({ continuation } = page);
+  } while (continuation !== undefined && rows.size === 0);
+  const last = [...rows.keys()].at(-1);
+  return { fact, rows, reach: continuation === undefined || last === undefined ? Number.POSITIVE_INFINITY : last };
+}
+
+/** The user, where all facts were true at one moment. */
+async function check(shelves: Shelves, facts: readonly Fact[], candidate: Candidate): Promise<UserSummary | undefined> {
+  const { users } = shelves;
+  const { handle, id } = candidate;
+  const read = () => Promise.all(facts.map(fact => users.get(handle, fact.rowKey)));
+  const areTrue = (rows: readonly (Row | undefined)[]) => facts.every((fact, index) => says(rows[index], id, fact));
+
+  let before: string | undefined;
+  for (;;) {
+    const [rows, named] = await Promise.all([read(), users.get(handle, userRow)]);
+    if (!areTrue(rows) || ownerOf(named) !== id) {
+      const isStale = (fact: Fact) => ownerOf(named) !== id || !says(rows[facts.indexOf(fact)], id, fact);
+      const stale = candidate.pointed.filter(({ fact }) => isStale(fact));
+      await forEach(stale, ({ fact, row }) => forgetStale(shelves, fact, row));
+      return undefined;
+    }
+    // Read one after another, several may each have been true, and never together: so they must be found unchanged again.
+    const versions = rows.map(row => row?.etag).join();
+    if (named !== undefined && (facts.length === 1 || versions === before)) {
+      const { name } = fromUserRow(named).value;
+      return { id, name };
+    }
+    before = versions;
+  }
+}
+
+/** Longer than any call takes: whoever wrote the index row is through with it, or crashed. */
+const givenMs = minutes(10);
+
+async function forgetStale(shelves: Shelves, fact: Fact, row: Row): Promise<void> {
+  if (plus(fitted("index", row, indexSchema, row).writtenAt, givenMs) > shelves.now()) return;
+  await removeIndexRow(shelves, fact, row, { keepFact: true });
+}

@@ -1,0 +1,83 @@
+import { type AttributeHead, withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
+import { accepted, type Parsed } from "../../auth/model/parsed.ts";
+import type { Attributes, Whom } from "../../auth/store.ts";
+import { lost, untilWon } from "../tables/retry-on-conflict.ts";
+import type { Action } from "../tables/tables.ts";
+import { headAction, rowAction } from "./index/index-entries.ts";
+import { assignmentOf, keyWithAttributes } from "./index/key-rows.ts";
+import { attributePrefix, attributesIn, headIn, headRow, keyRow, ownerOf, valueIn } from "./rows/rows.ts";
+import type { Shelves } from "./rows/tables.ts";
+
+/** One owner's attributes; the results as `AttributeStore` has them. */
+export interface AttributesOf {
+  all(): Promise<Attributes | undefined>;
+  get(key: string): Promise<string | null | undefined>;
+  set(key: string, value: string): Promise<Parsed<AttributeHead> | undefined>;
+  remove(key: string): Promise<boolean>;
+}
+
+/** A key's attributes. Nobody is found by them, so that a change is one read and one write. */
+export function keyAttributes(shelves: Shelves, prefix: string, of: Whom | undefined): AttributesOf {
+  const { otpkeys } = shelves;
+  const assignment = async () => (of === undefined ? () => true : assignmentOf(shelves, of, prefix));
+
+  const read = async (key: string) => {
+    const rowKey = attributePrefix + key;
+    const [assigned, keyed, head, row] = await Promise.all([
+      assignment(),
+      otpkeys.get(prefix, keyRow),
+      otpkeys.get(prefix, headRow),
+      otpkeys.get(prefix, rowKey),
+    ]);
+    const id = ownerOf(keyed);
+    if (id === undefined || !assigned(id)) return undefined;
+    const isOwn = [head, row].every(each => each === undefined || ownerOf(each) === id);
+    // Left by a former key, or written by the next one while the rows were read: only the former may be overwritten.
+    if (!isOwn && ownerOf(await otpkeys.get(prefix, keyRow)) !== id) return lost;
+    return { id, rowKey, row, head, was: valueIn(row, id), use: headIn(head, id) };
+  };
+
+  return {
+    async all() {
+      const [assigned, rows] = await Promise.all([assignment(), keyWithAttributes(shelves, prefix)]);
+      const id = ownerOf(rows.find(({ rowKey }) => rowKey === keyRow));
+      return id !== undefined && assigned(id) ? attributesIn(rows, id) : undefined;
+    },
+
+    async get(key) {
+      const [assigned, keyed, row] = await Promise.all([
+        assignment(),
+        otpkeys.get(prefix, keyRow),
+        otpkeys.get(prefix, attributePrefix + key),
+      ]);
+      const id = ownerOf(keyed);
+      return id !== undefined && assigned(id) ? (valueIn(row, id) ?? null) : undefined;
+    },
+
+    set: (key, value) =>
+      untilWon(async () => {
+        const found = await read(key);
+        if (found === undefined || found === lost) return found;
+        const { id, rowKey, row, head, was, use } = found;
+        if (was === value) return accepted(use);
+        const next = withAttribute(use, key, was, value);
+        if (!next.ok) return next;
+        const actions = [headAction(head, id, next.value), rowAction(row, { rowKey, id, value })];
+        return (await otpkeys.transact(prefix, actions)) ? next : lost;
+      }),
+
+    remove: key =>
+      untilWon(async () => {
+        const found = await read(key);
+        if (found === undefined) return false;
+        if (found === lost) return lost;
+        const { id, rowKey, row, head, was, use } = found;
+        if (was === undefined || row === undefined) return true;
+        const actions: Action[] = [
+          headAction(head, id, withoutAttribute(use, key, was)),
+          { remove: { rowKey }, etag: row.etag },
+        ];
+        return (await otpkeys.transact(prefix, actions)) ? true : lost;
+      }),
+  };
+}

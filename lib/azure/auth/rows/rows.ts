@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import { type AttributeHead, noAttributes } from "../../../auth/model/attributes.ts";
+import type { Session } from "../../../auth/model/session.ts";
+import { noFailures, type Throttle } from "../../../auth/model/throttle.ts";
+import type { AssignedKey, Attributes, OtpKey, Stored, User } from "../../../auth/store.ts";
+import { checkVersion, fitted, jsonColumn } from "../../tables/row-schema.ts";
+import type { Row } from "../../tables/tables.ts";
+import {
+  headSchema,
+  idSchema,
+  keySchema,
+  sessionSchema,
+  textSchema,
+  throttleSchema,
+  userSchema,
+} from "./row-schemas.ts";
+
+/** Written into every row; readers take this version and the one before it (decision G12). */
+export const schemaVersion = 1;
+
+type Columns = Record<string, string | number | boolean | undefined>;
+
+export const userRow = "user";
+export const throttleRow = "throttle";
+export const headRow = "attributes";
+export const attributePrefix = "attr:";
+/** Of an assignment in the user's partition. */
+export const assignedPrefix = "key:";
+export const keyRow = "key";
+/** Of an assignment in the key's partition. */
+export const holderPrefix = "user:";
+
+/** An id that sorts as text. */
+export const idKey = (id: number): string => String(id).padStart(16, "0");
+
+/** Where the users are who have this value: hashed, because a key of Table storage holds neither its length nor its signs. */
+export const attributeUsersKey = (key: string, value: string): string =>
+  createHash("sha256").update(`${key}\0${value}`, "utf8").digest("base64url");
+
+/** Returns a row of a version that this code can read. Throws a `RowError` for any other. */
+export function known<R extends Row | undefined>(row: R): R {
+  if (row !== undefined) checkVersion("authentication", row, schemaVersion);
+  return row;
+}
+
+/** The user or key whose row it is; it counts only while that one is there (decision A20). Throws a `RowError` for an id that is none. */
+export function ownerOf(row: Row | undefined): number | undefined {
+  if (known(row)?.id === undefined) return undefined;
+  return row && fitted("owned", row, idSchema, row.id);
+}
+
+/** Attributes by key, out of the rows of a partition. */
+export const attributesIn = (rows: readonly Row[], owner: number): Attributes =>
+  Object.fromEntries(
+    rows
+      .filter(row => row.rowKey.startsWith(attributePrefix) && ownerOf(row) === owner)
+      .map(row => [row.rowKey.slice(attributePrefix.length), fitted("attribute", row, textSchema, row.value)]),
+  );
+
+/** An attribute's value, where the row is the owner's. */
+export const valueIn = (row: Row | undefined, owner: number): string | undefined =>
+  row !== undefined && ownerOf(row) === owner ? fitted("attribute", row, textSchema, row.value) : undefined;
+
+/** What the head row says of the owner's attributes. */
+export const headIn = (row: Row | undefined, owner: number): AttributeHead =>
+  row !== undefined && ownerOf(row) === owner ? fitted("attribute head", row, headSchema, row) : noAttributes;
+
+/** The key that an assignment in the user's partition names. */
+export const assignedKeyIn = (row: Row): AssignedKey => ({
+  prefix: row.rowKey.slice(assignedPrefix.length),
+  id: fitted("assignment", row, idSchema, row.keyId),
+});
+
+export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): Columns => ({
+  schema: schemaVersion,
+  id,
+  name,
+  passwordHash: password?.hash,
+  pepper: password?.pepper,
+  epoch,
+  createdAt,
+});
+
+export function fromUserRow(row: Row): Stored<User> {
+  const { partitionKey: handle, id, name, passwordHash: hash, pepper, epoch, createdAt } = known(row);
+  const user = { id, name, handle, epoch, createdAt };
+  const value = fitted("user", row, userSchema, hash === undefined ? user : { ...user, password: { hash, pepper } });
+  return { value, version: row.etag };
+}
+
+export const toKeyColumns = (key: OtpKey): Columns => ({
+  schema: schemaVersion,
+  id: key.id,
+  kind: key.kind,
+  enabled: key.enabled,
+  failures: key.failures,
+  stopped: key.stopped,
+  form: JSON.stringify(key.form),
+  sealedSecret: key.sealedSecret,
+  createdAt: key.createdAt,
+});
+
+export function fromKeyRow(row: Row): Stored<OtpKey> {
+  const { partitionKey: prefix, ...columns } = known(row);
+  const value = fitted("otpkey", row, keySchema, { ...columns, prefix, form: jsonColumn("otpkey", row, "form") });
+  return { value, version: row.etag };
+}
+
+export const toSessionColumns = (session: Session): Columns => ({ schema: schemaVersion, ...session });
+
+export const fromSessionRow = (row: Row): Stored<Session> => ({
+  value: fitted("session", known(row), sessionSchema, row),
+  version: row.etag,
+});
+
+export const toThrottleColumns = (userId: number | undefined, value: Throttle): Columns => ({
+  schema: schemaVersion,
+  id: userId,
+  value: JSON.stringify(value),
+});
+
+/** What counts for that user, or for a name that nobody has. */
+export const fromThrottleRow = (row: Row | undefined, userId: number | undefined): Throttle =>
+  row === undefined || ownerOf(row) !== userId
+    ? noFailures
+    : fitted("throttle", row, throttleSchema, jsonColumn("throttle", row, "value"));

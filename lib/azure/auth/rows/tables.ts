@@ -1,0 +1,29 @@
+import type { Log } from "../../../log.ts";
+import type { Now } from "../../../time.ts";
+import type { Table, Tables } from "../../tables/tables.ts";
+
+const names = {
+  users: "users",
+  ids: "ids",
+  otpkeys: "otpkeys",
+  attributeUsers: "attributeusers",
+  sessions: "sessions",
+  spentOtps: "spentotps",
+  addresses: "addresses",
+  expiry: "expiry",
+} as const;
+
+/** Names of the authentication server's tables. */
+export const authTables: readonly string[] = Object.values(names);
+
+/** The tables, and what is passed in (decision G9). */
+export type Shelves = Readonly<Record<keyof typeof names, Table>> & {
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly log: Log;
+};
+
+export function openShelves(tables: Tables, passed: Pick<Shelves, "now" | "random" | "log">): Shelves {
+  const opened = Object.entries(names).map(([shelf, name]) => [shelf, tables.table(name)]);
+  return { ...(Object.fromEntries(opened) as Record<keyof typeof names, Table>), ...passed };
+}

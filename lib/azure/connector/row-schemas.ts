@@ -1,0 +1,177 @@
+import * as z from "zod";
+import type { DueEntry, ListEntry } from "../../connector/deps.ts";
+import type { Claim } from "../../connector/model/idempotency.ts";
+import { type CredentialRequest, type Key, queues } from "../../connector/model/request.ts";
+import { type ShipmentRecord, shipmentStates } from "../../connector/model/shipment-status.ts";
+import { credentialStates, keyStates, requestStates } from "../../connector/model/states.ts";
+import { faultKinds } from "../../fault.ts";
+import { schemaOf, storedInstant } from "../tables/row-schema.ts";
+
+const text = z.string();
+const isSet = z.boolean();
+const count = z.int();
+const json = z.record(z.string(), z.unknown());
+const attempts = count;
+
+const due = z.object({ queue: z.enum(queues), at: storedInstant, held: isSet.exactOptional() });
+const lease = z.object({ owner: text, until: storedInstant });
+
+const shipment = z.object({
+  deliveryType: z.literal([1, 2]),
+  resellerOrganizationId: text.exactOptional(),
+  customerReference: text.exactOptional(),
+  addressValidationBypass: isSet.exactOptional(),
+  mailingAddress: z.object({
+    streetLine1: text,
+    streetLine2: text.exactOptional(),
+    postalCode: text,
+    city: text,
+    region: text.exactOptional(),
+    countryCode: text,
+  }),
+});
+
+const delivery = z.object({
+  sentAt: storedInstant.exactOptional(),
+  shipmentId: text.exactOptional(),
+  adopted: isSet.exactOptional(),
+  strangers: z.array(text).exactOptional(),
+  stateId: z.number().exactOptional(),
+  message: text.exactOptional(),
+  missing: z.object({ count, since: storedInstant }).exactOptional(),
+});
+
+/** The request's row, its JSON parsed. */
+export const requestSchema = schemaOf<CredentialRequest>()(
+  z.object({
+    id: text,
+    origin: z.enum(["v2", "v1_credential_request", "v1_shipment"]),
+    state: z.enum(requestStates),
+    createdAt: storedInstant,
+    terminalAt: storedInstant.exactOptional(),
+    recipient: z.object({
+      email: text,
+      firstName: text,
+      lastName: text,
+      company: text,
+      telephone: text,
+      externalId: text,
+    }),
+    emailsTo: z.array(text),
+    shipment: shipment.exactOptional(),
+    delivery: delivery.exactOptional(),
+    errorMessage: text.exactOptional(),
+    neverSent: isSet.exactOptional(),
+    cancelling: z.object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() }).exactOptional(),
+    claim: text.exactOptional(),
+    createdBy: z
+      .object({ kind: z.enum(["tenant", "api_token"]), application: text, subject: text.exactOptional() })
+      .exactOptional(),
+    due: due.exactOptional(),
+    attempts,
+    lease: lease.exactOptional(),
+  }),
+);
+
+const credential = z.object({
+  idpId: text,
+  relyingPartyId: text.exactOptional(),
+  userId: text,
+  state: z.enum(credentialStates),
+  errorMessage: text.exactOptional(),
+  /** An object in rows of the version before. */
+  handle: z.union([text, json]).exactOptional(),
+  binding: z
+    .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
+    .exactOptional(),
+  challengeExpiresAt: storedInstant.exactOptional(),
+  responseKey: text.exactOptional(),
+  credentialId: text.exactOptional(),
+  retryableUntil: storedInstant.exactOptional(),
+  triedAt: storedInstant.exactOptional(),
+  refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
+  attempts,
+  nextAt: storedInstant.exactOptional(),
+  held: isSet.exactOptional(),
+});
+
+const mail = z.object({
+  state: z.enum(["waiting", "due", "sent", "given_up", "none"]),
+  number: count,
+  triedAt: storedInstant.exactOptional(),
+  sentAt: storedInstant.exactOptional(),
+  firstDueAt: storedInstant.exactOptional(),
+  attempts,
+  nextAt: storedInstant.exactOptional(),
+  held: isSet.exactOptional(),
+  errorMessage: text.exactOptional(),
+  leftOut: z.array(text).exactOptional(),
+  resentAt: z.array(storedInstant).exactOptional(),
+});
+
+/** A key's row, its JSON parsed and its credentials gathered. */
+export const keySchema = schemaOf<Key>()(
+  z.object({
+    id: text,
+    place: z.enum(["shipment", "authenticator"]),
+    name: text.exactOptional(),
+    customizationId: text.exactOptional(),
+    productId: z.number().exactOptional(),
+    inventoryProductId: z.number().exactOptional(),
+    preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
+    state: z.enum(keyStates),
+    serial: text.exactOptional(),
+    firmware: text.exactOptional(),
+    pinRequest: z
+      .object({
+        length: count,
+        entryMethod: z.enum(["generated", "user_entered"]),
+        deliveryMethod: z.enum(["none", "app", "email"]),
+      })
+      .exactOptional(),
+    pinKey: text.exactOptional(),
+    responses: text.exactOptional(),
+    credentials: z.array(credential),
+    mail,
+    enrollment: z.object({ attempts, nextAt: storedInstant, held: isSet.exactOptional() }).exactOptional(),
+    ofShipmentV1: isSet.exactOptional(),
+    due: due.exactOptional(),
+    lease: lease.exactOptional(),
+  }),
+);
+
+export const dueSchema = schemaOf<DueEntry>()(
+  due.extend({ requestId: text, keyId: text.exactOptional(), writtenAt: storedInstant }),
+);
+
+export const listSchema = schemaOf<ListEntry>()(
+  z.object({ requestId: text, createdAt: storedInstant, writtenAt: storedInstant }),
+);
+
+export const claimSchema = schemaOf<Claim>()(
+  z.object({
+    scope: text,
+    fingerprint: text,
+    requestId: text,
+    claimedAt: storedInstant,
+    endsAt: storedInstant,
+    answer: z
+      .union([
+        z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
+        z.object({
+          refused: z.object({ kind: z.enum(faultKinds), message: text, data: json.optional() }),
+        }),
+        z.literal(["unsettled", "erased"]),
+      ])
+      .exactOptional(),
+  }),
+);
+
+/** The record of a shipment id. One of a version before has no status. */
+export const shipmentSchema = schemaOf<ShipmentRecord>()(
+  z.object({
+    requestId: text,
+    state: z.enum(shipmentStates).exactOptional(),
+    errorMessage: text.exactOptional(),
+  }),
+);

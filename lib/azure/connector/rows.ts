@@ -1,0 +1,115 @@
+import type { DueEntry, ListEntry } from "../../connector/deps.ts";
+import type { Claim } from "../../connector/model/idempotency.ts";
+import type { CredentialRequest, Key } from "../../connector/model/request.ts";
+import type { ShipmentRecord } from "../../connector/model/shipment-status.ts";
+import { checkVersion, fitted, jsonColumn } from "../tables/row-schema.ts";
+import type { Row } from "../tables/tables.ts";
+import { claimSchema, dueSchema, keySchema, listSchema, requestSchema, shipmentSchema } from "./row-schemas.ts";
+
+/** Written into every row; readers take this version and the one before it (decision G12). */
+export const schemaVersion = 2;
+
+type Columns = Record<string, string | number | boolean>;
+
+/** Columns that are text as they stand. All others hold JSON. */
+const requestText = ["id", "origin", "state", "createdAt", "terminalAt", "errorMessage", "claim"];
+const keyText = [
+  "id",
+  "place",
+  "name",
+  "customizationId",
+  "preferredAuthenticatorType",
+  "state",
+  "serial",
+  "firmware",
+  "pinKey",
+  "responses",
+];
+
+function toColumns(value: object, text: readonly string[]): Columns {
+  const columns: Columns = { schema: schemaVersion };
+  for (const [name, content] of Object.entries(value)) {
+    if (content === undefined) continue;
+    columns[name] = text.includes(name) ? String(content) : JSON.stringify(content);
+  }
+  return columns;
+}
+
+function fromColumns(kind: string, row: Row, text: readonly string[]): Record<string, unknown> {
+  checkVersion(kind, row, schemaVersion);
+  const { partitionKey, rowKey, etag, schema, timestamp, ...columns } = row;
+  const values: Record<string, unknown> = {};
+  for (const name in columns) values[name] = text.includes(name) ? columns[name] : jsonColumn(kind, row, name);
+  return values;
+}
+
+export const toRequestColumns = (request: CredentialRequest): Columns => toColumns(request, requestText);
+
+export const fromRequestRow = (row: Row): CredentialRequest =>
+  fitted("request", row, requestSchema, fromColumns("request", row, requestText));
+
+/** A credential a column: all of them would outgrow one (decision C18). */
+const credentialColumn = (index: number): string => `credential${String(index).padStart(2, "0")}`;
+
+export function toKeyColumns({ credentials, ...key }: Key): Columns {
+  const each = credentials.map((credential, index) => [credentialColumn(index), JSON.stringify(credential)] as const);
+  return { ...toColumns(key, keyText), ...Object.fromEntries(each) };
+}
+
+export function fromKeyRow(row: Row): Key {
+  const columns = fromColumns("key", row, keyText);
+  const credentials: unknown[] = [];
+  for (let index = 0; credentialColumn(index) in columns; index++) credentials.push(columns[credentialColumn(index)]);
+  return fitted("key", row, keySchema, { ...columns, credentials });
+}
+
+export const toDueColumns = ({ requestId, keyId, held, writtenAt }: Omit<DueEntry, "queue" | "at">): Columns => ({
+  schema: schemaVersion,
+  requestId,
+  writtenAt,
+  ...(keyId === undefined ? {} : { keyId }),
+  ...(held === true ? { held } : {}),
+});
+
+export function fromDueRow(row: Row): DueEntry {
+  const { partitionKey: queue, requestId, keyId, writtenAt, held } = row;
+  const [at = ""] = row.rowKey.split("_");
+  checkVersion("due", row, schemaVersion);
+  const entry = { queue, at, requestId, writtenAt, ...(keyId !== undefined && { keyId }) };
+  return fitted("due", row, dueSchema, held === undefined ? entry : { ...entry, held });
+}
+
+export function fromListRow(row: Row): ListEntry {
+  checkVersion("list", row, schemaVersion);
+  return fitted("list", row, listSchema, row);
+}
+
+export function fromClaimRow(row: Row): Claim {
+  checkVersion("claim", row, schemaVersion);
+  const { answer } = row;
+  const value = answer === undefined ? row : { ...row, answer: jsonColumn("claim", row, "answer") };
+  return fitted("claim", row, claimSchema, value);
+}
+
+/** Columns by the names of version 1's wire. */
+export const toShipmentColumns = ({ requestId, state, errorMessage }: ShipmentRecord): Columns => ({
+  schema: schemaVersion,
+  requestId,
+  ...(state !== undefined && { state }),
+  ...(errorMessage !== undefined && { error_kind: "GENERAL", error_message: errorMessage }),
+});
+
+export function fromShipmentRow(row: Row): ShipmentRecord {
+  const { requestId, state, error_message: errorMessage } = row;
+  checkVersion("shipment", row, schemaVersion);
+  const record = {
+    requestId,
+    ...(state !== undefined && { state }),
+    ...(errorMessage !== undefined && { errorMessage }),
+  };
+  return fitted("shipment", row, shipmentSchema, record);
+}
+
+/** A shipment id as a key of Table storage, which forbids some characters. */
+export const shipmentKey = (shipmentId: string): string =>
+  /^[A-Za-z0-9_-]{1,200}$/.test(shipmentId) ? shipmentId : `~${Buffer.from(shipmentId).toString("base64url")}`;

@@ -1,0 +1,140 @@
+import {
+  type Attributes,
+  DiagLogLevel,
+  diag,
+  type Histogram,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from "@opentelemetry/sdk-logs";
+import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
+import type { Level } from "../../log.ts";
+import { type Metric, metrics } from "../../metrics.ts";
+import type { Labels, Place, Span, TelemetrySink } from "../../telemetry.ts";
+import { version } from "../../version.ts";
+
+/** One place that telemetry is sent to. */
+export interface Exporters {
+  readonly spans: SpanExporter;
+  readonly metrics: PushMetricExporter;
+  readonly logs: LogRecordExporter;
+}
+
+/** A log event as it is sent. */
+export interface LogEvent {
+  readonly level: Level;
+  readonly event: string;
+  readonly fields: Labels;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly place: Place | undefined;
+}
+
+export interface TelemetrySdk extends TelemetrySink {
+  log(event: LogEvent): void;
+  /** Sends what is waiting. */
+  flush(): Promise<void>;
+  /** Sends what is waiting and stops. */
+  shutdown(): Promise<void>;
+}
+
+const scope = { name: "fido-credential-backend", version };
+const minuteMs = 60_000;
+const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+const silent = () => {};
+
+/**
+ * OpenTelemetry's own batching, aggregation and sending, below the spans, metrics and log events of this app.
+ * @param lost is told what the exporters say of what they could not send
+ */
+export function openTelemetrySdk(
+  targets: readonly Exporters[],
+  resourceLabels: Labels,
+  lost: (reason: string) => void,
+): TelemetrySdk {
+  const logged = { error: lost, warn: silent, info: silent, debug: silent, verbose: silent };
+  diag.setLogger(logged, { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true });
+  const resource = resourceFromAttributes(resourceLabels);
+  const spanProcessors = targets.map(({ spans }) => new BatchSpanProcessor(spans));
+  const meters = new MeterProvider({
+    resource,
+    readers: targets.map(
+      target => new PeriodicExportingMetricReader({ exporter: target.metrics, exportIntervalMillis: minuteMs }),
+    ),
+  });
+  const loggers = new LoggerProvider({
+    resource,
+    processors: targets.map(({ logs }) => new BatchLogRecordProcessor({ exporter: logs })),
+  });
+  const logger = loggers.getLogger(scope.name, scope.version);
+  const meter = meters.getMeter(scope.name, scope.version);
+  const instruments = new Map<Metric, Histogram>();
+  const instrumentOf = (metric: Metric): Histogram => {
+    const { unit, description } = metrics[metric];
+    const advice = unit === "s" ? { explicitBucketBoundaries: secondsBounds } : {};
+    const made = instruments.get(metric) ?? meter.createHistogram(metric, { unit, description, advice });
+    instruments.set(metric, made);
+    return made;
+  };
+  return {
+    span: span => {
+      const readable = readableOf(span, resource);
+      for (const processor of spanProcessors) processor.onEnd(readable);
+    },
+    measure: (metric, value, labels) => instrumentOf(metric).record(value, labels),
+    log: ({ level, event, fields, at, place }) =>
+      logger.emit({
+        timestamp: at,
+        severityNumber: severities[level],
+        severityText: level,
+        body: event,
+        attributes: fields,
+        ...(place && { context: trace.setSpanContext(ROOT_CONTEXT, contextOf(place)) }),
+      }),
+    flush: async () => {
+      await Promise.all([...spanProcessors, meters, loggers].map(part => part.forceFlush()));
+    },
+    shutdown: async () => {
+      await Promise.all([...spanProcessors, meters, loggers].map(part => part.shutdown()));
+    },
+  };
+}
+
+/** Severity numbers of OpenTelemetry's log data model. */
+const severities: Readonly<Record<Level, number>> = { debug: 5, info: 9, warn: 13, error: 17 };
+
+const kinds = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: SpanKind.CLIENT } as const;
+
+const contextOf = ({ traceId, spanId, sampled }: Place) => ({ traceId, spanId, traceFlags: sampled ? 1 : 0 });
+
+function readableOf(span: Span, resource: ReadableSpan["resource"]): ReadableSpan {
+  const { name, kind, parent, startedAt, endedAt, labels, error } = span;
+  const attributes: Attributes = { ...labels, ...(error !== undefined && { "error.type": error }) };
+  return {
+    name,
+    kind: kinds[kind],
+    spanContext: () => contextOf(span),
+    ...(parent && { parentSpanContext: { ...contextOf(span), spanId: parent.spanId, isRemote: parent.remote } }),
+    startTime: timeOf(startedAt),
+    endTime: timeOf(endedAt),
+    duration: timeOf(Math.max(0, endedAt - startedAt)),
+    status: { code: error === undefined ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
+    attributes,
+    links: [],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationScope: scope,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+/** Seconds and nanoseconds. */
+const timeOf = (ms: number): [number, number] => [Math.floor(ms / 1000), Math.round((ms % 1000) * 1e6)];

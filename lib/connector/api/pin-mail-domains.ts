@@ -1,0 +1,16 @@
+import type { Problem } from "../../fault.ts";
+import { isMailable } from "../model/pin-mail.ts";
+import type { Place } from "./create-wire.ts";
+
+/** Returns a problem for each address of a create that no PIN mail may go to. */
+export function pinMailProblems(
+  emailsTo: readonly string[],
+  domains: readonly string[],
+  pathOf: (place: Place) => string,
+): readonly Problem[] {
+  return emailsTo.flatMap((email, index) =>
+    isMailable(email, domains)
+      ? []
+      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN mails may go to" }],
+  );
+}

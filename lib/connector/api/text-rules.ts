@@ -1,0 +1,108 @@
+import * as z from "zod";
+import { requestLimits } from "../model/limits.ts";
+import { listOf, optional } from "./field-rules.ts";
+import { isCountryCode } from "./regions.ts";
+
+/**
+ * Upper bound, in UTF-16 code units, of text that the specification does not bound. It lies above every limit of the delivery
+ * service, so that what only that service minds is answered in its name (decision C5).
+ */
+const textLimit = 255;
+
+/** Text without control characters or line breaks (decision C5). */
+const text = () =>
+  z.string().refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" });
+
+/** Text on one line, trimmed; may be blank. */
+export const line = (max = textLimit) => text().trim().max(max);
+
+/** Text on one line that says something. */
+export const filledLine = (max = textLimit) => line(max).min(1, { error: "must not be blank" });
+
+/** Optional text on one line; blank is as if absent, because callers fill templates. */
+export const optionalLine = (max = textLimit) => optional(line(max).transform(blankAsAbsent));
+
+const emailPattern =
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]{0,61}[A-Za-z0-9]$/;
+
+/**
+ * A mailbox of RFC 5321: dot-atom local part of at most 64 characters, host name with a top-level domain, 254 in all. Neither
+ * quoted local parts nor address literals, which mail services seldom take; international domains in their `xn--` form.
+ */
+export const email = () =>
+  line(254)
+    .check(z.email({ pattern: emailPattern, error: "must be an e-mail address" }))
+    .refine(value => value.indexOf("@") <= 64, { error: "must have at most 64 characters before the @" });
+
+/** Who gets the PIN mail: each address once (decision C5). */
+export const emailsTo = () =>
+  listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
+    when: ({ value }) => Array.isArray(value),
+  });
+
+/** Addresses differ when they do so in lower case: no mail service in use tells mailboxes apart by case. */
+function differentAddresses(addresses: readonly unknown[], context: z.core.$RefinementCtx): void {
+  const first = new Map<string, number>();
+  for (const [index, address] of addresses.entries()) {
+    if (typeof address !== "string") continue;
+    const same = first.get(address.toLowerCase());
+    if (same === undefined) first.set(address.toLowerCase(), index);
+    else context.addIssue({ code: "custom", path: [index], message: `must differ from element ${same}` });
+  }
+}
+
+/** For the carrier: digits, `+`, `(`, `)`, and dashes, which are discouraged (specification section 2). */
+export const telephone = () =>
+  line(40).regex(/^[+()-]*[0-9][+()0-9-]*$/, {
+    error: "must have at least one digit and otherwise only digits, +, ( and ) (dashes are accepted)",
+  });
+
+/** Custom name of a key; `<name>: <serial>` is what the IdP shows (specification section 8). Blank is as if absent. */
+export const keyName = () =>
+  optional(
+    line(18)
+      .regex(/^[ -~]*$/, { error: "must have ASCII characters only" })
+      .transform(blankAsAbsent),
+  );
+
+/** Not empty, but a space passes, for countries without postal codes (decision C5). */
+export const postalCode = () =>
+  text()
+    .min(1, { error: "must not be empty (a space is accepted)" })
+    .max(50)
+    .transform(value => value.trim() || " ");
+
+/** ISO 3166-1 alpha-2 in any case; upper case inside (decision C5). */
+export const countryCode = () =>
+  text()
+    .trim()
+    .refine(isCountryCode, { error: "must be a two-letter country code of ISO 3166-1" })
+    .toUpperCase()
+    .meta({ minLength: 2, maxLength: 2 });
+
+/** An id that the delivery service takes as an integer (decision C11a). */
+export const digitsAsNumber = () =>
+  z
+    .string()
+    .regex(/^[0-9]{1,9}$/, { error: "must be a string of 1 to 9 digits" })
+    .transform(Number);
+
+/** Number of PIN characters (specification section 8). */
+export const pinLength = () => z.int().min(4).max(63);
+
+/** Every PIN length that is not given (specification section 2, decision C5). */
+export const defaultPinLength = 6;
+
+/** Names may be blank only when there is a company, an `optionalLine` (decision C5); goes with `whateverFieldsHold`. */
+export const namesOrCompany =
+  (names: readonly string[], company: string) =>
+  (recipient: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {
+    if (recipient[company] !== undefined) return;
+    for (const name of names.filter(name => recipient[name] === "")) {
+      context.addIssue({ code: "custom", path: [name], message: `must not be blank where ${company} is blank` });
+    }
+  };
+
+function blankAsAbsent(value: string): string | undefined {
+  return value === "" ? undefined : value;
+}

@@ -1,0 +1,79 @@
+import * as z from "zod";
+import type { NewRequest } from "../../model/draft.ts";
+import { authenticatorKeyId } from "../../model/key-ids.ts";
+import { requestLimits } from "../../model/limits.ts";
+import { present } from "../../model/omit-undefined.ts";
+import type { CreateWire } from "../create-wire.ts";
+import { listOf, withDefault } from "../field-rules.ts";
+import { defaultPinLength, email, emailsTo, filledLine, keyName, optionalLine, pinLength } from "../text-rules.ts";
+
+const bodyV1 = z.object({
+  recipient: z
+    .object({
+      firstname: filledLine().describe("First name."),
+      lastname: filledLine().describe("Last name."),
+      email: email().describe("Also the recipient's unique identifier."),
+    })
+    .describe("Who gets the authenticator."),
+  credentials: listOf(
+    z.object({ user_id: filledLine().describe("The user at the identity provider, as that knows it.") }),
+    requestLimits.credentialsPerKey,
+  ).describe("In the order in which the authenticator gets them."),
+  pin_request: z
+    .object({
+      min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
+      entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
+        "Generated beforehand and mailed, or entered at the enrollment on site.",
+      ),
+    })
+    .describe("The PIN of the authenticator."),
+  authenticator_name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
+  customization_id: optionalLine().describe("Customization of the key."),
+  enrollment_contacts: z
+    .object({
+      emails_to: emailsTo().describe("The PIN is mailed here. Each address once, in whatever case."),
+    })
+    .describe("Who is told the PIN."),
+});
+
+/** Version 1 credential request body to `NewRequest`: one on-site authenticator toward the default IdP (decisions C3, C4, C5). */
+export const createCredentialRequestBodyV1 = bodyV1
+  .transform(
+    ({ recipient, credentials, pin_request: pin, ...body }): NewRequest => ({
+      recipient: {
+        email: recipient.email,
+        firstName: recipient.firstname,
+        lastName: recipient.lastname,
+        company: "",
+        telephone: "",
+        externalId: recipient.email,
+      },
+      emailsTo: body.enrollment_contacts.emails_to,
+      keys: [
+        present({
+          id: authenticatorKeyId(0),
+          place: "authenticator" as const,
+          name: body.authenticator_name,
+          customizationId: body.customization_id,
+          preferredAuthenticatorType: "hardware" as const,
+          pinRequest: { length: pin.min_length, entryMethod: pin.entry_method, deliveryMethod: "email" as const },
+          credentials: credentials.map(({ user_id }) => ({ userId: user_id })),
+        }),
+      ],
+    }),
+  )
+  .describe("Credentials on one authenticator that is programmed on site.");
+
+/** IdP and relying party are not the caller's to choose, so the user is what does not fit. */
+export const createCredentialRequestV1: CreateWire = {
+  origin: "v1_credential_request",
+  pathOf: place => {
+    if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
+    return place.field === "authenticators" ? "credentials" : `credentials[${place.index}].user_id`;
+  },
+};
+
+/** Version 1 answer to a credential request (decision C3). */
+export const createdCredentialRequestV1 = z.object({
+  data: z.object({ credential_request_id: z.string().describe("Names the request.") }),
+});

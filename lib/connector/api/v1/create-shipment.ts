@@ -1,0 +1,150 @@
+import * as z from "zod";
+import type { NewKey, NewRequest } from "../../model/draft.ts";
+import { shipmentKeyId } from "../../model/key-ids.ts";
+import { requestLimits } from "../../model/limits.ts";
+import { present } from "../../model/omit-undefined.ts";
+import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
+import type { CreateWire } from "../create-wire.ts";
+import { listOf, optional, whateverFieldsHold } from "../field-rules.ts";
+import {
+  countryCode,
+  email,
+  emailsTo,
+  filledLine,
+  keyName,
+  line,
+  namesOrCompany,
+  optionalLine,
+  pinLength,
+  telephone,
+} from "../text-rules.ts";
+
+const recipient = z
+  .object({
+    recipient_company: optionalLine().describe("Company, beside or instead of a name."),
+    recipient_email: email().describe("Takes the PIN where `emails_to` is absent."),
+    recipient_firstname: line().describe("May be blank where the company is given."),
+    recipient_lastname: line().describe("May be blank where the company is given."),
+    recipient_telephone: telephone().describe("For the carrier only."),
+  })
+  .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), whateverFieldsHold);
+
+const mailingAddress = z
+  .object({ ...addressFields, country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
+  .superRefine(regionByCountry("country_code_2"), whateverFieldsHold);
+
+const productId = () => z.int().min(1).max(999_999_999);
+
+const shipmentItem = z.object({
+  product_id: productId().describe("Product model of the key."),
+  inventory_product_id: productId().describe("Subscription that the key is taken from."),
+  product_quantity: z
+    .int()
+    .min(1)
+    .max(requestLimits.keys)
+    .describe("Keys of this kind; each gets a credential and a PIN of its own."),
+  customization_id: optionalLine().describe("Customization of the key."),
+  fc_additional_data: optional(z.object({ key_name: keyName().describe("Custom name, shown as `<name>: <serial>`.") })),
+});
+
+const bodyV1 = z
+  .object({
+    user_id: filledLine().describe("Object id or user principal name of the user at the IdP."),
+    pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
+    enrollment_contacts: optional(
+      z.object({
+        emails_to: optional(emailsTo()).describe("Addresses that receive the PIN."),
+      }),
+    ),
+    delivery_shipment_request: z.object({
+      reseller_organization_id: optionalLine().describe("Organization of the channel partner in the delivery service."),
+      delivery_type: z.literal([1, 2]).meta({ type: "integer", description: "1 standard, 2 expedited." }),
+      address_validation_bypass: z.boolean().describe("Ship without validation of the address."),
+      recipient,
+      mailing_address: mailingAddress,
+      shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
+    }),
+  })
+  .superRefine(({ delivery_shipment_request }: Readonly<Record<string, unknown>>, context) => {
+    if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
+    const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
+    context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
+  }, whateverFieldsHold);
+
+/** Sum of the quantities, whatever the fields hold. One that is too large by itself is told of by itself. */
+function quantity(shipment: unknown): number {
+  const items = (shipment as { shipment_items?: unknown } | null | undefined)?.shipment_items;
+  const counts = Array.isArray(items)
+    ? items.map(item => (item as { product_quantity?: unknown })?.product_quantity)
+    : [];
+  const isOne = (count: unknown) => typeof count === "number" && count <= requestLimits.keys;
+  return counts.reduce<number>((sum, count) => sum + (isOne(count) ? Number(count) : 0), 0);
+}
+
+type BodyV1 = z.output<typeof bodyV1>;
+
+/** A draft that also says where its addresses come from. */
+interface ShipmentDraftV1 extends NewRequest {
+  readonly hasContacts: boolean;
+}
+
+/** Version 1 shipment create body to `NewRequest` (specification section 2, decisions C4, C5, C11a). */
+export const createShipmentBodyV1 = bodyV1
+  .transform((body): ShipmentDraftV1 => {
+    const { delivery_shipment_request: shipment, enrollment_contacts } = body;
+    const { recipient: told } = shipment;
+    return {
+      recipient: {
+        email: told.recipient_email,
+        firstName: told.recipient_firstname,
+        lastName: told.recipient_lastname,
+        company: told.recipient_company ?? "",
+        telephone: told.recipient_telephone,
+        externalId: told.recipient_email,
+      },
+      emailsTo: enrollment_contacts?.emails_to ?? [told.recipient_email],
+      hasContacts: enrollment_contacts?.emails_to !== undefined,
+      shipment: present({
+        deliveryType: shipment.delivery_type,
+        resellerOrganizationId: shipment.reseller_organization_id,
+        addressValidationBypass: shipment.address_validation_bypass,
+        mailingAddress: mailingAddressOf(shipment.mailing_address, shipment.mailing_address.country_code_2),
+      }),
+      keys: shipment.shipment_items.flatMap((item, index) => keysOf(item, index, body)),
+    };
+  })
+  .describe("Keys for one user, programmed and shipped.");
+
+/** The user's IdP and relying party are not the caller's to choose, so the user is what does not fit. */
+export const createShipmentV1: CreateWire<ShipmentDraftV1> = {
+  origin: "v1_shipment",
+  pathOf: (place, { hasContacts }) => {
+    if (place.field !== "emailTo") return "user_id";
+    return hasContacts
+      ? `enrollment_contacts.emails_to[${place.index}]`
+      : "delivery_shipment_request.recipient.recipient_email";
+  },
+};
+
+/** As many keys as the quantity says (decision C11a). */
+function keysOf(
+  item: z.output<typeof shipmentItem>,
+  index: number,
+  { user_id, pin_request }: BodyV1,
+): readonly NewKey[] {
+  return Array.from({ length: item.product_quantity }, (_, count) =>
+    present({
+      id: shipmentKeyId(index, count),
+      place: "shipment" as const,
+      name: item.fc_additional_data?.key_name,
+      customizationId: item.customization_id,
+      productId: item.product_id,
+      inventoryProductId: item.inventory_product_id,
+      pinRequest: { length: pin_request.length, entryMethod: "generated" as const, deliveryMethod: "email" as const },
+      credentials: [{ userId: user_id }],
+    }),
+  );
+}
+
+/** Version 1 answer to a shipment create (specification section 4). */
+export const createdShipmentV1 = z.object({ data: z.object({ shipment_id: z.string() }) });

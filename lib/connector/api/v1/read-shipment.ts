@@ -1,0 +1,34 @@
+import * as z from "zod";
+import { present } from "../../model/omit-undefined.ts";
+import { type CredentialRequest, isOnSite, type Key } from "../../model/request.ts";
+import { shipmentStates, shipmentStatusOf } from "../../model/shipment-status.ts";
+
+/** Version 1 shipment status (specification section 2, decision C9). */
+export const shipmentStatusV1 = z.object({
+  shipment_id: z.string(),
+  shipment_state: z.enum([...shipmentStates, "processing"]),
+  error_kind: z.literal("GENERAL").optional().describe("Only after a processing error."),
+  error_message: z.string().optional().describe("Detail from the delivery service or the IdP."),
+});
+
+/**
+ * The version 1 status of a request's shipment, whichever version made it (decisions C4, C9). It is read from the request's rows, not
+ * from the shipment's record, which is written after them.
+ */
+export function readShipmentV1(
+  shipmentId: string,
+  request: CredentialRequest,
+  keys: readonly Key[],
+  now: string,
+): z.output<typeof shipmentStatusV1> {
+  const { state, errorMessage } = shipmentStatusOf(request, keys);
+  const hasLease = [request, ...keys.filter(key => !isOnSite(key))].some(
+    ({ lease }) => lease !== undefined && lease.until > now,
+  );
+  return present({
+    shipment_id: shipmentId,
+    shipment_state: state === "ongoing" && hasLease ? ("processing" as const) : state,
+    error_kind: errorMessage === undefined ? undefined : ("GENERAL" as const),
+    error_message: errorMessage,
+  });
+}

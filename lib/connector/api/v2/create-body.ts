@@ -1,0 +1,106 @@
+import * as z from "zod";
+import { requestLimits } from "../../model/limits.ts";
+import { addressFields, regionByCountry } from "../address.ts";
+import { listOf, optional, whateverFieldsHold, withDefault } from "../field-rules.ts";
+import {
+  countryCode,
+  defaultPinLength,
+  digitsAsNumber,
+  email,
+  emailsTo,
+  filledLine,
+  keyName,
+  line,
+  namesOrCompany,
+  optionalLine,
+  pinLength,
+  telephone,
+} from "../text-rules.ts";
+import { somethingToMake, withinLimits } from "./create-rules.ts";
+
+const recipient = z
+  .object({
+    email: email().describe("Takes the delivery notifications of a shipment."),
+    first_name: line().describe("May be blank where `company` is given."),
+    last_name: line().describe("May be blank where `company` is given."),
+    company: optionalLine().describe("Company, beside or instead of a name."),
+    telephone: telephone().describe("For the carrier only: digits, `+`, `(` and `)`; dashes are accepted."),
+    external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
+  })
+  .superRefine(namesOrCompany(["first_name", "last_name"], "company"), whateverFieldsHold);
+
+const credential = z.object({
+  idp_id: optional(filledLine(64)).describe("The IdP. By default that of the deployment."),
+  relying_party_id: optional(filledLine()).describe("By default that of the IdP."),
+  user_id: filledLine().describe(
+    "The user at the relying party, as the IdP knows it: principal name, object id or username.",
+  ),
+});
+
+const credentials = listOf(credential, requestLimits.credentialsPerKey).describe(
+  "In the order in which the key gets them, which decides what sign-in offers first.",
+);
+
+const shipmentItem = z.object({
+  name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
+  customization_id: optionalLine().describe("Customization of the key."),
+  product_id: digitsAsNumber().describe("Product model of the key."),
+  inventory_product_id: digitsAsNumber().describe("Subscription that the key is taken from."),
+  pin_request: optional(
+    z.object({
+      length: withDefault(pinLength(), defaultPinLength).describe(
+        "PIN characters to generate; a key whose own minimum is longer gets that.",
+      ),
+      type: withDefault(z.literal("generate"), "generate").describe("How the PIN comes about."),
+    }),
+  ).describe("Asks for a PIN. Absent: the key has none."),
+  credentials,
+});
+
+const mailingAddress = z
+  .object({ ...addressFields, country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
+  .superRefine(regionByCountry("country_code"), whateverFieldsHold);
+
+const shipment = z.object({
+  delivery_type: withDefault(z.literal([1, 2]), 1).meta({ type: "integer", description: "1 standard, 2 expedited." }),
+  reseller_organization_id: optionalLine().describe("Organization of the channel partner in the delivery service."),
+  customer_reference: optionalLine().describe("The customer's own reference."),
+  address_validation_bypass: optional(z.boolean()).describe("Ship without validation of the address."),
+  mailing_address: mailingAddress.describe("Where the keys go."),
+  shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
+});
+
+const authenticator = z.object({
+  name: keyName().describe("Custom name. By default `Pre-Reg Key`."),
+  customization_id: optionalLine().describe("Customization of the key."),
+  preferred_authenticator_type: withDefault(z.enum(["hardware", "software"]), "hardware").describe(
+    "A passkey on a physical key, or for example on a mobile device.",
+  ),
+  pin_request: optional(
+    z.object({
+      min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
+      entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
+        "Generated beforehand, or entered at the enrollment on site.",
+      ),
+      delivery_method: withDefault(z.enum(["none", "app", "email"]), "email").describe("How the PIN reaches its user."),
+    }),
+  ).describe("Asks for a PIN. Absent: the key has none."),
+  credentials,
+});
+
+/** The version 2 create body as it stands on the wire, values normalised (specification section 2, decision C5). */
+export const bodyV2 = z
+  .object({
+    recipient: recipient.describe("Who gets the keys."),
+    enrollment_contacts: z
+      .object({ emails_to: emailsTo().describe("The PIN is mailed here. Each address once, in whatever case.") })
+      .describe("Who is told the PIN."),
+    shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),
+    authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(
+      "Keys or passkeys that are programmed on site. Required without `shipment`.",
+    ),
+  })
+  .superRefine(somethingToMake, whateverFieldsHold)
+  .superRefine(withinLimits, whateverFieldsHold);
+
+export type BodyV2 = z.output<typeof bodyV2>;

@@ -1,0 +1,95 @@
+import type { NewCredential, NewKey, NewRequest } from "../../model/draft.ts";
+import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/key-ids.ts";
+import { present } from "../../model/omit-undefined.ts";
+import type { ShipmentOrder } from "../../model/request.ts";
+import { mailingAddressOf } from "../address.ts";
+import type { CreateWire, Place } from "../create-wire.ts";
+import { type BodyV2, bodyV2 } from "./create-body.ts";
+import type { Decidable } from "./create-partial.ts";
+
+type Shipment = NonNullable<BodyV2["shipment"]>;
+type ShipmentItem = Shipment["shipment_items"][number];
+type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
+
+/** Version 2 create body to `NewRequest` (decision C4). */
+export const createBodyV2 = bodyV2
+  .transform(
+    ({ recipient, enrollment_contacts, shipment, authenticators }): NewRequest =>
+      present({
+        recipient: {
+          email: recipient.email,
+          firstName: recipient.first_name,
+          lastName: recipient.last_name,
+          company: recipient.company ?? "",
+          telephone: recipient.telephone,
+          externalId: recipient.external_id ?? recipient.email,
+        },
+        emailsTo: enrollment_contacts.emails_to,
+        shipment: shipment && shipmentOrder(shipment),
+        keys: [...(shipment?.shipment_items ?? []).map(shipmentKey), ...(authenticators ?? []).map(authenticatorKey)],
+      }),
+  )
+  .describe("A request for credentials on keys that are shipped, programmed on site, or both.");
+
+/** Returns the path of a field as the caller wrote it. */
+export function pathInV2(place: Place, { keys }: Pick<Decidable, "keys">): string {
+  if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
+  if (place.field === "authenticators") return "authenticators";
+  const ofShipment = keys.find(({ id }) => id === place.keyId)?.place === "shipment";
+  const list = ofShipment ? "shipment.shipment_items" : "authenticators";
+  const field = place.field === "idp" ? "idp_id" : "relying_party_id";
+  return `${list}[${positionOf(place.keyId)}].credentials[${place.index}].${field}`;
+}
+
+export const createV2: CreateWire = { origin: "v2", pathOf: pathInV2 };
+
+function shipmentOrder(shipment: Shipment): ShipmentOrder {
+  return present({
+    deliveryType: shipment.delivery_type,
+    resellerOrganizationId: shipment.reseller_organization_id,
+    customerReference: shipment.customer_reference,
+    addressValidationBypass: shipment.address_validation_bypass,
+    mailingAddress: mailingAddressOf(shipment.mailing_address, shipment.mailing_address.country_code),
+  });
+}
+
+/** One key: version 2 has no quantities. The mail service brings its PIN, which the key maker makes up (specification section 2). */
+function shipmentKey(item: ShipmentItem, index: number): NewKey {
+  return present({
+    id: shipmentKeyId(index),
+    place: "shipment" as const,
+    name: item.name,
+    customizationId: item.customization_id,
+    productId: item.product_id,
+    inventoryProductId: item.inventory_product_id,
+    pinRequest: item.pin_request && {
+      length: item.pin_request.length,
+      entryMethod: "generated" as const,
+      deliveryMethod: "email" as const,
+    },
+    credentials: item.credentials.map(newCredential),
+  });
+}
+
+function authenticatorKey(authenticator: Authenticator, index: number): NewKey {
+  return present({
+    id: authenticatorKeyId(index),
+    place: "authenticator" as const,
+    name: authenticator.name,
+    customizationId: authenticator.customization_id,
+    preferredAuthenticatorType: authenticator.preferred_authenticator_type,
+    pinRequest: authenticator.pin_request && {
+      length: authenticator.pin_request.min_length,
+      entryMethod: authenticator.pin_request.entry_method,
+      deliveryMethod: authenticator.pin_request.delivery_method,
+    },
+    credentials: authenticator.credentials.map(newCredential),
+  });
+}
+
+const newCredential = (credential: ShipmentItem["credentials"][number]): NewCredential =>
+  present({
+    idpId: credential.idp_id,
+    relyingPartyId: credential.relying_party_id,
+    userId: credential.user_id,
+  });

@@ -1,0 +1,52 @@
+import type { NewCredential, NewRequest } from "../../model/draft.ts";
+import { authenticatorKeyId, shipmentKeyId } from "../../model/key-ids.ts";
+import { requestLimits } from "../../model/limits.ts";
+import { present } from "../../model/omit-undefined.ts";
+import { filledLine } from "../text-rules.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What of a request the deployment's settings decide about. */
+export type Decidable = Pick<NewRequest, "emailsTo"> & {
+  readonly keys: readonly (Pick<NewRequest["keys"][number], "id" | "place"> & {
+    readonly credentials: readonly Omit<NewCredential, "userId">[];
+  })[];
+};
+
+/**
+ * Returns what can be read of a version 2 create body that does not fit its schema, so that all its problems are reported at once
+ * (decision C1). Whatever is wrong by the schema is left out, a list over its limit as a whole.
+ */
+export function decidableV2(body: unknown): Decidable {
+  const { shipment, authenticators, enrollment_contacts } = fieldsOf(body);
+  return {
+    emailsTo: listOf(fieldsOf(enrollment_contacts).emails_to, requestLimits.emailsTo).map(textOf),
+    keys: [
+      ...listOf(fieldsOf(shipment).shipment_items, requestLimits.keys).map((item, index) => ({
+        id: shipmentKeyId(index),
+        place: "shipment" as const,
+        credentials: credentialsOf(item),
+      })),
+      ...listOf(authenticators, requestLimits.keys).map((authenticator, index) => ({
+        id: authenticatorKeyId(index),
+        place: "authenticator" as const,
+        credentials: credentialsOf(authenticator),
+      })),
+    ],
+  };
+}
+
+const credentialsOf = (key: unknown) =>
+  listOf(fieldsOf(key).credentials, requestLimits.credentialsPerKey).map(credential => {
+    const { idp_id, relying_party_id } = fieldsOf(credential);
+    const idpId = filledLine(64).nullish().safeParse(idp_id);
+    // Of an IdP that is not readable no relying party is judged.
+    if (!idpId.success) return {};
+    const relyingPartyId = filledLine().nullish().safeParse(relying_party_id).data;
+    return present({ idpId: idpId.data ?? undefined, relyingPartyId: relyingPartyId ?? undefined });
+  });
+
+const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
+const listOf = (value: unknown, most: number): readonly unknown[] =>
+  Array.isArray(value) && value.length <= most ? value : [];
+const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");

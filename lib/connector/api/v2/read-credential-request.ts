@@ -1,0 +1,133 @@
+import * as z from "zod";
+import { deliveryReport } from "../../model/delivery-states.ts";
+import { present } from "../../model/omit-undefined.ts";
+import { pinMailMessage } from "../../model/pin-mail.ts";
+import {
+  type Credential,
+  type CredentialRequest,
+  type Key,
+  type MailingAddress,
+  shownName,
+} from "../../model/request.ts";
+import { credentialStates, isTerminal, keyStates, requestStates } from "../../model/states.ts";
+
+const credentialV2 = z.object({
+  idp_id: z.string().describe("The IdP that the credential is for."),
+  relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
+  user_id: z.string().describe("The user at the relying party."),
+  state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
+  retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
+  error_message: z.string().optional().describe("What went wrong last, with the activation or the PIN mail."),
+});
+
+const keyV2 = z.object({
+  id: z.string().describe("Names the key within its request."),
+  name: z.string().describe("Custom name, or `Pre-Reg Key`."),
+  state: z
+    .enum(keyStates)
+    .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
+  credentials: z.array(credentialV2).describe("In the order of the create."),
+});
+
+const mailingAddressV2 = z.object({
+  street_line1: z.string().describe("Street and number."),
+  street_line2: z.string().optional().describe("Further line of the street address."),
+  postal_code: z.string().describe("Postal code, or a space."),
+  city: z.string().describe("City."),
+  region: z.string().optional().describe("Two-letter postal code of the region."),
+  country_code: z.string().describe("ISO 3166-1 alpha-2."),
+});
+
+/** Version 2 read model of a credential request (specification section 2). */
+export const credentialRequestV2 = z.object({
+  credential_request_id: z.string().describe("Names the request."),
+  state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
+  error_message: z.string().optional().describe("Why the request stands where it does."),
+  authenticators: z.array(keyV2).optional().describe("Keys or passkeys that are programmed on site."),
+  shipment: z
+    .object({
+      shipment_id: z.string().optional().describe("The delivery service's id. Absent until it has taken the order."),
+      shipment_items: z.array(keyV2).describe("Keys that are programmed and shipped."),
+      mailing_address: mailingAddressV2.describe("Where the keys go."),
+    })
+    .optional()
+    .describe("Present where keys are shipped."),
+});
+
+/** An entry of the list of credential requests (decision C19). */
+export const listedV2 = credentialRequestV2.extend({
+  created_at: z.iso.datetime().describe("When the request was made."),
+});
+
+/** Version 2 answer to a create (specification section 4). */
+export const createdV2 = z.object({
+  data: z.object({
+    credential_request_id: z.string().describe("Names the request."),
+    shipment_id: z.string().optional().describe("The delivery service's id, where a shipment was asked for."),
+  }),
+});
+
+/** The answer to a create, in the specification's names. */
+export const created = (done: {
+  readonly requestId: string;
+  readonly shipmentId?: string;
+}): z.output<typeof createdV2> => ({
+  data: present({ credential_request_id: done.requestId, shipment_id: done.shipmentId }),
+});
+
+/**
+ * The read model of a request, whichever version made it (decision C4). `error_message` beside `state` is beyond the
+ * specification: without it nobody could tell why a request stays `received` (decision C6).
+ * @param keys in the request's order
+ */
+export function readV2(request: CredentialRequest, keys: readonly Key[]): z.output<typeof credentialRequestV2> {
+  const at = (place: Key["place"]) => keys.filter(key => key.place === place).map(readKey);
+  const authenticators = at("authenticator");
+  return present({
+    credential_request_id: request.id,
+    state: request.state,
+    error_message:
+      request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryReport(request.delivery ?? {})),
+    authenticators: authenticators.length === 0 ? undefined : authenticators,
+    shipment:
+      request.shipment &&
+      present({
+        shipment_id: request.delivery?.shipmentId,
+        shipment_items: at("shipment"),
+        mailing_address: readAddress(request.shipment.mailingAddress),
+      }),
+  });
+}
+
+export const readListedV2 = (request: CredentialRequest, keys: readonly Key[]): z.output<typeof listedV2> => ({
+  ...readV2(request, keys),
+  created_at: request.createdAt,
+});
+
+const readKey = (key: Key): z.output<typeof keyV2> => ({
+  id: key.id,
+  name: shownName(key),
+  state: key.state,
+  credentials: key.credentials.map(credential => readCredential(credential, key)),
+});
+
+/** A PIN mail that fails leaves the states alone, so it is told with the credentials that it keeps from being used (decision C14). */
+const readCredential = (credential: Credential, { mail }: Key): z.output<typeof credentialV2> =>
+  present({
+    idp_id: credential.idpId,
+    relying_party_id: credential.relyingPartyId,
+    user_id: credential.userId,
+    state: credential.state,
+    retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
+    error_message: credential.errorMessage ?? (credential.state === "active" ? pinMailMessage(mail) : undefined),
+  });
+
+const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>
+  present({
+    street_line1: address.streetLine1,
+    street_line2: address.streetLine2,
+    postal_code: address.postalCode,
+    city: address.city,
+    region: address.region,
+    country_code: address.countryCode,
+  });

@@ -1,0 +1,99 @@
+import { Fault } from "../../fault.ts";
+import { withLogFields } from "../../log.ts";
+import { between } from "../../time.ts";
+import type { ConnectorDeps, ListEntry, Loaded } from "../deps.ts";
+import { PeerFailure } from "../http/failure.ts";
+import { folded, personList, positionOf } from "../model/people-lists.ts";
+import { isTerminal } from "../model/states.ts";
+import { heldByAnother, isOver, passOver, type Run, startRun } from "../store/queue.ts";
+import { cancelRequest } from "./cancel-request.ts";
+import { removeRequest } from "./remove-request.ts";
+
+/** Whose data goes: by one of the names that a create had for them, in any letter case. */
+export type Erased =
+  | { readonly by: "email"; readonly name: string }
+  | { readonly by: "externalId"; readonly name: string }
+  | { readonly by: "userId"; readonly name: string };
+
+export interface EraseReport {
+  readonly erased: number;
+  /** What is still there, and why. */
+  readonly left: readonly { readonly requestId: string; readonly reason: string }[];
+}
+
+const pageSize = 100;
+
+/**
+ * Removes every request that concerns one person, with its rows, sealed keys, blobs and what the enrollment side holds of it (decision
+ * C19). What is open is cancelled first; what cannot be cancelled, or not yet, is left and told. May be repeated, also after a crash.
+ */
+export async function eraseRecipient(who: Erased, deps: ConnectorDeps): Promise<EraseReport> {
+  const run = startRun("timer", deps);
+  const list = personList(who.name);
+  const left: EraseReport["left"][number][] = [];
+  let erased = 0;
+  let after: string | undefined;
+  for (;;) {
+    const entries = await deps.requests.entries(list, { after, top: pageSize });
+    for (const entry of entries) {
+      const { requestId } = entry;
+      after = positionOf(entry);
+      const end = await withLogFields({ credentialRequestId: requestId }, () =>
+        eraseOne(entry, who, run, deps).catch((error: unknown): End => {
+          passOver(error, {}, deps);
+          return { left: "It failed; the log says why." };
+        }),
+      );
+      if (end === "erased") erased++;
+      else if (end !== "none") left.push({ requestId, reason: end.left });
+    }
+    if (entries.length < pageSize) break;
+  }
+  // Who asked for it is in the host's own log; whom it concerned is in none.
+  deps.log.info("recipient_erased", { by: who.by, erased, left: left.length });
+  return { erased, left };
+}
+
+type End = "erased" | "none" | { readonly left: string };
+
+async function eraseOne(entry: ListEntry, who: Erased, run: Run, deps: ConnectorDeps): Promise<End> {
+  if (isOver(run, deps)) return { left: "The time for one run was over." };
+  const { requests, log } = deps;
+  const foundBy = personList(who.name);
+  const loaded = await requests.load(entry.requestId);
+  if (loaded === undefined) {
+    // Its creator may be between its two writes.
+    if (between(entry.writtenAt, deps.now()) > deps.timing.dueOrphan) await requests.leave(entry, [foundBy]);
+    return "none";
+  }
+  if (!concerns(loaded, who)) return "none";
+  try {
+    const ended = await endedOf(loaded, run, deps);
+    if ("left" in ended) return ended;
+    await removeRequest(ended, deps, { foundBy });
+  } catch (error) {
+    if (error instanceof Fault && error.kind !== "internal") return { left: error.message };
+    if (!(error instanceof PeerFailure)) throw error;
+    log.warn("not_erased", { error });
+    return { left: `The ${error.peer} does not answer.` };
+  }
+  log.info("request_erased", {});
+  return "erased";
+}
+
+/** The request where it has ended and nobody works on it, cancelled for that if need be. */
+async function endedOf(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<Loaded | { readonly left: string }> {
+  const { id, state } = loaded.request.value;
+  const ended = isTerminal(state) ? loaded : await cancelRequest(id, deps);
+  if (!isTerminal(ended.request.value.state)) return { left: "Keys that are produced are still to be activated." };
+  const isHeld = [ended.request, ...ended.keys].some(({ value }) => heldByAnother(value.lease, run, deps.now()));
+  return isHeld ? { left: "A job is working on the request." } : ended;
+}
+
+function concerns({ request: { value: request }, keys }: Loaded, { by, name }: Erased): boolean {
+  const names =
+    by === "userId"
+      ? keys.flatMap(({ value }) => value.credentials.map(({ userId }) => userId))
+      : [request.recipient[by]];
+  return names.some(each => folded(each) === folded(name));
+}

@@ -1,0 +1,77 @@
+import type { ConnectorDeps } from "../deps.ts";
+import { bindResponse } from "../exchange/bind-response.ts";
+import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
+import { decodeCredentialResponse } from "../exchange/messages.ts";
+import type { KeyResponses } from "../model/key-responses.ts";
+import type { Key } from "../model/request.ts";
+import type { Attestation } from "../model/webauthn.ts";
+import { credentialKeyPurpose, sealPlace } from "../store/seal-contexts.ts";
+
+export interface ReadCredential {
+  /** Set where the response is this credential's. */
+  readonly credentialId?: string;
+  readonly problem?: string;
+}
+
+export interface ReadResponses {
+  /** By position; undefined where none came. */
+  readonly credentials: readonly (ReadCredential | undefined)[];
+  /** How many opened with this key's response keys, and how many are for others; the malformed ones prove neither. */
+  readonly opened: number;
+  readonly unopened: number;
+}
+
+/**
+ * Opens the responses of one key: the position names the credential, its response key proves it (decision C11).
+ * Throws PeerFailure when the signing keys can not be read.
+ */
+export async function readResponses(
+  requestId: string,
+  key: Key,
+  responses: KeyResponses,
+  deps: Pick<ConnectorDeps, "sealer" | "delivery">,
+): Promise<ReadResponses> {
+  const credentials: (ReadCredential | undefined)[] = [];
+  let opened = 0;
+  let unopened = 0;
+  for (const index of key.credentials.keys()) {
+    const response = responses.credentials[index];
+    if (response === undefined || response === "") {
+      credentials.push(undefined);
+      continue;
+    }
+    const result = await openAttestation(requestId, key, index, response, deps);
+    if (result === "undecryptable" || result === noResponseKey) unopened++;
+    else if (result !== "malformed") opened++;
+    credentials.push(
+      typeof result === "string"
+        ? { problem: `The key maker's response can not be used: ${result}.` }
+        : { credentialId: result.credentialId },
+    );
+  }
+  return { credentials, opened, unopened };
+}
+
+const noResponseKey = "no response key";
+
+/** The attestation in a response, or why it is not this credential's. */
+export async function openAttestation(
+  requestId: string,
+  key: Key,
+  index: number,
+  response: string,
+  { sealer, delivery }: Pick<ConnectorDeps, "sealer" | "delivery">,
+): Promise<Attestation | string> {
+  const credential = key.credentials[index];
+  if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
+  const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
+  const privateJwk = JSON.parse(await sealer.open(credential.responseKey, place)) as PrivateKey;
+  try {
+    const attestation = await decodeCredentialResponse(response, privateJwk, kid => delivery.signingKey(kid));
+    const mismatch = bindResponse(attestation, credential.binding);
+    return mismatch === undefined ? attestation : `answers another request (${mismatch})`;
+  } catch (error) {
+    if (error instanceof ExchangeError) return error.reason;
+    throw error;
+  }
+}

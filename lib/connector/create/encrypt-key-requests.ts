@@ -1,0 +1,70 @@
+import type { ConnectorDeps } from "../deps.ts";
+import { bindingOf } from "../exchange/bind-response.ts";
+import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
+import type { PublicKey } from "../http/jwks.ts";
+import { type Credential, type Key, mailsPin } from "../model/request.ts";
+import type { Challenge } from "../model/webauthn.ts";
+import type { Challenges } from "../recovery/asked-idps.ts";
+import { credentialKeyPurpose, pinKeyPurpose, sealPlace } from "../store/seal-contexts.ts";
+import { sealHandle } from "../store/sealed-idp-state.ts";
+import { challengeOf } from "./ask-idps.ts";
+
+/** The encrypted requests of one key, as they go to whoever programs it. */
+export interface KeyOrder {
+  readonly keyId: string;
+  readonly pinRequest?: string;
+  readonly credentialRequests: readonly string[];
+}
+
+/**
+ * Makes a response key for every credential and PIN, encrypts the requests to the key maker and seals the private halves
+ * into the rows, and what the IdPs need (decisions C6, C11).
+ */
+export async function prepareKey(
+  requestId: string,
+  key: Key,
+  challenges: Challenges,
+  transportKeys: readonly PublicKey[],
+  deps: Pick<ConnectorDeps, "sealer" | "random">,
+): Promise<{ key: Key; order: KeyOrder }> {
+  const credentials: Credential[] = [];
+  const credentialRequests: string[] = [];
+  for (const [index, credential] of key.credentials.entries()) {
+    const challenge = challengeOf(challenges, key.id, index);
+    if (challenge === undefined) throw new Error(`credential ${index} of key ${key.id} has no creation options`);
+    const { publicJwk, privateJwk } = await makeResponseKey();
+    const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
+    const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);
+    const handle = await sealHandle(requestId, key.id, index, challenge.handle, deps.sealer);
+    credentials.push({ ...credential, ...kept(challenge), handle, responseKey });
+    const { options, origin } = challenge;
+    credentialRequests.push(
+      await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random),
+    );
+  }
+  const pin = await preparePin(requestId, key, transportKeys, deps);
+  return {
+    key: { ...key, credentials, ...(pin && { pinKey: pin.sealed }) },
+    order: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
+  };
+}
+
+const kept = (challenge: Challenge): Partial<Credential> => ({
+  binding: bindingOf(challenge),
+  relyingPartyId: challenge.options.rp.id,
+  ...(challenge.expiresAt && { challengeExpiresAt: challenge.expiresAt.toISOString() }),
+});
+
+async function preparePin(
+  requestId: string,
+  key: Key,
+  transportKeys: readonly PublicKey[],
+  { sealer, random }: Pick<ConnectorDeps, "sealer" | "random">,
+): Promise<{ sealed: string; request: string } | undefined> {
+  if (key.pinRequest === undefined || !mailsPin(key)) return undefined;
+  const { publicJwk, privateJwk } = await makeResponseKey();
+  return {
+    sealed: await sealer.seal(JSON.stringify(privateJwk), sealPlace(requestId, key.id, pinKeyPurpose)),
+    request: await encodePinRequest({ length: key.pinRequest.length, responseKey: publicJwk }, transportKeys, random),
+  };
+}

@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { decode } from "cborg";
+import * as z from "zod";
+import type { Attestation, Binding, Challenge } from "../model/webauthn.ts";
+
+/** The first thing about an answer that is not this request's. */
+export type Mismatch =
+  | "unreadable"
+  | "type"
+  | "challenge"
+  | "origin"
+  | "relying_party"
+  | "user_presence"
+  | "user_verification"
+  | "credential_id";
+
+export const bindingOf = ({ options, origin }: Challenge): Binding => ({
+  challengeHash: sha256(Buffer.from(options.challenge, "base64url")).toString("base64url"),
+  origin,
+  relyingPartyId: options.rp.id,
+  userVerification: options.authenticatorSelection?.userVerification === "required",
+});
+
+/**
+ * Tells whether a credential answers the request that it came back for (decision C11, docs/peers/exchange-format.md). The IdP
+ * verifies the attestation; this keeps one user's credential from being registered for another.
+ * @returns undefined when it does
+ */
+export function bindResponse(attestation: Attestation, expected: Binding): Mismatch | undefined {
+  const client = clientData(attestation.clientDataJson);
+  const data = authenticatorData(attestation.attestationObject);
+  if (client === undefined || data === undefined) return "unreadable";
+  if (client.type !== "webauthn.create") return "type";
+  const challengeHash = sha256(Buffer.from(client.challenge, "base64url")).toString("base64url");
+  if (challengeHash !== expected.challengeHash) return "challenge";
+  if (client.origin !== expected.origin) return "origin";
+  if (!data.relyingPartyHash.equals(sha256(Buffer.from(expected.relyingPartyId)))) return "relying_party";
+  if (!data.userPresent) return "user_presence";
+  if (expected.userVerification && !data.userVerified) return "user_verification";
+  return data.credentialId.toString("base64url") === attestation.credentialId ? undefined : "credential_id";
+}
+
+const collectedClientData = z.object({ type: z.string(), challenge: z.string(), origin: z.string() });
+
+function clientData(base64url: string): z.infer<typeof collectedClientData> | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(base64url, "base64url"));
+    return collectedClientData.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** WebAuthn Level 3 section 6.1: hash 32, flags 1, counter 4, then AAGUID 16, length 2, credential id, public key. */
+const flagsAt = 32;
+const lengthAt = 53;
+const credentialIdAt = 55;
+const present = 0x01;
+const verified = 0x04;
+const withCredential = 0x40;
+
+function authenticatorData(base64url: string) {
+  const data = authDataOf(Buffer.from(base64url, "base64url"));
+  if (data === undefined || data.length <= credentialIdAt) return undefined;
+  const flags = data.readUInt8(flagsAt);
+  const length = data.readUInt16BE(lengthAt);
+  if ((flags & withCredential) === 0 || length === 0 || data.length <= credentialIdAt + length) return undefined;
+  return {
+    relyingPartyHash: data.subarray(0, flagsAt),
+    userPresent: (flags & present) !== 0,
+    userVerified: (flags & verified) !== 0,
+    credentialId: data.subarray(credentialIdAt, credentialIdAt + length),
+  };
+}
+
+function authDataOf(attestationObject: Uint8Array): Buffer | undefined {
+  try {
+    const object: unknown = decode(attestationObject, { useMaps: true, rejectDuplicateMapKeys: true });
+    const data = object instanceof Map ? object.get("authData") : undefined;
+    return data instanceof Uint8Array ? Buffer.from(data) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest();

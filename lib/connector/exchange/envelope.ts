@@ -1,0 +1,99 @@
+import { CompactEncrypt, compactDecrypt, compactVerify, decodeProtectedHeader } from "jose";
+import * as z from "zod";
+import type { PublicKey } from "../http/jwks.ts";
+
+/**
+ * Why a response could not be read:
+ * - `undecryptable`: not encrypted to this key
+ * - `unknown_key`: signed by a key that the signing JWKS does not hold, or not yet
+ * - `bad_signature`
+ * - `malformed`: no such envelope or payload, or a header that is not allowed
+ */
+export type ExchangeReason = "undecryptable" | "unknown_key" | "bad_signature" | "malformed";
+
+/** A response that is not to be believed. Its message holds nothing of the response. */
+export class ExchangeError extends Error {
+  override readonly name = "ExchangeError";
+  readonly reason: ExchangeReason;
+
+  constructor(reason: ExchangeReason) {
+    super(`Exchange format: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** A private key of the exchange format, to be kept sealed (decision G8). */
+export interface PrivateKey extends PublicKey {
+  readonly d: string;
+}
+
+/** Finds a signing key by id, reading the signing JWKS again where it is unknown. */
+export type FindSigningKey = (kid: string) => Promise<PublicKey | undefined>;
+
+export const keyAlgorithm = "ECDH-ES+A256KW";
+const contentAlgorithm = "A256GCM";
+const signatureAlgorithm = "ES384";
+const openedAlgorithms = [keyAlgorithm, "ECDH-ES"] as const;
+
+/** @returns a compact JWE to one of the keys, taken at random */
+export async function seal(
+  payload: object,
+  keys: readonly PublicKey[],
+  random: (bytes: number) => Uint8Array,
+): Promise<string> {
+  const key = keys[Buffer.from(random(4)).readUInt32BE() % keys.length];
+  if (key === undefined) throw new RangeError("There is no transport key to encrypt to.");
+  const header = { alg: keyAlgorithm, enc: contentAlgorithm, kid: key.kid };
+  return new CompactEncrypt(Buffer.from(JSON.stringify(payload))).setProtectedHeader(header).encrypt(key);
+}
+
+// Naming all that may be there keeps out what may not (jku, jwk, x5u, x5c, zip, crit) and whatever comes after it.
+const anyHeader = { typ: z.string().optional(), cty: z.string().optional() };
+const jweHeader = z.strictObject({
+  ...anyHeader,
+  alg: z.enum(openedAlgorithms),
+  enc: z.literal(contentAlgorithm),
+  kid: z.string().optional(),
+  epk: z.object({}),
+  apu: z.string().optional(),
+  apv: z.string().optional(),
+});
+const jwsHeader = z.strictObject({ ...anyHeader, alg: z.literal(signatureAlgorithm), kid: z.string() });
+
+/**
+ * Opens a compact JWE and checks the compact JWS inside it.
+ * @throws ExchangeError, and whatever `findSigningKey` throws
+ */
+export async function open<T>(
+  jwe: string,
+  privateJwk: PrivateKey,
+  findSigningKey: FindSigningKey,
+  payload: z.ZodType<T>,
+): Promise<T> {
+  headerOf(jwe, jweHeader);
+  const opened = await compactDecrypt(jwe, privateJwk, {
+    keyManagementAlgorithms: [...openedAlgorithms],
+    contentEncryptionAlgorithms: [contentAlgorithm],
+  }).catch(() => refused("undecryptable"));
+  const jws = new TextDecoder().decode(opened.plaintext);
+  const key = (await findSigningKey(headerOf(jws, jwsHeader).kid)) ?? refused("unknown_key");
+  const verified = await compactVerify(jws, key, { algorithms: [signatureAlgorithm] }).catch(() =>
+    refused("bad_signature"),
+  );
+  return orMalformed(() => payload.parse(JSON.parse(new TextDecoder().decode(verified.payload))));
+}
+
+const headerOf = <T>(token: string, allowed: z.ZodType<T>): T =>
+  orMalformed(() => allowed.parse(decodeProtectedHeader(token)));
+
+function orMalformed<T>(read: () => T): T {
+  try {
+    return read();
+  } catch {
+    return refused("malformed");
+  }
+}
+
+function refused(reason: ExchangeReason): never {
+  throw new ExchangeError(reason);
+}

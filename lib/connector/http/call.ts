@@ -1,0 +1,168 @@
+import * as z from "zod";
+import type { OpenSpan } from "../../telemetry.ts";
+import type { Instant, Now } from "../../time.ts";
+import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./failure.ts";
+import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
+import { tellCall } from "./trace.ts";
+
+export type Fetch = typeof globalThis.fetch;
+
+/** What every client of a peer takes instead of taking it from the surroundings (decision G9). */
+export interface PeerTools {
+  readonly fetch: Fetch;
+  readonly now: Now;
+  readonly random: (bytes: number) => Uint8Array;
+  /** Rejects when the signal fires. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** How often and how patiently a read is tried again. */
+export interface Patience {
+  readonly tries: number;
+  /** Doubles with each try. */
+  readonly firstWaitMs: number;
+  /** A peer that asks for a longer wait gets no further try. */
+  readonly longestWaitMs: number;
+}
+
+/** One peer, as its client calls it. */
+export interface PeerAccess extends PeerTools {
+  /** As failures and log lines name it. */
+  readonly peer: string;
+  /** For a call with everything that belongs to it: token, tries, body. */
+  readonly timeLimitMs: number;
+  readonly patience?: Patience | undefined;
+  /** Default 4 MiB, after decompression. */
+  readonly longestAnswer?: number | undefined;
+  /** Finds the peer's own error code and text in the body of a 4xx or 5xx. */
+  readonly refusalOf?: ((body: unknown) => { code?: unknown; detail?: unknown }) | undefined;
+}
+
+export interface PeerRequest<T> {
+  /** As failures and log lines name it. */
+  readonly operation: string;
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly url: string;
+  readonly token?: string | undefined;
+  /** Beside the usual ones, or in their place. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as JSON; a form as a form. */
+  readonly body?: URLSearchParams | object | undefined;
+  /** What a 2xx must hold; it sees `undefined` where the body is empty, and no value of JSON where it is none. */
+  readonly answer: z.ZodType<T>;
+  readonly signal?: AbortSignal | undefined;
+  /** The call is not begun after this, also by a process that was stopped for a while: it fails as `unreachable` then. */
+  readonly notAfter?: Instant | undefined;
+}
+
+const unreadable = Symbol("no JSON");
+
+/** Of a call whose 2xx tells nothing more: whatever it holds, but for a page of something in between, which has done nothing. */
+export const anyAnswer: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
+
+/** Runs `work` with a signal that fires at the end of the time limit or with `outer`, whichever comes first. */
+export async function withinTime<T>(
+  timeLimitMs: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const follow = () => ending.abort(outer?.reason);
+  const timer = setTimeout(() => ending.abort(new DOMException("time limit reached", "TimeoutError")), timeLimitMs);
+  if (outer?.aborted) follow();
+  outer?.addEventListener("abort", follow, { once: true });
+  try {
+    return await work(ending.signal);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener("abort", follow);
+  }
+}
+
+/**
+ * Calls a peer once. A redirect is not followed: it would carry the token elsewhere.
+ * @returns the parsed body of a 2xx
+ * @throws PeerFailure, always
+ */
+export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
+  return tellCall(access.peer, request.operation, span => callOnce(access, request, span));
+}
+
+function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan): Promise<T> {
+  const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
+    new PeerFailure(access.peer, request.operation, kind, details);
+
+  return withinTime(access.timeLimitMs, request.signal, async signal => {
+    const call = outgoing(request);
+    if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
+    span.label({ "http.request.method": request.method, "server.address": call.url.host });
+    if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
+    if (request.notAfter !== undefined && access.now() > request.notAfter)
+      throw failed("unreachable", { detail: "It was too late to begin the call." });
+
+    const response = await access
+      .fetch(call.url, { ...call.init, redirect: "manual", signal })
+      .catch((error: unknown) => {
+        throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
+      });
+    const { status } = response;
+    const peerRequestId = requestIdIn(response.headers);
+    span.label({ "http.response.status_code": status });
+    const body = await bodyOf(response, access.longestAnswer ?? 4 * 1024 * 1024);
+
+    if (!response.ok) {
+      const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
+      const words = access.refusalOf?.(body);
+      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...words, peerRequestId });
+    }
+    const answer = request.answer.safeParse(body);
+    if (answer.success) return answer.data;
+    const wrong = answer.error.issues.map(({ path }) => path.join(".") || "body");
+    const detail = `The answer is not readable: ${wrong.join(", ")}`;
+    throw failed("unanswered", { status, detail, peerRequestId });
+  });
+}
+
+/** Checked here because `fetch` quotes a bad header, token and all, in its error. */
+function outgoing({
+  url,
+  method,
+  token,
+  headers: more = {},
+  body,
+}: PeerRequest<unknown>): { url: URL; init: RequestInit } | undefined {
+  const form = body instanceof URLSearchParams;
+  try {
+    const headers = new Headers({ accept: "application/json" });
+    if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+    if (body !== undefined)
+      headers.set("content-type", form ? "application/x-www-form-urlencoded" : "application/json");
+    for (const [name, value] of Object.entries(more)) headers.set(name, value);
+    if (body === undefined) return { url: new URL(url), init: { method, headers } };
+    return { url: new URL(url), init: { method, headers, body: form ? body.toString() : JSON.stringify(body) } };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The system's own error, or why the signal fired. `fetch`'s errors of its own may quote the call. */
+function harmless(error: unknown): Error | undefined {
+  if (error instanceof DOMException) return error;
+  return error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
+}
+
+/** The body as JSON; undefined when it is empty, `unreadable` when it is no JSON, too long or cut off. */
+async function bodyOf(response: Response, longest: number): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      length += chunk.byteLength;
+      if (length > longest) return unreadable;
+      chunks.push(chunk);
+    }
+    return length === 0 ? undefined : JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+  } catch {
+    return unreadable;
+  }
+}

@@ -1,0 +1,37 @@
+import { callPeer, type Patience, type PeerAccess, type PeerRequest, withinTime } from "./call.ts";
+import { PeerFailure } from "./failure.ts";
+
+const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
+
+/**
+ * Calls a peer for something that changes nothing there, again after a passing failure, all within one time limit.
+ * @throws PeerFailure of the last try
+ */
+export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { readonly method: "GET" }): Promise<T> {
+  return repeat(access, request);
+}
+
+/** {@link readPeer} for what may be repeated without being a read: a token request, or a call that its contract says has the same outcome each time. */
+export function repeat<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
+  const patience = access.patience ?? usual;
+  return withinTime(access.timeLimitMs, request.signal, async signal => {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await callPeer(access, { ...request, signal });
+      } catch (error) {
+        if (!(error instanceof PeerFailure) || !error.passing || tried >= patience.tries) throw error;
+        const wait = Math.max(backOff(patience, tried, access.random), (error.retryAfter ?? 0) * 1000);
+        if (wait > patience.longestWaitMs) throw error;
+        await access.sleep(wait, signal).catch(() => {
+          throw error;
+        });
+      }
+    }
+  });
+}
+
+/** Half of the doubled wait is fixed, half random, so that many hosts do not come back together. */
+function backOff({ firstWaitMs, longestWaitMs }: Patience, tried: number, random: PeerAccess["random"]): number {
+  const most = Math.min(firstWaitMs * 2 ** (tried - 1), longestWaitMs);
+  return most / 2 + (most / 2) * ((random(1)[0] ?? 0) / 256);
+}

@@ -1,0 +1,26 @@
+import { resumeCancel } from "../cancel/cancel-request.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { settle } from "../recovery/reconcile-request.ts";
+import { forEachDue, type Run, startRun } from "../store/queue.ts";
+import { newBrakes } from "./process-key.ts";
+import { type KeysReport, workKeys } from "./process-keys.ts";
+
+/**
+ * Settles what creators left behind, polls the enrollment side, activates every due credential and sends the due PIN mails (decision C15).
+ */
+export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
+  const run = startRun(mode, deps);
+  const brakes = newBrakes();
+  const unsettled = await forEachDue("settle", run, deps, loaded =>
+    loaded.request.value.cancelling === undefined ? settle(loaded, run, deps) : resumeCancel(loaded, run, deps),
+  );
+  const ofV2 = await workKeys("key", { run, brakes }, deps);
+  const ofV1 = await workKeys("shipment_key", { run, brakes }, deps);
+  return {
+    processed: ofV2.processed + ofV1.processed,
+    activated: ofV2.activated + ofV1.activated,
+    failed: ofV2.failed + ofV1.failed,
+    pending: ofV2.pending + ofV1.pending,
+    left: unsettled + ofV2.left + ofV1.left,
+  };
+}

@@ -1,0 +1,51 @@
+import { countMissing } from "../collect/missing-shipment.ts";
+import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
+import type { ConnectorDeps, Loaded } from "../deps.ts";
+import { forEachDue, type Run, startRun } from "../store/queue.ts";
+import { newBrakes } from "./process-key.ts";
+import { workKeys } from "./process-keys.ts";
+
+export interface ShipmentsReport {
+  /** Shipments by what their poll gave. */
+  readonly answered: number;
+  readonly missing: number;
+  readonly failed: number;
+  /** Credentials of version 1 shipments that were activated. */
+  readonly activated: number;
+  /** Not begun when the time budget ended or the run was stopped. */
+  readonly left: number;
+}
+
+/**
+ * Polls every due shipment; what version 1 ordered is activated and mailed too (decisions C10, C15). The delivery service refusing
+ * our token ends the run with an error event.
+ */
+export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
+  const run = startRun(mode, deps);
+  const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0 };
+  const missing: string[] = [];
+  const poll = async (loaded: Loaded): Promise<void> => {
+    const result = await pollShipment(loaded, run, deps);
+    counts[result]++;
+    if (result === "missing") missing.push(loaded.request.value.id);
+  };
+  const left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
+  const { answered, failed } = counts;
+  const polled = { answered, missing: counts.missing, failed };
+  const allMissing = missing.length > 0 && answered === 0;
+  if (counts.refused_us > 0 || allMissing) {
+    if (allMissing) deps.log.error("all_shipments_missing", { count: missing.length });
+    else deps.log.error("delivery_token_refused", {});
+    return { ...polled, activated: 0, left };
+  }
+  await countAll(missing, deps);
+  const keys = await workKeys("shipment_key", { run, brakes: newBrakes() }, deps);
+  return { ...polled, activated: keys.activated, left: left + keys.left };
+}
+
+async function countAll(requestIds: readonly string[], deps: ConnectorDeps): Promise<void> {
+  for (const id of requestIds) {
+    const loaded = await deps.requests.load(id);
+    if (loaded !== undefined) await countMissing(loaded, deps);
+  }
+}

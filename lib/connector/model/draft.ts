@@ -1,0 +1,103 @@
+import type { Caller } from "../../caller.ts";
+import { type Instant, plus } from "../../time.ts";
+import {
+  type CredentialRequest,
+  type Key,
+  mailsPin,
+  type Origin,
+  type Recipient,
+  type ShipmentOrder,
+} from "./request.ts";
+
+/** A credential as the caller asked for it. */
+export interface NewCredential {
+  readonly idpId?: string;
+  readonly relyingPartyId?: string;
+  readonly userId: string;
+}
+
+/** A key as the caller asked for it. */
+export type NewKey = Pick<
+  Key,
+  | "id"
+  | "place"
+  | "name"
+  | "customizationId"
+  | "productId"
+  | "inventoryProductId"
+  | "preferredAuthenticatorType"
+  | "pinRequest"
+> & { readonly credentials: readonly NewCredential[] };
+
+/** A parsed create body, whatever version it came in (decision C4). */
+export interface NewRequest {
+  readonly recipient: Recipient;
+  readonly emailsTo: readonly string[];
+  readonly shipment?: ShipmentOrder;
+  readonly keys: readonly NewKey[];
+}
+
+/** A random version 4 UUID (RFC 9562 section 5.4). */
+export function newRequestId(random: (bytes: number) => Uint8Array): string {
+  const bytes = Buffer.from(random(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** The rows of a request that was just received; due to be undone where its creator dies before the delivery mark (decision C6). */
+export function received(
+  draft: NewRequest,
+  {
+    id,
+    origin,
+    claim,
+    createdBy,
+    now,
+    receivedMaxAge,
+    defaultIdp,
+  }: {
+    id: string;
+    origin: Origin;
+    claim?: string | undefined;
+    createdBy?: Caller | undefined;
+    now: Instant;
+    receivedMaxAge: number;
+    defaultIdp: string;
+  },
+): { request: CredentialRequest; keys: readonly Key[] } {
+  const { recipient, emailsTo, shipment, keys } = draft;
+  return {
+    request: {
+      recipient,
+      emailsTo,
+      ...(shipment && { shipment }),
+      id,
+      origin,
+      ...(claim !== undefined && { claim }),
+      ...(createdBy && { createdBy }),
+      state: "received",
+      createdAt: now,
+      due: { queue: "settle", at: plus(now, receivedMaxAge) },
+      attempts: 0,
+    },
+    keys: keys.map(key => ({
+      ...key,
+      state: "processing",
+      credentials: key.credentials.map(({ idpId = defaultIdp, ...credential }) => ({
+        ...credential,
+        idpId,
+        state: "processing",
+        attempts: 0,
+      })),
+      mail: { state: mailsPin(key) ? "waiting" : "none", number: 0, attempts: 0 },
+      ...(origin === "v1_shipment" && { ofShipmentV1: true }),
+    })),
+  };
+}
+
+/** What a create gives: the ids of the request and, where keys are shipped, of the shipment. */
+export interface Created {
+  readonly requestId: string;
+  readonly shipmentId?: string;
+}

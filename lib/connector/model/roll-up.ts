@@ -1,0 +1,69 @@
+import type { Instant } from "../../time.ts";
+import type { Credential, CredentialRequest, Key } from "./request.ts";
+import { type CredentialEvent, isTerminal, rollUpKey, rollUpRequest, transition } from "./states.ts";
+
+/** A credential after an event; what only an open credential needs is dropped when it ends. */
+export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
+  const { nextAt, held, triedAt, refusal, errorMessage: previous, ...kept } = credential;
+  const state = transition(credential.state, event);
+  return {
+    ...kept,
+    state,
+    // Of a request out of a backup: its activation may have been tried though its response is read only now.
+    ...(triedAt !== undefined && !isTerminal(state) && { triedAt }),
+    ...(errorMessage === undefined ? {} : { errorMessage }),
+  };
+}
+
+/** The key with its roll-up; a first active credential makes its PIN mail due (decision C14). */
+export function withRollUp(key: Key, now: Instant): Key {
+  const state = rollUpKey(key.credentials.map(credential => credential.state));
+  const anyActive = key.credentials.some(credential => credential.state === "active");
+  if (key.mail.state === "waiting" && anyActive) {
+    return { ...key, state, mail: { ...key.mail, state: "due", firstDueAt: now, nextAt: now } };
+  }
+  if (key.mail.state === "waiting" && isTerminal(state)) return { ...key, state, mail: { ...key.mail, state: "none" } };
+  return { ...key, state };
+}
+
+/**
+ * The request with its roll-up over all keys. Where it ends, it is due for clean-up and nothing else (decisions C7, C16).
+ */
+export function rolledUp(request: CredentialRequest, keys: readonly Key[], now: Instant): CredentialRequest {
+  const state = rollUpRequest(
+    request.state,
+    keys.map(key => key.state),
+  );
+  if (!isTerminal(state) || isTerminal(request.state)) return { ...request, state };
+  const { lease, errorMessage, ...rest } = request;
+  const reason = state === "complete" || errorMessage === undefined ? {} : { errorMessage };
+  return { ...rest, ...reason, state, terminalAt: now, due: { queue: "clean", at: now } };
+}
+
+/** The key with what still waits for it ended by one event; what was answered goes on. */
+export function endedWaiting(key: Key, event: CredentialEvent, errorMessage: string, now: Instant): Key {
+  const credentials = key.credentials.map(credential =>
+    credential.state === "processing" ? afterEvent(credential, event, errorMessage) : credential,
+  );
+  return withRollUp({ ...key, credentials }, now);
+}
+
+/** All keys and credentials that are still open, ended by one event. */
+export function endedKeys(
+  keys: readonly Key[],
+  event: CredentialEvent,
+  errorMessage: string,
+  now: Instant,
+): readonly Key[] {
+  return keys.map(({ lease, due, ...key }) =>
+    withRollUp(
+      {
+        ...key,
+        credentials: key.credentials.map(credential =>
+          isTerminal(credential.state) ? credential : afterEvent(credential, event, errorMessage),
+        ),
+      },
+      now,
+    ),
+  );
+}

@@ -1,0 +1,138 @@
+import pLimit from "p-limit";
+import { withLogFields } from "../../log.ts";
+import { between, type Instant } from "../../time.ts";
+import type { ConnectorDeps, ListEntry, Loaded } from "../deps.ts";
+import { personList, placeOf, positionOf, type RequestList } from "../model/people-lists.ts";
+import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
+import { passOver } from "../store/queue.ts";
+import { write } from "../store/save-request.ts";
+
+export interface RequestFilter {
+  readonly state?: RequestState | undefined;
+  /** As the create had it, letter for letter. */
+  readonly userId?: string | undefined;
+  readonly createdAfter?: Instant | undefined;
+}
+
+export interface RequestPage {
+  readonly requests: readonly Loaded[];
+  /** Where the next page begins; absent after the last one. A page may be short, even empty, though more follow. */
+  readonly next?: string;
+}
+
+/** How many requests a page looks at where few match its filters: its cost does not grow with history. */
+const mostLookedAt = 200;
+
+/**
+ * A page of the requests that match every filter, in the order of their creation (decision C19). It reads the requests that it
+ * shows, and where the lists do not tell whether one matches, at most 200 in all.
+ * @param range `top` requests at most, those after the position `after`
+ */
+export async function listRequests(
+  filter: RequestFilter,
+  { top, after }: { readonly top: number; readonly after?: string | undefined },
+  deps: ConnectorDeps,
+): Promise<RequestPage> {
+  const requests: Loaded[] = [];
+  let position = latest(after, filter.createdAfter);
+  for (let left = Math.max(top, mostLookedAt); left > 0; ) {
+    const missing = top - requests.length;
+    const size = Math.min(left, filter.userId === undefined ? missing : Math.max(missing, leastAtOnce));
+    const { candidates, isLast } = await nextOf(filter, { after: position, top: size }, deps);
+    for (const { at, loaded } of await loadAll(candidates, deps)) {
+      if (requests.length === top) return { requests, ...(position !== undefined && { next: position }) };
+      if (loaded !== undefined && matches(loaded, filter)) requests.push(loaded);
+      position = at;
+    }
+    if (isLast) return { requests };
+    if (requests.length === top) break;
+    left -= candidates.length;
+  }
+  return { requests, ...(position !== undefined && { next: position }) };
+}
+
+/** Reads at once rather than one by one where most are likely not to match. */
+const leastAtOnce = 50;
+
+const latest = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && b > a) ? b : a;
+
+function matches({ request, keys }: Loaded, { state, userId }: RequestFilter): boolean {
+  if (state !== undefined && request.value.state !== state) return false;
+  return (
+    userId === undefined || keys.some(({ value }) => value.credentials.some(credential => credential.userId === userId))
+  );
+}
+
+/** A row that names a request, and the list that it stands in. */
+type ListedRow = ListEntry & { readonly list: RequestList };
+
+interface Candidate {
+  readonly at: string;
+  readonly requestId: string;
+  readonly rows: readonly ListedRow[];
+}
+
+/**
+ * The next candidates. A request moves on in its states while the lists are read, and stands in the new list before it leaves the
+ * old one: so the lists are read in the order in which requests pass them, and none is missed.
+ */
+async function nextOf(
+  { state, userId }: RequestFilter,
+  range: { readonly after: string | undefined; readonly top: number },
+  { requests }: ConnectorDeps,
+): Promise<{ readonly candidates: readonly Candidate[]; readonly isLast: boolean }> {
+  const rows: ListedRow[] = [];
+  const read = async (list: RequestList) => {
+    for (const entry of await requests.entries(list, { ...range, top: range.top + 1 })) rows.push({ ...entry, list });
+  };
+  if (userId !== undefined) await read(personList(userId));
+  else if (state !== undefined) await read({ state });
+  else {
+    await read({ state: "received" });
+    await read({ state: "started" });
+    await Promise.all(requestStates.filter(isTerminal).map(ended => read({ state: ended })));
+  }
+  const named = [...Map.groupBy(rows, positionOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const candidates = named.slice(0, range.top).map(([at, of]) => ({ at, requestId: of[0]?.requestId ?? "", rows: of }));
+  return { candidates, isLast: named.length <= range.top };
+}
+
+function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
+  const limit = pLimit(deps.concurrency);
+  return Promise.all(
+    candidates.map(({ at, requestId, rows }) =>
+      limit(() =>
+        withLogFields({ credentialRequestId: requestId }, async () => {
+          try {
+            const loaded = await deps.requests.load(requestId);
+            for (const row of rows) await heal(row, loaded, deps);
+            return { at, loaded };
+          } catch (error) {
+            // A request whose rows cannot be read is left out: it must not keep the others from being listed.
+            passOver(error, {}, deps);
+            return { at, loaded: undefined };
+          }
+        }),
+      ),
+    ),
+  );
+}
+
+/**
+ * A row that a crash left in a list where its request is not, or not any more. It goes by the rules of the index of due work
+ * (decision C15): only when old, and only after the request was rewritten by its version, so that a writer between its two writes
+ * loses the second.
+ */
+async function heal(row: ListedRow, loaded: Loaded | undefined, deps: ConnectorDeps): Promise<void> {
+  const { requests, now, timing } = deps;
+  const age = between(row.writtenAt, now());
+  if (loaded === undefined) {
+    if (age > timing.dueOrphan) await requests.leave(row, [row.list]);
+    return;
+  }
+  const { value } = loaded.request;
+  if (!("state" in row.list) || row.list.state === value.state || age <= timing.dueStale) return;
+  await requests.enter(placeOf(value), [{ state: value.state }]);
+  if ((await write(loaded, { request: value }, deps)) !== undefined) await requests.leave(row, [row.list]);
+}

@@ -1,0 +1,74 @@
+import type { ConnectorDeps, Loaded } from "../deps.ts";
+import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
+import { decodePinResponse } from "../exchange/messages.ts";
+import { PeerFailure } from "../http/failure.ts";
+import { enrollmentId } from "../model/key-ids.ts";
+import { isOnSite, type Key } from "../model/request.ts";
+import { shippedItems } from "../model/shipment-items.ts";
+import { enrollmentSide } from "../peers/enrollment-side.ts";
+import { keyOf } from "../store/save-request.ts";
+import { pinKeyPurpose, sealPlace } from "../store/seal-contexts.ts";
+
+/** Why there is no PIN; `passing` where another try may bring it. */
+interface NoPin {
+  readonly problem: string;
+  readonly passing?: boolean;
+}
+
+/**
+ * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
+ */
+export async function fetchPin(
+  loaded: Loaded,
+  keyId: string,
+  deps: ConnectorDeps,
+): Promise<{ readonly pin: string } | NoPin> {
+  const key = keyOf(loaded, keyId);
+  const fetched = await fetchedPin(loaded, key, deps);
+  const response = fetched.response ?? (await keptPin(key, deps));
+  if (response === undefined) return { problem: "No PIN response is available.", passing: fetched.failed };
+  if (key.pinKey === undefined) return { problem: "The key has no PIN." };
+  const place = sealPlace(loaded.request.value.id, key.id, pinKeyPurpose);
+  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
+  try {
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
+  } catch (error) {
+    if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("signing_keys_unread", { keyId, error });
+    return { problem: "The key maker's signing keys can not be read.", passing: true };
+  }
+}
+
+/** `failed`: the peer could not be asked, and may have it. */
+async function fetchedPin(
+  loaded: Loaded,
+  key: Key,
+  deps: ConnectorDeps,
+): Promise<{ readonly response?: string | undefined; readonly failed: boolean }> {
+  try {
+    return { response: await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps), failed: false };
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
+    return { failed: error.passing };
+  }
+}
+
+async function enrolledPin(loaded: Loaded, { id }: Key, deps: ConnectorDeps): Promise<string | undefined> {
+  const { responses } = await enrollmentSide(deps).get(enrollmentId(loaded.request.value.id, id));
+  return responses.pin;
+}
+
+async function shippedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
+  const shipmentId = loaded.request.value.delivery?.shipmentId;
+  if (shipmentId === undefined) return undefined;
+  const items = shippedItems(loaded.keys.map(({ value }) => value));
+  const item = items.findIndex(of => of.some(({ id }) => id === key.id));
+  const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
+  const shipment = await deps.delivery.getShipment(shipmentId);
+  return shipment.items[item]?.keys[position]?.pin;
+}
+
+const keptPin = async (key: Key, { responses }: ConnectorDeps): Promise<string | undefined> =>
+  key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;

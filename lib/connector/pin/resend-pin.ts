@@ -1,0 +1,161 @@
+import { Fault } from "../../fault.ts";
+import { withLogFields } from "../../log.ts";
+import { between, hours, type Instant, plus } from "../../time.ts";
+import type { ConnectorDeps, Loaded } from "../deps.ts";
+import { isMailable } from "../model/pin-mail.ts";
+import { type Key, keyQueue } from "../model/request.ts";
+import type { Delivery } from "../peers/delivery.ts";
+import { renew } from "../store/lease.ts";
+import { atRest } from "../store/next-due.ts";
+import { heldByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
+import { keyOf } from "../store/save-request.ts";
+import { fetchPin } from "./fetch-pin.ts";
+import { sendPinMail } from "./send-pin-mail.ts";
+
+/**
+ * Mails the PINs of a request again: those of every key whose PIN response is at hand and whose limit allows it (decisions C1,
+ * C14). A mail that fails stays due for the job. Returns the number of mails sent.
+ * Throws Fault: `not_found`; `conflict` when no PIN response is available, when `PIN_MAIL_DOMAINS` allows none of the addresses, or
+ * with `retryAfter` while a job has the lease of a key, for which the call waits 2 seconds at most;
+ * `unavailable` when that can not be told now; `throttled` when every key is over its limit.
+ * @param place of the keys; all of them where undefined
+ */
+export async function resendPin(
+  requestId: string,
+  deps: ConnectorDeps,
+  place?: Key["place"],
+): Promise<{ readonly sent: number }> {
+  const run = startRun("on_demand", deps);
+  return withLogFields({ credentialRequestId: requestId }, async () => {
+    const start = await loadFree(requestId, place, run, deps);
+    const sent = await resendEach(start, openKeys(start, place, run, deps), run, askedOnce(deps));
+    deps.log.info("pin_resent", { sent });
+    return { sent };
+  });
+}
+
+/** Waits for the lease of a key, each before another read: a job's visit of a key usually lasts less than their sum. */
+const leaseWaitsMs = [200, 300, 500, 1000];
+
+/** Returns the request, read again while a job has the lease of a key to mail, until the waits are used up. */
+async function loadFree(
+  requestId: string,
+  place: Key["place"] | undefined,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<Loaded> {
+  const load = async (): Promise<Loaded> => {
+    const loaded = await deps.requests.load(requestId);
+    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+    return loaded;
+  };
+  let loaded = await load();
+  for (const waitMs of leaseWaitsMs) {
+    if (!mailedKeys(loaded, place).some(({ lease }) => heldByAnother(lease, run, deps.now()))) break;
+    await deps.sleep(waitMs);
+    loaded = await load();
+  }
+  return loaded;
+}
+
+/** The keys of the request whose PINs are mailed. */
+const mailedKeys = ({ keys }: Loaded, place: Key["place"] | undefined): readonly Key[] =>
+  keys
+    .map(({ value }) => value)
+    .filter(key => place === undefined || key.place === place)
+    .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
+
+/** The keys that may be mailed now, or why there are none. */
+function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, deps: ConnectorDeps): readonly string[] {
+  const { now } = deps;
+  const mailed = mailedKeys(loaded, place);
+  if (mailed.some(({ lease }) => heldByAnother(lease, run, now()))) throw busy();
+  const { emailsTo } = loaded.request.value;
+  if (mailed.length > 0 && !emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
+    throw new Fault(
+      "conflict",
+      "PIN mails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
+    );
+  const open = mailed.filter(key => mayResend(key, run, deps));
+  if (mailed.length > 0 && open.length === 0) {
+    const oldest = mailed.map(key => recent(key, now())[0] ?? now()).sort()[0] ?? now();
+    const retryAfter = between(now(), plus(oldest, hours(1))) / 1000;
+    throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfter });
+  }
+  return open.map(({ id }) => id);
+}
+
+const busy = (): Fault =>
+  new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
+
+/** Whether nobody holds the key and its limit allows one more mail. */
+const mayResend = (key: Key, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
+  !heldByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
+
+/** Mails each key whose PIN is at hand until the time is over. @returns how many were sent; throws why none was even tried */
+async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, deps: ConnectorDeps): Promise<number> {
+  let loaded = start;
+  let sent = 0;
+  let tried = 0;
+  let none = new Fault("conflict", "No PIN response is available for the request.");
+  for (const keyId of keyIds) {
+    if (isOver(run, deps)) {
+      none = new Fault("unavailable", "There was not time enough to ask for every PIN.", { retryAfter: 30 });
+      break;
+    }
+    // It was read again where another was faster with the key before it.
+    if (!mayResend(keyOf(loaded, keyId), run, deps)) {
+      none = busy();
+      continue;
+    }
+    const pin = await fetchPin(loaded, keyId, deps);
+    if ("problem" in pin) {
+      if (pin.passing === true) none = new Fault("unavailable", pin.problem, { retryAfter: 30 });
+      continue;
+    }
+    const after = await resend(loaded, keyId, run, deps);
+    if (after === undefined) none = busy();
+    else tried++;
+    loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
+    if (after !== undefined && keyOf(after, keyId).mail.state === "sent") sent++;
+  }
+  if (tried === 0) throw none;
+  return sent;
+}
+
+/** The delivery service tells all keys of a shipment in one answer, so it is asked for that once a call. */
+function askedOnce(deps: ConnectorDeps): ConnectorDeps {
+  const asked = new Map<string, ReturnType<Delivery["getShipment"]>>();
+  const getShipment: Delivery["getShipment"] = id => {
+    const answer = asked.get(id) ?? deps.delivery.getShipment(id);
+    asked.set(id, answer);
+    return answer;
+  };
+  return { ...deps, delivery: { ...deps.delivery, getShipment } };
+}
+
+/** Resends of a key within the last hour, oldest first. */
+const recent = ({ mail }: Key, now: Instant): readonly Instant[] =>
+  (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
+
+/** Takes the next number, so that the mail is another one than the last, and sends it as the job does. */
+async function resend(loaded: Loaded, keyId: string, run: Run, deps: ConnectorDeps): Promise<Loaded | undefined> {
+  const at = deps.now();
+  const next = ({ errorMessage, leftOut, triedAt, held, ...mail }: Key["mail"], key: Key): Key["mail"] => ({
+    ...mail,
+    state: "due",
+    number: mail.number + 1,
+    firstDueAt: at,
+    attempts: 0,
+    nextAt: at,
+    resentAt: [...recent(key, at), at],
+  });
+  const hold = { loaded, keyId, run, finish: (key: Key) => atRest(key, deps) };
+  const taken = await renew(
+    hold,
+    key => ({ ...key, mail: next(key.mail, key), due: { queue: keyQueue(key), at } }),
+    deps.timing.mailCall,
+    deps,
+  );
+  return taken && sendPinMail(taken, { stoppedUntil: undefined }, deps);
+}

@@ -1,0 +1,37 @@
+import type { ConnectorDeps } from "../deps.ts";
+import { faultOf } from "../faults.ts";
+import { type Claim, judgeRequest, type KeptAnswer } from "../model/idempotency.ts";
+import type { CredentialRequest } from "../model/request.ts";
+
+/**
+ * Before a request's rows go: what it came to stays with its claim, so that the key does not order once more (decisions C6, C16).
+ * @param erased nothing of what was answered stays
+ */
+export async function concludeClaim(
+  request: CredentialRequest,
+  { claims }: Pick<ConnectorDeps, "claims">,
+  { erased = false } = {},
+): Promise<void> {
+  if (request.claim === undefined) return;
+  for (;;) {
+    const found = await claims.find(request.claim);
+    if (found === undefined || found.value.requestId !== request.id) return;
+    const answer = erased ? "erased" : lastWord(found.value, request);
+    if (answer === found.value.answer) return;
+    if ((await claims.replace(found, withAnswer(found.value, answer))) !== undefined) return;
+  }
+}
+export function lastWord({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
+  if (answer !== undefined && answer !== "unsettled") return answer;
+  const verdict = judgeRequest(request);
+  if (verdict.is === "answered") return verdict.answer;
+  if (verdict.is === "never_confirmed" || verdict.is === "cancelled") {
+    const { kind, message, data } = faultOf(verdict, { requestId: request.id } as Claim);
+    return { refused: { kind, message, ...(data && { data }) } };
+  }
+  return undefined;
+}
+export const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
+  ...claim,
+  ...(answer !== undefined && { answer }),
+});

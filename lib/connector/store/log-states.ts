@@ -1,0 +1,21 @@
+import type { Log } from "../../log.ts";
+import type { RequestStore } from "../deps.ts";
+
+/** A store that tells, in one log event each, every state that a request comes into (specification section 3). */
+export const tellStates = (store: RequestStore, log: Log): RequestStore => ({
+  ...store,
+  async insert(request, keys) {
+    const loaded = await store.insert(request, keys);
+    log.info("request_state", { credentialRequestId: request.id, state: request.state });
+    return loaded;
+  },
+  async save(loaded, changes) {
+    const saved = await store.save(loaded, changes);
+    const from = loaded.request.value.state;
+    const state = changes.request?.state ?? from;
+    if (saved !== undefined && state !== from) {
+      log.info("request_state", { credentialRequestId: loaded.request.value.id, state, from });
+    }
+    return saved;
+  },
+});

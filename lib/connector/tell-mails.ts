@@ -1,8 +1,0 @@
-import { tellCall } from "./peers/peer-telemetry.ts";
-import type { Mailer } from "./ports.ts";
-
-/** A mailer whose calls are told as those of a peer. */
-export const tellMails = (mailer: Mailer): Mailer => ({
-  send: mail => tellCall("mail", "send", () => mailer.send(mail)),
-  status: operationId => tellCall("mail", "status", () => mailer.status(operationId)),
-});

@@ -1,0 +1,73 @@
+import * as z from "zod";
+import type { Problem } from "../../fault.ts";
+
+/** Every wrong field of an input, with what is expected there. Values never appear: they may be secrets. */
+export const problems = (error: z.core.$ZodError): Problem[] =>
+  error.issues.map(issue => ({ path: pathOf(issue.path), reason: issue.message }));
+
+/** A place in an input as its sender would write it: `shipment.shipment_items[0].name`; the whole input is "". */
+export const pathOf = (keys: readonly PropertyKey[]): string =>
+  keys.reduce<string>((path, key) => {
+    if (typeof key === "number") return `${path}[${key}]`;
+    return path === "" ? String(key) : `${path}.${String(key)}`;
+  }, "");
+
+const nouns: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  null: "null",
+};
+
+const formats: Readonly<Record<string, string>> = {
+  email: "an e-mail address",
+  url: "an absolute URL",
+  datetime: "a time in ISO 8601, as in 2026-01-31T10:00:00Z",
+  date: "a date, as in 2026-01-31",
+  uuid: "a UUID",
+  json_string: "JSON",
+};
+
+/** What is expected, as the rest of a sentence that begins with the field. A text that a schema sets itself comes before this. */
+function reason(issue: z.core.$ZodRawIssue): string {
+  // A missing field is a matter of presence, not of type; null counts as absent, except where it is the whole input (decision G4).
+  if (issue.input === undefined || (issue.input === null && (issue.path ?? []).length > 0)) return "is required";
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${nouns[issue.expected] ?? issue.expected}`;
+    case "invalid_value":
+      return issue.values.length === 1
+        ? `must be ${String(issue.values[0])}`
+        : `must be one of ${issue.values.map(String).join(", ")}`;
+    case "too_small":
+      return `must ${bound(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
+    case "too_big":
+      return `must ${bound(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum)}`;
+    case "invalid_format":
+      return issue.format === "regex" ? "is not well-formed" : `must be ${formats[issue.format] ?? issue.format}`;
+    case "not_multiple_of":
+      return `must be a multiple of ${issue.divisor}`;
+    case "unrecognized_keys":
+      return "must not have other fields";
+    case "invalid_union":
+      return (
+        [...new Set(issue.errors.flat().map(inner => inner.message))].join(" or ") || "has none of the accepted forms"
+      );
+    default:
+      return "is not valid";
+  }
+}
+
+function bound(origin: string, comparison: string, count: number | bigint): string {
+  if (origin === "string") return `have ${comparison} ${count} ${count === 1 ? "character" : "characters"}`;
+  if (origin === "array") return `have ${comparison} ${count} ${count === 1 ? "element" : "elements"}`;
+  return `be ${comparison} ${count}`;
+}
+
+// The validator composes texts while it parses, when it still has the input; afterwards a missing field can not be told from one
+// of the wrong type. A locale is its own place for texts, so every schema speaks alike without being asked to.
+z.config({ localeError: reason });

@@ -1,0 +1,67 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Facts, readFacts } from "../start/run-file.ts";
+
+/** A whole system in a process of its own, with a temporary directory for its facts and its log. */
+export interface LaunchedSystem {
+  /** Resolves when the system is up, never where it ends before that. */
+  readonly ready: Promise<Facts>;
+  readonly ended: Promise<void>;
+  /** The end of what it wrote. */
+  log(): string;
+  /** Ends the system and takes the directory away. May be called again. */
+  close(): Promise<void>;
+}
+
+const longestStopMs = 10_000;
+
+/** Launches a system in memory on free ports. It takes no settings from whoever calls, and ends with this process. */
+export function launchSystem(): LaunchedSystem {
+  const directory = mkdtempSync(join(tmpdir(), "credential-demo-"));
+  const logPath = join(directory, "system.log");
+  const log = openSync(logPath, "w");
+  const script = fileURLToPath(new URL("../start/start.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, "--ephemeral"], {
+    // Also keeps the developer's local.settings.json out.
+    cwd: directory,
+    env: { ...bareEnvironment(), ...idleTimers, PORT: "0", LOCAL_DIR: directory },
+    stdio: ["ignore", log, log, "ipc"],
+  });
+  closeSync(log);
+  const ended = new Promise<void>(resolve => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  const ready = new Promise<Facts>((resolve, reject) => {
+    child.once("message", () => {
+      const facts = readFacts(directory);
+      if (facts === undefined) reject(new Error("the system wrote no facts."));
+      else resolve(facts);
+    });
+  });
+  return {
+    ready,
+    ended,
+    log: () => readFileSync(logPath, "utf8").split("\n").slice(-20).join("\n"),
+    close: async () => {
+      child.kill("SIGTERM");
+      const giveUp = setTimeout(() => child.kill("SIGKILL"), longestStopMs);
+      await ended;
+      clearTimeout(giveUp);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** At the full hour the timers would take the work out of the story's hands. */
+const never = "0 0 0 29 2 *";
+const idleTimers = {
+  CRON_PROCESS_SHIPMENT_SCHEDULE: never,
+  CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: never,
+};
+
+const bareEnvironment = (): Record<string, string | undefined> =>
+  Object.fromEntries(["PATH", "HOME", "TMPDIR", "TEMP", "TMP", "SystemRoot"].map(name => [name, process.env[name]]));

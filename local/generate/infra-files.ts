@@ -1,0 +1,113 @@
+import { authSettings } from "../../lib/auth/settings.ts";
+import { authTables } from "../../lib/azure/auth/rows/tables.ts";
+import { responsesContainer } from "../../lib/azure/connector/responses.ts";
+import { connectorTables } from "../../lib/azure/connector/store.ts";
+import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
+import { connectorSettings } from "../../lib/connector/settings.ts";
+import { deploymentSettings } from "../../lib/deployment-settings.ts";
+import { settingTexts } from "../../lib/settings.ts";
+
+/** Settings that the templates work out, or that only a local run has: no administrator gives them. */
+const notGiven: readonly string[] = [
+  "SERVICE_APIS",
+  "PUBLIC_BASE_URL",
+  "PROXY_ID",
+  "CLOUD_TENANT_ID",
+  "CLOUD_TABLES_ENDPOINT",
+  "CLOUD_STORAGE_BLOB_ENDPOINT",
+  "CLOUD_STORAGE_CONNECTION_STRING",
+  "CLOUD_KEY_VAULT_ENDPOINT",
+  "AZURE_CLIENT_ID",
+  "APPLICATIONINSIGHTS_CONNECTION_STRING",
+  "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
+  "SESSION_COOKIE_SECURE",
+  "EMAIL_API_SEND_ENDPOINT",
+  "EMAIL_SENDER_ADDRESS",
+  "EMAIL_CONNECTION_STRING",
+];
+
+/**
+ * Parameters of `main.bicep` by the azd variable that fills each; a setting's variable has the setting's own name. An unset variable is
+ * an empty text to azd, which would take the place of the template's default, so a text that has one has it here too. Where the azd environment
+ * has no such variable, that of the shell counts, so none has a name that images and shells use for something else.
+ */
+const variables: Readonly<Record<string, string>> = {
+  environmentName: "AZURE_ENV_NAME",
+  location: "AZURE_LOCATION",
+  nameSuffix: "NAME_SUFFIX",
+  nodeVersion: "FUNCTIONS_NODE_VERSION=24",
+  maximumInstanceCount: "MAXIMUM_INSTANCE_COUNT",
+  instanceMemoryMB: "INSTANCE_MEMORY_MB",
+  clientAlwaysReadyInstances: "CLIENT_ALWAYS_READY_INSTANCES",
+  storageSku: "STORAGE_SKU=Standard_ZRS",
+  softDeleteDays: "SOFT_DELETE_DAYS",
+  networkPrefix: "NETWORK_PREFIX=10.90.0.0/23",
+  operatorRange: "OPERATOR_RANGE",
+  coreDeployRange: "CORE_DEPLOY_RANGE",
+  tenantId: "CLOUD_TENANT_ID",
+  corePublicBaseUrl: "CORE_PUBLIC_BASE_URL",
+  clientPublicBaseUrl: "CLIENT_PUBLIC_BASE_URL",
+  connectorPublicBaseUrl: "CONNECTOR_PUBLIC_BASE_URL",
+  clientProxyId: "CLIENT_PROXY_ID",
+  connectorProxyId: "CONNECTOR_PROXY_ID",
+  proxySource: "PROXY_SOURCE=AzureFrontDoor.Backend",
+  mailDomain: "MAIL_DOMAIN",
+  mailSenderName: "MAIL_SENDER_NAME=security-keys",
+  mailSenderDisplayName: "MAIL_SENDER_DISPLAY_NAME=Security keys",
+  mailDataLocation: "MAIL_DATA_LOCATION=Europe",
+  alertMailTo: "ALERT_MAIL_TO",
+  retentionDays: "RETENTION_DAYS",
+  telemetryMode: "TELEMETRY_MODE=OpenTelemetry",
+  alertJobWindow: "ALERT_JOB_WINDOW=PT3H",
+  alertUnsentMailHours: "ALERT_UNSENT_MAIL_HOURS",
+  alertExpiryDays: "ALERT_EXPIRY_DAYS",
+  alertThrottledCalls: "ALERT_THROTTLED_CALLS",
+  authDataKey: "NEW_AUTH_DATA_KEY",
+  authPepper: "NEW_AUTH_PEPPER",
+  connectorDataKey: "NEW_CONNECTOR_DATA_KEY",
+  keysExpireOn: "NEW_KEYS_EXPIRE_ON",
+};
+
+/** Files of `infra/` that are made from the code, by path. */
+export const infraFiles = (): Readonly<Record<string, string>> => ({
+  "infra/code.json": json({
+    settings: {
+      everyApp: defaultsOf(deploymentSettings),
+      auth: defaultsOf(authSettings),
+      connector: defaultsOf(connectorSettings),
+    },
+    tables: { auth: authTables, connector: connectorTables("").filter(name => name !== "") },
+    containers: { auth: [backupsContainer], connector: [backupsContainer, responsesContainer] },
+  }),
+  "infra/main.parameters.json": json({
+    $schema: "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#",
+    contentVersion: "1.0.0.0",
+    parameters: {
+      ...Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, { value: filledBy(variable) }])),
+      everyAppSettings: { value: givenOf(deploymentSettings) },
+      authSettings: { value: givenOf(authSettings) },
+      connectorSettings: { value: givenOf(connectorSettings) },
+    },
+  }),
+});
+
+type Schema = Parameters<typeof settingTexts>[0];
+
+/** What the templates set, each with the code's own value, empty where there is none. */
+const defaultsOf = (schema: Schema): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    settingTexts(schema)
+      .filter(({ name }) => name === "SESSION_COOKIE_SECURE" || !notGiven.includes(name))
+      .map(({ name, defaultText = "" }) => [name, defaultText]),
+  );
+
+const givenOf = (schema: Schema): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    settingTexts(schema)
+      .filter(({ name }) => !notGiven.includes(name))
+      .map(({ name }) => [name, filledBy(name)]),
+  );
+
+const filledBy = (variable: string): string => `\${${variable}}`;
+
+const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;

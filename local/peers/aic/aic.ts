@@ -1,0 +1,87 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+import { type Peer, type PeerCall, startPeer } from "../peer.ts";
+import { type PingControls, pingControlRoutes } from "../pingone/control.ts";
+import { createPingTokens, type PingClient, type PingTokensState } from "../pingone/tokens.ts";
+import { createPingUsers, type PingUsersState } from "../pingone/users.ts";
+import { openState } from "../state-file.ts";
+import { AIC_FORMS } from "./callbacks.ts";
+import { AmError, asAm, badRequest, journeyFailure } from "./errors.ts";
+import { type AicBehaviour, type AicJourneyOptions, type AicJourneyState, createAicJourney } from "./journey.ts";
+
+const settings = z.strictObject({
+  /** Life of new access tokens in seconds. */
+  expiresIn: z.int().nonnegative().optional(),
+  form: z.enum(AIC_FORMS).optional(),
+  maxDevices: z.int().nonnegative().optional(),
+  journeySeconds: z.int().positive().optional(),
+});
+
+/** One tenant of Advanced Identity Cloud with one journey, all of it under `url`. */
+export interface Aic extends Peer, PingControls<z.input<typeof settings>> {}
+
+export interface AicOptions extends PingClient, AicJourneyOptions {
+  readonly port?: number | undefined;
+  readonly statePath?: string | undefined;
+  /** How long a journey lasts: 300 s, as AM has it, unless its administrator sets more. */
+  readonly journeySeconds?: number | undefined;
+  /** The header in which the journey looks for the caller's token. */
+  readonly authenticationHeader?: string | undefined;
+}
+
+type AicState = AicJourneyState & PingTokensState & PingUsersState;
+
+/** Starts an AM whose journey registers keys of users for a caller with a token, and enforces attestation. */
+export async function startAic(options: AicOptions): Promise<Aic> {
+  const { realm, journey: name, authenticationHeader = "authorization" } = options;
+  const empty: AicState = { tokens: {}, standings: [], authKey: "", steps: {}, registrations: [] };
+  const file = openState(options.statePath, empty);
+  file.value.authKey ||= randomBytes(32).toString("base64url");
+  let expiresIn = 3600;
+  let behaviour: AicBehaviour = { form: "metadata", maxDevices: 100, journeySeconds: options.journeySeconds ?? 300 };
+  const tokens = createPingTokens(options, file, () => expiresIn);
+  const users = createPingUsers(file);
+  const journey = createAicJourney(options, file, users, () => behaviour);
+  const controls: PingControls<z.input<typeof settings>> = {
+    registrations: userId => [...(userId === undefined ? file.value.registrations : journey.of(userId))],
+    expireChallenges: journey.expire,
+    revokeTokens: tokens.revokeAll,
+    settings: changed => {
+      expiresIn = changed.expiresIn ?? expiresIn;
+      behaviour = {
+        form: changed.form ?? behaviour.form,
+        maxDevices: changed.maxDevices ?? behaviour.maxDevices,
+        journeySeconds: changed.journeySeconds ?? behaviour.journeySeconds,
+      };
+    },
+    setUser: users.set,
+  };
+
+  const authenticate = async ({ method, query, headers, body }: PeerCall) => {
+    if (method !== "POST") throw new AmError(405, "Method Not Allowed", "Only POST is supported.");
+    if (!/^resource=2\.\d, ?protocol=1\.0$/.test(String(headers["accept-api-version"])))
+      throw new AmError(403, "Forbidden", "The request has no version of the API.");
+    if (query.get("authIndexType") !== "service" || query.get("authIndexValue") !== name)
+      throw badRequest("Journey is not found.");
+    const session = query.get("noSession") === "true" ? {} : { tokenId: randomBytes(32).toString("base64url") };
+    if (body.length === 0) {
+      const token = String(headers[authenticationHeader.toLowerCase()]).replace(/^Bearer /, "");
+      if (!tokens.isValid(token)) throw journeyFailure();
+      return { status: 200, body: await journey.begin() };
+    }
+    const next = await journey.goOn(body);
+    return { status: 200, body: "authId" in next ? next : { ...session, ...next } };
+  };
+
+  const peer = await startPeer("aic", {
+    port: options.port,
+    handle: call => {
+      if (call.method === "POST" && call.path === `/am/oauth2/realms/root/realms/${realm}/access_token`)
+        return tokens.grant(call);
+      if (call.path !== `/am/json/realms/root/realms/${realm}/authenticate`) return undefined;
+      return asAm(() => authenticate(call));
+    },
+    control: call => pingControlRoutes(controls, settings, call),
+  });
+  return { ...peer, ...controls };
+}

@@ -1,0 +1,148 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { jwtVerify, SignJWT } from "jose";
+import * as z from "zod";
+import { folded, idOfUser, type PingUsers } from "../pingone/users.ts";
+import { verifyAttestation } from "../security-key/authenticator-verify.ts";
+import type { State } from "../state-file.ts";
+import { type AicForm, askForCredential, askForName } from "./callbacks.ts";
+import { badRequest, journeyFailure, timedOut } from "./errors.ts";
+import { readOutcome } from "./outcome.ts";
+
+export interface AicJourneyState {
+  /** Signs `authId`s; base64url. */
+  authKey: string;
+  /** Steps that are out, by the `otk` in their `authId`: each is good for one answer. `expiresAt` in ms since 1970. */
+  readonly steps: Record<
+    string,
+    { readonly userId?: string; readonly challenge?: string; expiresAt: number; form: AicForm }
+  >;
+  readonly registrations: { readonly userId: string; readonly credentialId: string; readonly displayName: string }[];
+}
+
+export interface AicBehaviour {
+  readonly form: AicForm;
+  readonly maxDevices: number;
+  /** How long a journey may last, which its administrator sets. */
+  readonly journeySeconds: number;
+}
+
+export interface AicJourneyOptions {
+  readonly journey: string;
+  readonly realm: string;
+  readonly relyingPartyId: string;
+  /** PEM; the one maker of keys that the registration node trusts. */
+  readonly attestationRoot: string;
+}
+
+export interface AicJourney {
+  /** Both throw `AmError`. */
+  begin(): Promise<object>;
+  goOn(body: Buffer): Promise<object>;
+  of(userId: string): AicJourneyState["registrations"];
+  expire(): void;
+}
+
+const answer = z.object({
+  authId: z.string(),
+  callbacks: z.array(
+    z.looseObject({
+      type: z.string(),
+      input: z.array(z.object({ name: z.string(), value: z.unknown() })).default([]),
+    }),
+  ),
+});
+
+/** A journey that asks for a user name, then has the user register a key, and ends. */
+export function createAicJourney(
+  { journey, realm, relyingPartyId, attestationRoot }: AicJourneyOptions,
+  file: State<AicJourneyState>,
+  users: PingUsers,
+  behaviour: () => AicBehaviour,
+): AicJourney {
+  const { steps, registrations } = file.value;
+  const of = (userId: string) => registrations.filter(each => folded(each.userId) === folded(userId));
+
+  /** Hands out a step. What AM remembers of a journey lies in its `authId`, sealed; here it is kept beside it. */
+  const handOut = async (begun: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
+    for (const [otk, old] of Object.entries(steps)) if (old.expiresAt <= Date.now() - 86_400_000) delete steps[otk];
+    const otk = randomUUID();
+    steps[otk] = { ...begun, form: behaviour().form };
+    file.save();
+    const expires = Math.floor(begun.expiresAt / 1000);
+    const authId = await new SignJWT({ authIndexType: "service", authIndexValue: journey, realm: `/${realm}`, otk })
+      .setProtectedHeader({ typ: "JWT", alg: "HS256" })
+      .setIssuedAt(Math.floor(Date.now() / 1000))
+      .setExpirationTime(expires)
+      .sign(Buffer.from(file.value.authKey, "base64url"));
+    return { authId, callbacks };
+  };
+
+  /** Spends a step, whatever comes of it. */
+  const spend = async (authId: string) => {
+    const otk = await otkOf(authId, Buffer.from(file.value.authKey, "base64url"));
+    const spent = steps[otk];
+    if (spent === undefined) throw journeyFailure();
+    if (spent.expiresAt <= Date.now()) throw timedOut();
+    delete steps[otk];
+    file.save();
+    return spent;
+  };
+
+  const register = async (userId: string, challenge: string, text: string, form: AicForm) => {
+    const outcome = readOutcome(text, form === "metadata");
+    if (outcome === undefined || users.standingOf(userId) !== "known") throw journeyFailure();
+    const origin = `https://${relyingPartyId}`;
+    const check = { ...outcome, challenge, origin, rpId: relyingPartyId, root: attestationRoot };
+    await verifyAttestation(check).catch(() => {
+      throw journeyFailure();
+    });
+    if (registrations.some(({ credentialId }) => credentialId === outcome.id)) throw journeyFailure();
+    registrations.push({ userId, credentialId: outcome.id, displayName: outcome.deviceName });
+    file.save();
+  };
+
+  return {
+    begin: () => handOut({ expiresAt: Date.now() + behaviour().journeySeconds * 1000 }, [askForName()]),
+    goOn: async body => {
+      const { authId, callbacks } = read(body);
+      const spent = await spend(authId);
+      const value = callbacks.at(-1)?.input[0]?.value;
+      if (typeof value !== "string") throw badRequest("The callbacks are not those that were asked for.");
+      if (spent.userId !== undefined && spent.challenge !== undefined) {
+        await register(spent.userId, spent.challenge, value, spent.form);
+        return { successUrl: "/enduser/?realm=/alpha", realm: `/${realm}` };
+      }
+      const { form, maxDevices } = behaviour();
+      if (users.standingOf(value) !== "known" || of(value).length >= maxDevices) throw journeyFailure();
+      const challenge = randomBytes(32);
+      const taken = of(value).map(({ credentialId }) => Buffer.from(credentialId, "base64url"));
+      const userId = Buffer.from(idOfUser(value)).toString("base64");
+      const asked = askForCredential(form, { rpId: relyingPartyId, userName: value, userId, challenge, taken });
+      const { expiresAt } = spent;
+      return handOut({ userId: value, challenge: challenge.toString("base64url"), expiresAt }, asked);
+    },
+    of,
+    expire: () => {
+      for (const step of Object.values(steps)) step.expiresAt = 0;
+      file.save();
+    },
+  };
+}
+
+/** Whether it is too late for the step is told by what is kept of it. */
+async function otkOf(authId: string, key: Uint8Array): Promise<string> {
+  try {
+    const { payload } = await jwtVerify(authId, key, { algorithms: ["HS256"], currentDate: new Date(0) });
+    return String(payload.otk);
+  } catch {
+    throw badRequest("The authId is not readable.");
+  }
+}
+
+function read(body: Buffer): z.output<typeof answer> {
+  try {
+    return answer.parse(JSON.parse(body.toString("utf8")));
+  } catch {
+    throw badRequest("The body is no step of a journey.");
+  }
+}

@@ -1,0 +1,120 @@
+import * as z from "zod";
+import { withControlBody } from "../control-body.ts";
+import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { ProgrammedKey } from "../security-key/program.ts";
+import type { Shipments } from "./shipments.ts";
+import { keysOf, SABOTAGES, type Shipment } from "./view.ts";
+import { DeliveryError, SHIPMENT_STATES } from "./wire.ts";
+
+const change = z.strictObject({
+  /** Stays until it is set anew. */
+  state: z
+    .int()
+    .refine(state => state in SHIPMENT_STATES, "is no state of a shipment")
+    .optional(),
+  /** Programs the keys and ships them now. */
+  ship: z.literal(true).optional(),
+  /** The responses are gone. */
+  purge: z.literal(true).optional(),
+  /** The shipment is gone: 404 from then on, as if the customer had deleted it. */
+  delete: z.literal(true).optional(),
+  /** null: honest again. */
+  sabotage: z.enum(SABOTAGES).nullish(),
+});
+
+const settings = z.strictObject({ shipAfterMs: z.int().nonnegative().optional(), search: z.boolean().optional() });
+const rotation = z.strictObject({ forget: z.boolean().optional() });
+
+type DeliveryChange = z.input<typeof change>;
+type DeliverySettings = z.input<typeof settings>;
+
+/** A shipment as its maker knows it. */
+interface DeliveredShipment {
+  readonly id: string;
+  readonly customerReference: string | undefined;
+  readonly state: number;
+  /** Empty before they are programmed. */
+  readonly keys: readonly Omit<ProgrammedKey, "data">[];
+}
+
+/** What a test or an operator can do to the service; the same goes under `/_control/`. */
+export interface DeliveryControls {
+  /** Oldest first, each as it stands now. */
+  shipments(): Promise<readonly DeliveredShipment[]>;
+  /** Answers the shipment as it stands then, undefined once deleted. Rejects for an unknown id. */
+  control(id: string, change: DeliveryChange): Promise<DeliveredShipment | undefined>;
+  settings(changed: DeliverySettings): void;
+  /** `forget`: the old keys are gone at once instead of being kept for what is on its way. */
+  rotateKeys(options?: z.input<typeof rotation>): Promise<void>;
+}
+
+export function createDeliveryControls(
+  shipments: Shipments,
+  { settings, rotateKeys }: Pick<DeliveryControls, "settings" | "rotateKeys">,
+): DeliveryControls {
+  const seen = (shipment: Shipment): DeliveredShipment => ({
+    id: shipment.id,
+    customerReference: shipment.body.customer_reference,
+    state: shipments.stateOf(shipment),
+    keys: keysOf(shipment).flatMap(({ programmed }) => {
+      if (programmed === undefined) return [];
+      const { data: _, ...key } = programmed;
+      return [key];
+    }),
+  });
+  return {
+    settings,
+    rotateKeys,
+    shipments: async () => (await shipments.all()).map(seen),
+    control: async (id, wanted) => {
+      const { state, ship, purge, delete: gone, sabotage } = change.parse(wanted);
+      if (gone) {
+        shipments.remove(id);
+        return undefined;
+      }
+      if (sabotage === "swapped") await refuseWithoutPair(shipments, id);
+      const next = ship ? 103 : state;
+      return seen(
+        await shipments.change(id, {
+          ...(next === undefined ? {} : { state: next }),
+          ...(purge ? { purged: true } : {}),
+          ...(sabotage === undefined ? {} : { sabotage }),
+        }),
+      );
+    },
+  };
+}
+
+async function refuseWithoutPair(shipments: Shipments, id: string) {
+  const credentials = keysOf(await shipments.current(id)).flatMap(({ order }) => order.credentials);
+  if (credentials.length < 2) throw new DeliveryError("conflict", "only two credentials or more can be swapped");
+}
+
+/** The routes of {@link DeliveryControls}. */
+export async function deliveryControlRoutes(
+  controls: DeliveryControls,
+  { method, path, body }: PeerCall,
+): Promise<PeerAnswer | undefined> {
+  const [, id] = path.match(/^\/_control\/shipments\/([^/]+)$/) ?? [];
+  if (method === "POST" && id !== undefined)
+    return withControlBody(change, body, async wanted => {
+      const shipment = await controls.control(id, wanted);
+      return shipment === undefined ? { status: 204 } : { status: 200, body: shipment };
+    });
+  switch (`${method} ${path}`) {
+    case "GET /_control/shipments":
+      return { status: 200, body: await controls.shipments() };
+    case "POST /_control/settings":
+      return withControlBody(settings, body, changed => {
+        controls.settings(changed);
+        return { status: 204 };
+      });
+    case "POST /_control/rotate-keys":
+      return withControlBody(rotation, body, async options => {
+        await controls.rotateKeys(options);
+        return { status: 204 };
+      });
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import { type ResponseKey, sealResponse } from "../security-key/exchange-format.ts";
+import { generatedPin } from "../security-key/generated-pin.ts";
+import type { KeyMaker } from "../security-key/key-maker.ts";
+import { signingKey } from "../security-key/keyring.ts";
+import { FIRMWARE } from "../security-key/program.ts";
+import { type AuthenticatorRequest, type AuthenticatorRequests, type End, stateOf } from "./requests.ts";
+import { AUTHENTICATOR_KINDS, EnrollmentError } from "./wire.ts";
+
+/** What the administrator and the user bring to an enrollment. */
+export const enrollment = z.strictObject({
+  /** What is at hand; by default what is preferred. */
+  authenticator: z.enum(AUTHENTICATOR_KINDS).optional(),
+  /** What the user enters, where the PIN is the user's to choose. */
+  pin: z.string().optional(),
+  /** The shortest PIN that the authenticator takes. */
+  insistsOn: z.int().min(4).max(63).default(4),
+  /** Positions of credentials that it fails to make. */
+  fails: z.array(z.int().nonnegative()).default([]),
+});
+
+/** How an enrollment came out, as the administrator sees it. */
+export interface Enrolled {
+  readonly state: End["state"];
+  readonly serialNumber?: string | undefined;
+  readonly errorMessage?: string | undefined;
+  /** On the agent's screen. */
+  readonly shownPin?: string | undefined;
+}
+
+/** The app with which an administrator enrolls on site. What cannot be done is refused with `EnrollmentError`. */
+export interface Agent {
+  /** Programs an authenticator; nothing is handed in yet. Only one can be at a request. */
+  begin(request: AuthenticatorRequest, by?: z.input<typeof enrollment>): Begun;
+  /** Declines a request, as an administrator does, or gives it up as one that cannot be enrolled. */
+  giveUp(request: AuthenticatorRequest, end: Exclude<End, { state: "completed" }>): void;
+  isAt(request: AuthenticatorRequest): boolean;
+  /** Whether the authenticator that was enrolled for a request takes this PIN. */
+  opens(request: AuthenticatorRequest, pin: string): boolean;
+}
+
+interface Begun {
+  /** Hands everything in. Where that is refused, no PIN is told and the authenticator is reset. */
+  finish(): Promise<Enrolled>;
+  letGo(): void;
+}
+
+interface Authenticator {
+  readonly serialNumber: string | undefined;
+  readonly pin: string | undefined;
+  readonly credentials: readonly (Credential | null)[];
+  readonly problems: readonly string[];
+}
+
+type Credential = ReturnType<KeyMaker["authenticators"]["hardware"]["create"]>;
+
+/** @param nextSerial gives every physical key its own */
+export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, nextSerial: () => string): Agent {
+  const busy = new Set<AuthenticatorRequest>();
+  /** Digests of what authenticators take: a PIN stays in its authenticator. */
+  const pins = new WeakMap<AuthenticatorRequest, string>();
+
+  const refuseUnlessFree = (request: AuthenticatorRequest) => {
+    if (stateOf(request) !== "waiting")
+      throw new EnrollmentError("conflict", `${request.id} is ${stateOf(request)} already`);
+    if (busy.has(request)) throw new EnrollmentError("conflict", `another agent is at ${request.id}`);
+  };
+
+  const program = (request: AuthenticatorRequest, by: z.output<typeof enrollment>): Authenticator => {
+    const kind = by.authenticator ?? request.wish.preferred_authenticator_type;
+    const pin = pinFor(request.wish.pin, by);
+    const problems: string[] = [];
+    const credentials = request.credentials.map(({ public_key, origin }, at) => {
+      try {
+        if (by.fails.includes(at)) throw new Error("the authenticator has no room for it");
+        return maker.authenticators[kind].create(public_key, origin);
+      } catch (error) {
+        problems.push(`Credential ${at + 1} cannot be made: ${(error as Error).message}.`);
+        return null;
+      }
+    });
+    return { serialNumber: kind === "hardware" ? nextSerial() : undefined, pin, credentials, problems };
+  };
+
+  const handIn = async (request: AuthenticatorRequest, made: Authenticator): Promise<Enrolled> => {
+    const { serialNumber, pin } = made;
+    const errorMessage = made.problems.length === 0 ? undefined : made.problems.join(" ");
+    if (made.credentials.every(credential => credential === null)) {
+      requests.end(request, { state: "failed", errorMessage });
+      return { state: "failed", errorMessage };
+    }
+    const delivery = request.wish.pin?.entry_method === "generated" ? request.wish.pin.delivery_method : undefined;
+    const sealed = await sealAll(request, made, maker);
+    requests.end(request, {
+      ...sealed,
+      state: "completed",
+      ...(serialNumber && { serialNumber, firmwareVersion: FIRMWARE }),
+      ...(errorMessage && { errorMessage }),
+      credentialIds: made.credentials.map(credential => credential?.id ?? null),
+      ...(delivery === "app" && { shownPin: pin }),
+    });
+    if (pin !== undefined) pins.set(request, digest(pin));
+    const shown = delivery === "app" || delivery === "none";
+    return { state: "completed", serialNumber, errorMessage, shownPin: shown ? pin : undefined };
+  };
+
+  return {
+    begin: (request, by = {}) => {
+      refuseUnlessFree(request);
+      const made = program(request, enrollment.parse(by));
+      busy.add(request);
+      return {
+        finish: () => handIn(request, made).finally(() => busy.delete(request)),
+        letGo: () => void busy.delete(request),
+      };
+    },
+    giveUp: (request, end) => {
+      refuseUnlessFree(request);
+      requests.end(request, end);
+    },
+    isAt: request => busy.has(request),
+    opens: (request, pin) => pins.get(request) === digest(pin),
+  };
+}
+
+const digest = (pin: string) => createHash("sha256").update(pin).digest("hex");
+
+/** Only what the connector mails leaves the enrollment side. */
+async function sealAll(request: AuthenticatorRequest, { credentials, pin }: Authenticator, { keyring }: KeyMaker) {
+  const signKey = signingKey(keyring);
+  const seal = (recipient: ResponseKey, payload: Readonly<Record<string, unknown>>) =>
+    sealResponse({ v: 1, ...payload }, { recipient, signKey });
+  const credentialResponses = await Promise.all(
+    request.credentials.map(async ({ response_key }, at) => {
+      const credential = credentials[at];
+      if (!credential) return null;
+      const { id, ...response } = credential;
+      return seal(response_key, { type: "credential_response", id, response, client_extension_results: {} });
+    }),
+  );
+  if (request.pin === undefined) return { credentialResponses };
+  const pinResponse = await seal(request.pin.response_key, { type: "pin_response", pin });
+  return { credentialResponses, pinResponse };
+}
+
+function pinFor(wish: AuthenticatorRequest["wish"]["pin"], { pin, insistsOn }: z.output<typeof enrollment>) {
+  if (wish === undefined) return undefined;
+  const least = Math.max(wish.min_length, insistsOn);
+  if (wish.entry_method === "generated") return generatedPin(least);
+  const length = [...(pin ?? "")].length;
+  if (pin === undefined || length < least || length > 63)
+    throw new EnrollmentError("validation_error", `pin: the user enters ${least} to 63 characters`);
+  return pin;
+}

@@ -1,0 +1,33 @@
+import { type Peer, startPeer } from "../peer.ts";
+import type { KeyMaker } from "../security-key/key-maker.ts";
+import { openState } from "../state-file.ts";
+import { createAgent } from "./agent.ts";
+import { createRfprControls, type RfprControls, rfprControlRoutes } from "./control.ts";
+import type { Enrollment } from "./enrollment.ts";
+import { createAuthenticatorRequests, type RfprState } from "./requests.ts";
+import { refusing, rfprRoutes } from "./routes.ts";
+
+/** The pre-registration API, with the agent that enrolls what waits there. */
+export interface Rfpr extends Peer, RfprControls {}
+
+export interface RfprOptions extends Pick<Enrollment, "tenantOf"> {
+  readonly port?: number | undefined;
+  readonly statePath?: string | undefined;
+  readonly maker: KeyMaker;
+}
+
+/** Starts the API as docs/peers/enrollment.md has it. */
+export async function startRfpr({ port, statePath, maker, tenantOf }: RfprOptions): Promise<Rfpr> {
+  // Far from the serial numbers of shipped keys.
+  const file = openState<RfprState>(statePath, { nextSerial: 40_000_001, requests: {}, deleted: {} });
+  const requests = createAuthenticatorRequests(file, maker);
+  const agent = createAgent(requests, maker, () => String(file.value.nextSerial++));
+  const { beforeView, ...controls } = createRfprControls({ requests, agent, save: file.save });
+  const api = { requests, maker, tenantOf, beforeView };
+  const peer = await startPeer("rfpr", {
+    port,
+    handle: call => refusing(() => rfprRoutes(api, call)),
+    control: call => refusing(() => rfprControlRoutes(controls, call)),
+  });
+  return { ...peer, ...controls };
+}

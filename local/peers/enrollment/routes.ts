@@ -1,0 +1,64 @@
+import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { KeyMaker } from "../security-key/key-maker.ts";
+import { OWN_TENANT } from "./enrollment.ts";
+import { type AuthenticatorRequests, stateOf } from "./requests.ts";
+import { requestView } from "./view.ts";
+import { EnrollmentError, requestId } from "./wire.ts";
+
+interface PreRegistration {
+  readonly requests: AuthenticatorRequests;
+  readonly maker: KeyMaker;
+  /** The tenant of an access token that is good. */
+  tenantOf(token: string): string | undefined;
+  /** Enrolls before it is looked at, where the agent is told to. */
+  beforeView(id: string): Promise<void>;
+}
+
+/** docs/peers/enrollment.md */
+export async function rfprRoutes(api: PreRegistration, call: PeerCall): Promise<PeerAnswer | undefined> {
+  const [, id, cancel] = call.path.match(/^\/v1\/authenticator-requests\/([^/]+)(\/cancel)?$/) ?? [];
+  if (id === undefined) return undefined;
+  const [, token = ""] = /^Bearer (.+)$/.exec(call.headers.authorization ?? "") ?? [];
+  const tenant = api.tenantOf(token);
+  if (tenant === undefined) throw new EnrollmentError("unauthorized", "the token is missing, wrong or expired");
+  const { requests, maker } = api;
+  const shown = async () => ({ status: 200, body: await requestView(requests.find(tenant, id), maker) });
+  switch (`${call.method}${cancel ?? ""}`) {
+    case "PUT": {
+      if (!requestId.safeParse(id).success) throw new EnrollmentError("validation_error", "the id is none");
+      const { created, request } = await requests.put(tenant, id, jsonOf(call.body));
+      return { status: created ? 201 : 200, body: { id, state: stateOf(request) } };
+    }
+    case "GET":
+      if (tenant === OWN_TENANT) await api.beforeView(id);
+      return shown();
+    case "POST/cancel": {
+      const request = requests.find(tenant, id);
+      if (stateOf(request) !== "cancelled") requests.end(request, { state: "cancelled" });
+      return shown();
+    }
+    case "DELETE":
+      requests.remove(tenant, id);
+      return { status: 204 };
+    default:
+      return undefined;
+  }
+}
+
+/** Answers what `work` refuses in the API's own shape. */
+export async function refusing(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof EnrollmentError) return error.answer;
+    throw error;
+  }
+}
+
+function jsonOf(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new EnrollmentError("validation_error", "the body is no JSON");
+  }
+}

@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import type { PeerAnswer } from "../peer.ts";
+
+/** A refusal of Graph, answered in its own error shape. */
+export class GraphError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Answers what `work` refuses as Graph does. `clientRequestId` is the caller's own, sent back to it. */
+export async function asGraph(
+  clientRequestId: string | undefined,
+  work: () => Promise<PeerAnswer | undefined>,
+): Promise<PeerAnswer | undefined> {
+  const requestId = randomUUID();
+  const ids = { "request-id": requestId, "client-request-id": clientRequestId ?? requestId };
+  try {
+    const answer = await work();
+    return answer && { ...answer, headers: { ...answer.headers, ...ids } };
+  } catch (error) {
+    if (!(error instanceof GraphError)) throw error;
+    const { status, code, message } = error;
+    const innerError = { date: new Date().toISOString().slice(0, 19), ...ids };
+    return { status, headers: ids, body: { error: { code, message, innerError } } };
+  }
+}
+
+export const badRequest = (message: string) => new GraphError(400, "BadRequest", message);

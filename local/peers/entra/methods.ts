@@ -1,0 +1,179 @@
+import { createHash, randomBytes } from "node:crypto";
+import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
+import { type RegisteredCredential, verifyAttestation } from "../security-key/authenticator-verify.ts";
+import type { State } from "../state-file.ts";
+import { badRequest, GraphError } from "./errors.ts";
+import { type Registration, readRegistration } from "./registration.ts";
+
+const RP = { id: "login.microsoft.com", name: "Microsoft" };
+const ORIGIN = `https://${RP.id}`;
+/** About the size of what Graph sends: a sealed token of its own. */
+const CHALLENGE_BYTES = 5175;
+
+/** A registered key. Users are compared without case, as principal names are. */
+export interface FidoMethod {
+  readonly userId: string;
+  readonly credentialId: string;
+  readonly displayName: string;
+  readonly createdDateTime: string;
+  readonly aaGuid: string;
+  /** SHA-1 in hex. */
+  readonly certificateThumbprint: string;
+}
+
+export interface FidoMethodsState {
+  /** By SHA-256 of the challenge; `expiresAt` in ms since 1970. */
+  readonly challenges: Record<string, { readonly userId: string; expiresAt: number }>;
+  readonly methods: FidoMethod[];
+}
+
+export interface FidoMethods {
+  creationOptions(userId: string, minutes: number): Record<string, unknown>;
+  /** Verifies the key against a challenge that was issued for this user. Rejects with `GraphError`. */
+  register(userId: string, body: Buffer): Promise<FidoMethod>;
+  of(userId: string): readonly FidoMethod[];
+  idOf(method: FidoMethod): string;
+  /** `methodId` as {@link FidoMethods.idOf} makes it. Throws `GraphError` 404. */
+  one(userId: string, methodId: string): FidoMethod;
+  remove(userId: string, methodId: string): void;
+  expireChallenges(): void;
+}
+
+export function createFidoMethods(
+  file: State<FidoMethodsState>,
+  attestationRoot: string,
+  ids: () => MethodIds,
+): FidoMethods {
+  const { challenges, methods } = file.value;
+  const of = (userId: string) => methods.filter(method => isSameUser(method.userId, userId));
+  const one = (userId: string, id: string) => {
+    const found = of(userId).find(method => methodId(method, ids()) === id);
+    if (found === undefined) throw new GraphError(404, "ResourceNotFound", "The method does not exist for this user.");
+    return found;
+  };
+  /** A challenge is used up by the registration that succeeds with it. */
+  const refuseUnlessNew = (userId: string, { id, challenge }: Registration) => {
+    if (methods.some(({ credentialId }) => credentialId === id))
+      throw new GraphError(409, "Conflict", "A passkey with this credential id is already registered.");
+    const issued = challenges[digestOf(challenge)];
+    if (issued === undefined || !isSameUser(issued.userId, userId)) throw badRequest("The challenge is not valid.");
+    if (issued.expiresAt <= Date.now()) throw badRequest("The challenge has expired.");
+  };
+
+  return {
+    creationOptions: (userId, minutes) => {
+      const challenge = randomBytes(CHALLENGE_BYTES).toString("base64url");
+      const expiresAt = Math.floor(Date.now() / 1000 + minutes * 60) * 1000;
+      for (const [digest, old] of Object.entries(challenges))
+        if (old.expiresAt <= Date.now()) delete challenges[digest];
+      challenges[digestOf(challenge)] = { userId, expiresAt };
+      file.save();
+      return {
+        challengeTimeoutDateTime: `${new Date(expiresAt).toISOString().slice(0, 19)}Z`,
+        "@odata.context":
+          "https://graph.microsoft.com/beta/$metadata#microsoft.graph.webauthnCredentialCreationOptions",
+        "@odata.type": "#microsoft.graph.webauthnCredentialCreationOptions",
+        publicKey: { ...publicKeyOf(userId, challenge), excludeCredentials: of(userId).map(excluded) },
+      };
+    },
+    register: async (userId, body) => {
+      const registration = readRegistration(body);
+      refuseUnlessNew(userId, registration);
+      const verified = await verifyAttestation({
+        ...registration,
+        origin: ORIGIN,
+        rpId: RP.id,
+        root: attestationRoot,
+      }).catch((error: unknown) => {
+        throw badRequest(`The attestation was refused: ${(error as Error).message}`);
+      });
+      // Another call may have come first meanwhile.
+      refuseUnlessNew(userId, registration);
+      const method: FidoMethod = {
+        userId,
+        credentialId: registration.id,
+        displayName: registration.displayName ?? "Security key",
+        createdDateTime: `${new Date().toISOString().slice(0, 19)}Z`,
+        aaGuid: verified.aaguid,
+        certificateThumbprint: thumbprintOf(verified),
+      };
+      methods.push(method);
+      delete challenges[digestOf(registration.challenge)];
+      file.save();
+      return method;
+    },
+    of,
+    idOf: method => methodId(method, ids()),
+    one,
+    remove: (userId, id) => {
+      methods.splice(methods.indexOf(one(userId, id)), 1);
+      file.save();
+    },
+    expireChallenges: () => {
+      for (const challenge of Object.values(challenges)) challenge.expiresAt = 0;
+      file.save();
+    },
+  };
+}
+
+/** What Graph lists a key under: its credential id, or a GUID as on the page of version 1.0. */
+export const METHOD_IDS = ["credential", "guid"] as const;
+export type MethodIds = (typeof METHOD_IDS)[number];
+
+/**
+ * The id under which Graph lists a key: the credential id in base64url, then the number of padding characters that were left
+ * out as one more digit (Microsoft's sample `-2_GRUg2-HYz6_1YG4YRAQ2` is 16 bytes); or a GUID that says nothing of it.
+ */
+const methodId = ({ credentialId }: FidoMethod, ids: MethodIds): string =>
+  ids === "guid"
+    ? createHash("sha256")
+        .update(credentialId)
+        .digest("hex")
+        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5")
+    : `${credentialId}${(4 - (credentialId.length % 4)) % 4}`;
+
+const isSameUser = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
+const digestOf = (challenge: string) =>
+  createHash("sha256").update(Buffer.from(challenge, "base64url")).digest("base64url");
+const excluded = ({ credentialId }: FidoMethod) => ({ id: credentialId, type: "public-key", transports: [] });
+
+function thumbprintOf({ attestationObject }: RegisteredCredential): string {
+  const [certificate] = decodeAttestationObject(attestationObject).get("attStmt").get("x5c") ?? [];
+  return createHash("sha1")
+    .update(certificate ?? "")
+    .digest("hex");
+}
+
+/** With the annotations of Microsoft's own sample, which stand at every depth. */
+const publicKeyOf = (userId: string, challenge: string) => ({
+  "@odata.type": "microsoft.graph.webauthnPublicKeyCredentialCreationOptions",
+  rp: { "@odata.type": "microsoft.graph.publicKeyCredentialRpEntity", ...RP },
+  user: {
+    "@odata.type": "microsoft.graph.publicKeyCredentialUserEntity",
+    id: createHash("sha256").update(userId.toLowerCase()).digest("base64url"),
+    name: userId,
+    displayName: userId.split("@")[0],
+  },
+  challenge,
+  "pubKeyCredParams@odata.type": "#Collection(microsoft.graph.webauthnPublicKeyCredentialParameters)",
+  pubKeyCredParams: [
+    { type: "public-key", alg: -7 },
+    { type: "public-key", alg: -257 },
+  ],
+  timeout: 60000,
+  authenticatorSelection: {
+    "@odata.type": "microsoft.graph.webauthnAuthenticatorSelectionCriteria",
+    "userVerification@odata.type": "#String",
+    authenticatorAttachment: "cross-platform",
+    requireResidentKey: true,
+    userVerification: "required",
+  },
+  attestation: "direct",
+  extensions: {
+    "@odata.type": "microsoft.graph.webauthnAuthenticationExtensionsClientInputs",
+    nested: [{ "@odata.type": "#microsoft.graph.entity", kept: true }],
+    hmacCreateSecret: true,
+    enforceCredentialProtectionPolicy: true,
+    credentialProtectionPolicy: "userVerificationOptional",
+  },
+});

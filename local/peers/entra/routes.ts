@@ -1,0 +1,70 @@
+import type { PeerAnswer, PeerCall } from "../peer.ts";
+import { badRequest, GraphError } from "./errors.ts";
+import type { FidoMethod, FidoMethods } from "./methods.ts";
+import type { EntraTokens } from "./tokens.ts";
+import type { EntraUsers } from "./users.ts";
+
+interface Graph {
+  readonly tokens: EntraTokens;
+  readonly users: EntraUsers;
+  readonly methods: FidoMethods;
+}
+
+const FIDO_METHODS =
+  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))\/authentication\/fido2Methods(?:\/(?<rest>.+))?$/;
+
+/** The part of Microsoft Graph that keys of users hang on. Throws `GraphError`. */
+export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerCall): Promise<PeerAnswer | undefined> {
+  const { version, id, quoted, rest } = FIDO_METHODS.exec(call.path)?.groups ?? {};
+  const userId = id ?? quoted;
+  if (userId === undefined) return undefined;
+  if (!tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
+    throw new GraphError(401, "InvalidAuthenticationToken", "Access token is missing, malformed or expired.");
+  users.refuseUnlessKnown(userId);
+  const shown = (method: FidoMethod) => ({
+    "@odata.type": "#microsoft.graph.fido2AuthenticationMethod",
+    id: methods.idOf(method),
+    ...view(method),
+  });
+
+  const { method } = call;
+  if (rest === undefined) {
+    if (method === "GET") return { status: 200, body: { value: methods.of(userId).map(shown) } };
+    if (method !== "POST") throw methodNotAllowed();
+    users.refuseBlocked(userId);
+    return { status: 201, body: shown(await methods.register(userId, call.body)) };
+  }
+  if (rest.startsWith("creationOptions")) {
+    // With a query Graph finds no function of this name.
+    if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
+    const minutes = minutesOf(rest, version === "beta");
+    users.refuseBlocked(userId);
+    return { status: 200, body: methods.creationOptions(userId, minutes) };
+  }
+  if (method === "GET") return { status: 200, body: shown(methods.one(userId, rest)) };
+  if (method !== "DELETE") throw methodNotAllowed();
+  methods.remove(userId, rest);
+  return { status: 204 };
+}
+
+/** Five minutes unless the beta is asked for 5 to 43200. */
+function minutesOf(call: string, beta: boolean): number {
+  if (call === "creationOptions" || call === "creationOptions()") return 5;
+  const [, given] = /^creationOptions\(challengeTimeoutInMinutes=(\d{1,9})\)$/.exec(call) ?? [];
+  if (given === undefined || !beta) throw badRequest(`Resource not found for the segment '${call}'.`);
+  const minutes = Number(given);
+  if (minutes < 5 || minutes > 43_200) throw badRequest("challengeTimeoutInMinutes must be between 5 and 43200.");
+  return minutes;
+}
+
+const methodNotAllowed = () => new GraphError(405, "methodNotAllowed", "Specified HTTP method is not allowed.");
+
+const view = (method: FidoMethod) => ({
+  displayName: method.displayName,
+  createdDateTime: method.createdDateTime,
+  aaGuid: method.aaGuid,
+  model: "Simulated Key",
+  attestationCertificates: [method.certificateThumbprint],
+  attestationLevel: "attested",
+  passkeyType: "deviceBound",
+});

@@ -1,0 +1,45 @@
+import type { State } from "../state-file.ts";
+import { badRequest, GraphError } from "./errors.ts";
+
+/**
+ * How the tenant sees a user: `unknown` does not exist, `forbidden` is out of the caller's reach (403), `blocked` may have no
+ * keys by the tenant's policy (400), as guests.
+ */
+export const STANDINGS = ["known", "unknown", "forbidden", "blocked"] as const;
+export type Standing = (typeof STANDINGS)[number];
+
+export interface EntraUsers {
+  /** Throws `GraphError` for unknown and forbidden users. */
+  refuseUnlessKnown(userId: string): void;
+  /** Throws `GraphError` for blocked users. */
+  refuseBlocked(userId: string): void;
+  set(userId: string, standing: Standing): void;
+}
+
+/** Every user exists, unless said otherwise or the id begins with `unknown` or `blocked`. */
+export function createEntraUsers(file: State<{ readonly users: [userId: string, standing: Standing][] }>): EntraUsers {
+  const { users } = file.value;
+  const positionOf = (userId: string) => users.findIndex(([known]) => known === userId.toLowerCase());
+  const standingOf = (userId: string): Standing =>
+    users[positionOf(userId)]?.[1] ??
+    (["unknown", "blocked"] as const).find(word => beginsWith(userId, word)) ??
+    "known";
+  return {
+    refuseUnlessKnown: userId => {
+      const standing = standingOf(userId);
+      if (standing === "unknown")
+        throw new GraphError(404, "Request_ResourceNotFound", `Resource '${userId}' does not exist.`);
+      if (standing === "forbidden") throw new GraphError(403, "accessDenied", "Request Authorization failed");
+    },
+    refuseBlocked: userId => {
+      if (standingOf(userId) === "blocked") throw badRequest("User or group restriction policy failed.");
+    },
+    set: (userId, standing) => {
+      const at = positionOf(userId);
+      users.splice(at === -1 ? users.length : at, 1, [userId.toLowerCase(), standing]);
+      file.save();
+    },
+  };
+}
+
+const beginsWith = (userId: string, word: string) => userId.toLowerCase().startsWith(word);

@@ -1,0 +1,67 @@
+import { withControlBody } from "../control-body.ts";
+import { type Peer, startPeer } from "../peer.ts";
+import { openState } from "../state-file.ts";
+import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
+import { type Mint, mintOptions, mintToken } from "./token-mint.ts";
+
+export interface TokenIssuer extends Peer {
+  /** What tokens carry as `iss`, by default. */
+  readonly issuer: string;
+  readonly tenantId: string;
+  readonly jwksUri: string;
+  mint(options: Mint): Promise<string>;
+  /** Signs with a new key from now on. The old one stays published, as after an orderly rotation. */
+  rotate(): Promise<void>;
+}
+
+const tenantId = "7f1c2d4e-5a6b-4c8d-9e0f-a1b2c3d4e5f6";
+
+/**
+ * Starts a simulated token issuer: OpenID configuration, published keys, and tokens on demand that look like those of an
+ * Entra tenant for an application. `POST /_control/tokens` mints over HTTP, `POST /_control/rotate` rotates.
+ */
+export async function startTokenIssuer({
+  port,
+  statePath,
+}: {
+  port?: number;
+  statePath?: string;
+} = {}): Promise<TokenIssuer> {
+  const state = openState<KeyRing>(statePath, { keys: [] });
+  const rotate = async () => {
+    state.value.keys = [await newSigningKey(), ...state.value.keys].slice(0, 2);
+    state.save();
+  };
+  if (state.value.keys.length === 0) await rotate();
+
+  const mint = (options: Mint) => mintToken(options, { keys: state.value, issuer, tenantId });
+  const peer = await startPeer("token-issuer", {
+    ...(port === undefined ? {} : { port }),
+    handle: ({ method, path }) => {
+      if (method !== "GET") return undefined;
+      if (path === "/discovery/v2.0/keys") return { status: 200, body: { keys: publicKeys(state.value) } };
+      if (/^(\/[^/]+\/v2\.0)?\/\.well-known\/openid-configuration$/.test(path))
+        return { status: 200, body: configuration };
+      return undefined;
+    },
+    control: ({ method, path, body }) => {
+      if (method === "POST" && path === "/_control/tokens")
+        return withControlBody(mintOptions, body, async input => ({ status: 200, body: { token: await mint(input) } }));
+      if (method === "POST" && path === "/_control/rotate") return rotate().then(() => ({ status: 204 }));
+      return undefined;
+    },
+  });
+
+  const issuer = `${peer.url}/${tenantId}/v2.0`;
+  const jwksUri = `${peer.url}/discovery/v2.0/keys`;
+  const configuration = {
+    issuer,
+    jwks_uri: jwksUri,
+    authorization_endpoint: `${peer.url}/${tenantId}/oauth2/v2.0/authorize`,
+    token_endpoint: `${peer.url}/${tenantId}/oauth2/v2.0/token`,
+    response_types_supported: ["code"],
+    subject_types_supported: ["pairwise"],
+    id_token_signing_alg_values_supported: ["RS256"],
+  };
+  return { ...peer, issuer, tenantId, jwksUri, mint, rotate };
+}

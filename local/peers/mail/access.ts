@@ -1,0 +1,20 @@
+import { createHash, createHmac } from "node:crypto";
+import type { PeerCall } from "../http-exchange.ts";
+
+/**
+ * Whether the call is signed with the access key (base64), as Azure Communication Services wants it: over method, path with
+ * query, and the named headers, the hash of the body among them.
+ */
+export function isSigned({ method, url, headers, body }: PeerCall, accessKey: string): boolean {
+  const [, names = "", signature] =
+    /^HMAC-SHA256 SignedHeaders=([^&]+)&Signature=(.+)$/.exec(headers.authorization ?? "") ?? [];
+  const signed = names.toLowerCase().split(";");
+  const dated = signed.includes("x-ms-date") || signed.includes("date");
+  if (!dated || !signed.includes("host") || !signed.includes("x-ms-content-sha256")) return false;
+  if (createHash("sha256").update(body).digest("base64") !== headers["x-ms-content-sha256"]) return false;
+  const values = signed.map(name => String(headers[name] ?? "")).join(";");
+  const expected = createHmac("sha256", Buffer.from(accessKey, "base64"))
+    .update(`${method}\n${url.pathname}${url.search}\n${values}`)
+    .digest("base64");
+  return expected === signature;
+}

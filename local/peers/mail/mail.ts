@@ -1,0 +1,168 @@
+import { randomUUID } from "node:crypto";
+import * as z from "zod";
+import { readBody, withControlBody } from "../control-body.ts";
+import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
+import { openState } from "../state-file.ts";
+import { isSigned } from "./access.ts";
+import { type Mail, type MailOutcome, type MailQuota, mailMessage, mailOutcome, mailQuota } from "./message.ts";
+
+export interface MailService extends Peer {
+  /** `endpoint=…;accesskey=…`, as the real client takes it. */
+  readonly connectionString: string;
+  /** What has been delivered, oldest first. */
+  mails(): readonly Mail[];
+  clearMails(): void;
+  /** How the next sends end; without it they succeed. Only a mail that succeeds is delivered. */
+  outcome(outcome: MailOutcome): void;
+  quota(quota: MailQuota | undefined): void;
+}
+
+interface Operation {
+  readonly status: "Succeeded" | "Failed" | "Canceled";
+  readonly error?: { readonly code: string; readonly message: string } | undefined;
+  runningPolls: number;
+}
+
+/**
+ * Starts a simulated mail service with the e-mail wire protocol of Azure Communication Services. It drops no duplicates: each
+ * accepted send is one more mail, also under an operation id that it knows (decision C14). A mail is in the mailbox as soon
+ * as its send is accepted. `accessKey` is base64. `retryAfter`: the seconds it asks callers to wait between look-ups.
+ */
+export async function startMail({
+  port,
+  statePath,
+  accessKey,
+  retryAfter = 1,
+}: {
+  port?: number;
+  statePath?: string;
+  accessKey: string;
+  retryAfter?: number;
+}): Promise<MailService> {
+  const state = openState<{ mails: Mail[]; operations: Record<string, Operation> }>(statePath, {
+    mails: [],
+    operations: {},
+  });
+  let outcomes: z.output<typeof mailOutcome>[] = [];
+  let limit: z.output<typeof mailQuota> | undefined;
+  let accepted: number[] = [];
+
+  const nextOutcome = () => {
+    const [outcome = mailOutcome.parse({}), ...others] = outcomes;
+    outcomes = outcome.times > 1 ? [{ ...outcome, times: outcome.times - 1 }, ...others] : others;
+    return outcome;
+  };
+
+  /** Seconds until the quota allows a send; 0: now. */
+  const wait = (now: number) => {
+    if (limit === undefined) return 0;
+    const { sends, seconds } = limit;
+    accepted = accepted.filter(at => at > now - seconds * 1000);
+    if (accepted.length < sends) return 0;
+    return Math.max(1, Math.ceil(((accepted.at(-sends) ?? now) + seconds * 1000 - now) / 1000));
+  };
+
+  const send = (call: PeerCall): PeerAnswer => {
+    const operationId = call.headers["operation-id"] ?? randomUUID();
+    if (!z.guid().safeParse(operationId).success) return refused(400, "BadRequest", "Operation-Id is no UUID");
+    const reading = readBody(mailMessage, call.body);
+    if (!reading.ok) return refused(400, "BadRequest", reading.error);
+    const now = Date.now();
+    const seconds = wait(now);
+    if (seconds > 0) return refused(429, "TooManyRequests", "Too many e-mails", { "retry-after": String(seconds) });
+    accepted.push(now);
+
+    const id = String(operationId);
+    const { status, error, runningPolls } = nextOutcome();
+    state.value.operations[id] = { status, error, runningPolls };
+    const { senderAddress, recipients, content } = reading.input;
+    if (status === "Succeeded")
+      state.value.mails.push({
+        id: randomUUID(),
+        operationId: id,
+        from: senderAddress,
+        to: recipients.to.map(({ address }) => address),
+        subject: content.subject,
+        text: content.plainText,
+        html: content.html,
+        at: new Date(now).toISOString(),
+      });
+    state.save();
+    const location = `${peer.url}/emails/operations/${id}?api-version=${call.query.get("api-version")}`;
+    return {
+      status: 202,
+      headers: { "operation-location": location, "retry-after": String(retryAfter) },
+      body: { id, status: "Running" },
+    };
+  };
+
+  const lookUp = (id: string): PeerAnswer => {
+    const operation = state.value.operations[id];
+    if (operation === undefined) return refused(404, "NotFound", `There is no operation ${id}`);
+    if (operation.runningPolls === 0)
+      return { status: 200, body: { id, status: operation.status, error: operation.error } };
+    operation.runningPolls--;
+    state.save();
+    return { status: 200, headers: { "retry-after": String(retryAfter) }, body: { id, status: "Running" } };
+  };
+
+  const clearMails = () => {
+    state.value.mails = [];
+    state.save();
+  };
+
+  const peer = await startPeer("mail", {
+    ...(port === undefined ? {} : { port }),
+    handle: call => {
+      if (!isSigned(call, accessKey)) return refused(401, "Denied", "Denied by the resource provider.");
+      if (!call.query.has("api-version")) return refused(400, "MissingApiVersionParameter", "api-version is missing");
+      if (call.method === "POST" && call.path === "/emails:send") return send(call);
+      const [, id] = /^\/emails\/operations\/([^/]+)$/.exec(call.path) ?? [];
+      return call.method === "GET" && id !== undefined ? lookUp(id) : undefined;
+    },
+    control: ({ method, path, body }) => {
+      switch (`${method} ${path}`) {
+        case "GET /_control/mails":
+          return { status: 200, body: state.value.mails };
+        case "DELETE /_control/mails":
+          clearMails();
+          return { status: 204 };
+        case "POST /_control/outcomes":
+          return withControlBody(mailOutcome, body, input => {
+            outcomes.push(input);
+            return { status: 201, body: input };
+          });
+        case "PUT /_control/quota":
+          return withControlBody(mailQuota, body, input => {
+            limit = input;
+            return { status: 200, body: input };
+          });
+        case "DELETE /_control/quota":
+          limit = undefined;
+          return { status: 204 };
+        default:
+          return undefined;
+      }
+    },
+  });
+
+  return {
+    ...peer,
+    connectionString: `endpoint=${peer.url}/;accesskey=${accessKey}`,
+    mails: () => [...state.value.mails],
+    clearMails,
+    outcome: outcome => {
+      outcomes.push(mailOutcome.parse(outcome));
+    },
+    quota: quota => {
+      limit = quota === undefined ? undefined : mailQuota.parse(quota);
+    },
+  };
+}
+
+/** Error bodies and the header that repeats their code. */
+const refused = (status: number, code: string, message: string, headers: Record<string, string> = {}): PeerAnswer => ({
+  status,
+  headers: { "x-ms-error-code": code, ...headers },
+  body: { error: { code, message } },
+});

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import type { AttestationCheck } from "../security-key/authenticator-verify.ts";
+import { wrongFields } from "../security-key/exchange-format.ts";
+import { invalid } from "./errors.ts";
+
+const padded = z.base64("must be padded standard base64").min(1);
+const json = (text: string) => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+
+const activation = z.object({
+  origin: z.string().min(1),
+  attestation: z
+    .string("must be JSON in a string")
+    .transform(json)
+    .pipe(
+      z
+        .object({
+          id: z.base64url().regex(/[^=]$/, "must be base64url without padding"),
+          type: z.literal("public-key"),
+          rawId: padded,
+          response: z.object({ clientDataJSON: padded, attestationObject: padded }),
+          clientExtensionResults: z.looseObject({}),
+        })
+        .refine(({ id, rawId }) => base64url(rawId) === id, "id and rawId must be one"),
+    ),
+});
+
+const base64url = (text: string) => Buffer.from(text, "base64").toString("base64url");
+
+/** Reads the body that activates a device, binary values to base64url. Throws `PingOneError` 400. */
+export function readActivation(
+  body: Buffer,
+): Pick<AttestationCheck, "id" | "origin" | "clientDataJSON" | "attestationObject"> {
+  const read = activation.safeParse(json(body.toString("utf8")));
+  if (!read.success) throw invalid("attestation", wrongFields(read.error));
+  const { origin, attestation } = read.data;
+  const { clientDataJSON, attestationObject } = attestation.response;
+  return {
+    id: attestation.id,
+    origin,
+    clientDataJSON: base64url(clientDataJSON),
+    attestationObject: base64url(attestationObject),
+  };
+}

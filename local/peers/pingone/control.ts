@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { withControlBody } from "../control-body.ts";
+import type { PeerAnswer, PeerCall } from "../peer.ts";
+import { PING_STANDINGS, type PingStanding } from "./users.ts";
+
+interface PingRegistration {
+  /** The name by which the user was asked for. */
+  readonly userId: string;
+  readonly credentialId: string;
+  readonly displayName: string;
+}
+
+const user = z.strictObject({ standing: z.enum(PING_STANDINGS) });
+
+/** What a test or an operator can do to either of Ping's products; the same goes under `/_control/`. */
+export interface PingControls<S> {
+  /** Oldest first; of one user where a name is given. */
+  registrations(userId?: string): readonly PingRegistration[];
+  /** Every challenge that is out is refused from now on. */
+  expireChallenges(): void;
+  /** Every access token that is out is refused from now on. */
+  revokeTokens(): void;
+  settings(changed: S): void;
+  setUser(userId: string, standing: PingStanding): void;
+}
+
+/** The routes of {@link PingControls}. */
+export function pingControlRoutes<S extends z.ZodType>(
+  controls: PingControls<z.input<S>>,
+  settings: S,
+  { method, path, query, body }: PeerCall,
+): PeerAnswer | undefined | Promise<PeerAnswer> {
+  const done = { status: 204 };
+  const [, userId] = path.match(/^\/_control\/users\/([^/]+)$/) ?? [];
+  if (method === "POST" && userId !== undefined)
+    return withControlBody(user, body, ({ standing }) => {
+      controls.setUser(userId, standing);
+      return done;
+    });
+  switch (`${method} ${path}`) {
+    case "GET /_control/registrations":
+      return { status: 200, body: controls.registrations(query.get("user_id") ?? undefined) };
+    case "POST /_control/expire-challenges":
+      controls.expireChallenges();
+      return done;
+    case "POST /_control/revoke-tokens":
+      controls.revokeTokens();
+      return done;
+    case "POST /_control/settings":
+      return withControlBody(settings, body, changed => {
+        controls.settings(changed as z.input<S>);
+        return done;
+      });
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import * as z from "zod";
+import { type Peer, startPeer } from "../peer.ts";
+import { openState } from "../state-file.ts";
+import { type PingControls, pingControlRoutes } from "./control.ts";
+import { createPingOneDevices, PING_BYTES, type PingBytes, type PingOneDevicesState } from "./devices.ts";
+import { asPingOne } from "./errors.ts";
+import { pingOneRoutes } from "./routes.ts";
+import { createPingTokens, type PingClient, type PingTokensState } from "./tokens.ts";
+import { createPingUsers, folded, idOfUser, type PingUsersState } from "./users.ts";
+
+const settings = z.strictObject({
+  /** Life of new access tokens in seconds. */
+  expiresIn: z.int().nonnegative().optional(),
+  maxDevices: z.int().nonnegative().optional(),
+  bytes: z.enum(PING_BYTES).optional(),
+  policyRequired: z.boolean().optional(),
+});
+
+/** One environment of PingOne: its token endpoint and its API, both under `url`. */
+export interface PingOne extends Peer, PingControls<z.input<typeof settings>> {}
+
+export interface PingOneOptions extends PingClient {
+  readonly port?: number | undefined;
+  readonly statePath?: string | undefined;
+  readonly environmentId: string;
+  /** PEM; the one maker of keys that this environment trusts. */
+  readonly attestationRoot: string;
+}
+
+interface PingOneState extends PingOneDevicesState, PingTokensState, PingUsersState {
+  /** By id, of everybody who was asked for by name. */
+  readonly names: Record<string, string>;
+}
+
+/** Starts a PingOne that pairs keys with users on their behalf and enforces attestation. */
+export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
+  const empty: PingOneState = { tokens: {}, standings: [], names: {}, devices: [] };
+  const file = openState(options.statePath, empty);
+  const { names } = file.value;
+  let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as PingBytes, policyRequired: false };
+  const tokens = createPingTokens(options, file, () => chosen.expiresIn);
+  const users = createPingUsers(file);
+  const devices = createPingOneDevices(file, options.attestationRoot, () => chosen);
+  const withId = (id: string) => ({ id, name: names[id] ?? id });
+  const named = (name: string) => {
+    const id = idOfUser(name);
+    if (names[id] === undefined) {
+      names[id] = name;
+      file.save();
+    }
+    return withId(id);
+  };
+  const controls: PingControls<z.input<typeof settings>> = {
+    registrations: of =>
+      devices
+        .active()
+        .map(({ userId, credentialId, nickname }) => ({
+          userId: withId(userId).name,
+          credentialId,
+          displayName: nickname,
+        }))
+        .filter(({ userId }) => of === undefined || folded(userId) === folded(of)),
+    expireChallenges: devices.expireChallenges,
+    revokeTokens: tokens.revokeAll,
+    settings: ({ expiresIn, maxDevices, bytes, policyRequired }) => {
+      chosen = {
+        expiresIn: expiresIn ?? chosen.expiresIn,
+        maxDevices: maxDevices ?? chosen.maxDevices,
+        bytes: bytes ?? chosen.bytes,
+        policyRequired: policyRequired ?? chosen.policyRequired,
+      };
+    },
+    setUser: users.set,
+  };
+  const environment = { id: options.environmentId, tokens, users, devices, named, withId };
+  const peer = await startPeer("pingone", {
+    port: options.port,
+    handle: call =>
+      call.method === "POST" && call.path === `/${options.environmentId}/as/token`
+        ? tokens.grant(call)
+        : asPingOne(() => pingOneRoutes(environment, call)),
+    control: call => pingControlRoutes(controls, settings, call),
+  });
+  return { ...peer, ...controls };
+}

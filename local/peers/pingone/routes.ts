@@ -1,0 +1,110 @@
+import * as z from "zod";
+import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { PingOneDevices } from "./devices.ts";
+import { invalid, notFound, PingOneError } from "./errors.ts";
+import type { PingTokens } from "./tokens.ts";
+import type { PingUsers } from "./users.ts";
+
+interface Environment {
+  readonly id: string;
+  readonly tokens: PingTokens;
+  readonly users: PingUsers;
+  readonly devices: PingOneDevices;
+  /** The user of this name, who then has an id. */
+  named(name: string): { readonly id: string; readonly name: string };
+  /** The user with this id; one who was never asked for by name bears the id as name. */
+  withId(id: string): { readonly id: string; readonly name: string };
+}
+
+const ACTIVATION = "application/vnd.pingidentity.device.activate+json";
+const PATH =
+  /^\/v1\/environments\/(?<environment>[^/]+)\/users(?:\/(?<user>[^/]+)(?<devices>\/devices(?:\/(?<device>[^/]+)(?<nickname>\/nickname)?)?)?)?$/;
+
+const newDevice = z.object({
+  type: z.literal("FIDO2"),
+  rp: z.object({ id: z.string().min(1), name: z.string().min(1) }),
+  policy: z.object({ id: z.string().min(1) }).optional(),
+  nickname: z.string().min(1).max(100).optional(),
+});
+const naming = z.object({ nickname: z.string().min(1) });
+
+/** The part of PingOne's API that users and their FIDO devices hang on. Throws `PingOneError`. */
+export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<PeerAnswer | undefined> {
+  const path = PATH.exec(call.path)?.groups;
+  if (path === undefined) return undefined;
+  if (!of.tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
+    throw new PingOneError(401, "ACCESS_FAILED", "The request could not be completed. You do not have access.");
+  if (path.environment !== of.id) throw notFound();
+  if (path.user === undefined) {
+    if (call.method !== "GET") throw notAllowed();
+    return { status: 200, body: search(of, call.query.get("filter")) };
+  }
+  const user = of.withId(path.user);
+  const standing = of.users.standingOf(user.name);
+  if (standing === "unknown") throw notFound();
+  if (standing === "forbidden") throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
+  const { method, body } = call;
+  const { device } = path;
+  if (path.devices === undefined) {
+    if (method !== "GET") throw notAllowed();
+    return { status: 200, body: shown(user) };
+  }
+  if (device === undefined) {
+    if (method === "GET") {
+      const devices = of.devices.of(user.id);
+      return { status: 200, body: { _links: {}, _embedded: { devices }, size: devices.length, count: devices.length } };
+    }
+    if (method !== "POST") throw notAllowed();
+    if (standing === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
+    const { rp, policy, nickname } = read(newDevice, body);
+    return { status: 201, body: of.devices.begin(user, { rp, policyId: policy?.id, ...(nickname && { nickname }) }) };
+  }
+  if (path.nickname !== undefined) {
+    if (method !== "PUT") throw notAllowed();
+    return { status: 200, body: of.devices.rename(user.id, device, read(naming, body).nickname) };
+  }
+  switch (method) {
+    case "GET":
+      return { status: 200, body: of.devices.one(user.id, device) };
+    case "DELETE":
+      of.devices.remove(user.id, device);
+      return { status: 204 };
+    case "POST":
+      // The media type tells which of a device's operations is meant.
+      if (call.headers["content-type"] !== ACTIVATION)
+        throw new PingOneError(415, "UNSUPPORTED_MEDIA_TYPE", "The content type names no operation.");
+      if (standing === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
+      return { status: 200, body: await of.devices.activate(user.id, device, body) };
+    default:
+      throw notAllowed();
+  }
+}
+
+/** Searches by user name alone (RFC 7644 section 3.4.2.2): nobody or one. */
+function search(of: Environment, filter: string | null): object {
+  const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
+  if (literal === undefined) throw new PingOneError(400, "INVALID_FILTER", "The filter is not valid.");
+  const name = JSON.parse(literal) as string;
+  const users = of.users.standingOf(name) === "unknown" ? [] : [shown(of.named(name))];
+  return { _embedded: { users }, count: users.length, size: users.length };
+}
+
+const shown = ({ id, name }: { readonly id: string; readonly name: string }) => ({
+  _links: {},
+  environment: {},
+  id,
+  username: name,
+  enabled: true,
+  createdAt: "2026-01-31T10:00:00.000Z",
+  updatedAt: "2026-01-31T10:00:00.000Z",
+});
+
+function read<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
+  try {
+    return schema.parse(JSON.parse(body.toString("utf8")));
+  } catch {
+    throw invalid("body", "The body is not what this operation takes.");
+  }
+}
+
+const notAllowed = () => new PingOneError(405, "INVALID_REQUEST", "The method is not allowed here.");

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { State } from "../state-file.ts";
+
+/** How Ping's products see a user: `forbidden` is out of the caller's reach, `blocked` may have no keys by policy. */
+export const PING_STANDINGS = ["known", "unknown", "forbidden", "blocked"] as const;
+export type PingStanding = (typeof PING_STANDINGS)[number];
+
+export interface PingUsersState {
+  /** By folded name or id. */
+  readonly standings: [user: string, standing: PingStanding][];
+}
+
+export interface PingUsers {
+  standingOf(user: string): PingStanding;
+  set(user: string, standing: PingStanding): void;
+}
+
+/** Every user exists, unless said otherwise or the name begins with `unknown` or `blocked`. */
+export function createPingUsers(file: State<PingUsersState>): PingUsers {
+  const { standings } = file.value;
+  const positionOf = (user: string) => standings.findIndex(([known]) => known === folded(user));
+  return {
+    standingOf: user =>
+      standings[positionOf(user)]?.[1] ??
+      (["unknown", "blocked"] as const).find(word => folded(user).startsWith(word)) ??
+      "known",
+    set: (user, standing) => {
+      const at = positionOf(user);
+      standings.splice(at === -1 ? standings.length : at, 1, [folded(user), standing]);
+      file.save();
+    },
+  };
+}
+
+export const folded = (name: string): string => name.toLowerCase();
+
+/** The id that a user of this name has everywhere: a UUID. */
+export function idOfUser(name: string): string {
+  const hex = createHash("sha256").update(folded(name)).digest("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    "-",
+  );
+}

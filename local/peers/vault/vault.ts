@@ -1,0 +1,226 @@
+import type * as z from "zod";
+import { readBody } from "../control-body.ts";
+import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
+import { openState } from "../state-file.ts";
+import {
+  changed,
+  deletion,
+  isPurged,
+  listed,
+  markDeleted,
+  newSecret,
+  newVersion,
+  type Secret,
+  type SecretVersion,
+  secretChange,
+} from "./secrets.ts";
+
+export interface Vault extends Peer {
+  /** Writes a new version. */
+  set(name: string, value: string, tags?: Readonly<Record<string, string>>): void;
+  /** The value of the latest version. */
+  get(name: string): string | undefined;
+  /** The tags of every version, disabled ones too. */
+  tags(name: string): readonly Readonly<Record<string, string>>[];
+}
+
+const pageSize = 25;
+const naming = /^[0-9a-zA-Z-]{1,127}$/;
+
+/**
+ * Starts a simulated Key Vault: the secrets part of its wire protocol, over plain HTTP. Any bearer token will do, but there
+ * must be one. `secrets` are written where the vault has none of that name.
+ */
+export async function startVault({
+  port,
+  statePath,
+  secrets = {},
+}: {
+  port?: number;
+  statePath?: string;
+  secrets?: Readonly<Record<string, string>>;
+} = {}): Promise<Vault> {
+  const state = openState<Record<string, Secret>>(statePath, {});
+  const kept = (name: string): Secret | undefined => {
+    const secret = state.value[name.toLowerCase()];
+    return secret === undefined || isPurged(secret) ? undefined : secret;
+  };
+  const find = (name: string): Secret | undefined => {
+    const secret = kept(name);
+    return secret?.deletedAt === undefined ? secret : undefined;
+  };
+  const findDeleted = (name: string): Secret | undefined => {
+    const secret = kept(name);
+    return secret?.deletedAt === undefined ? undefined : secret;
+  };
+
+  const add = (name: string, version: SecretVersion) => {
+    const secret = find(name) ?? { name, versions: [] };
+    secret.versions.push(version);
+    state.value[name.toLowerCase()] = secret;
+    state.save();
+    return version;
+  };
+  const set = (name: string, value: string, tags?: Readonly<Record<string, string>>) => {
+    if (!naming.test(name)) throw new Error(`${name} cannot be the name of a secret`);
+    if (findDeleted(name) !== undefined) throw new Error(`${name} is deleted and can be recovered`);
+    add(name, newVersion({ value, tags }));
+  };
+
+  const peer = await startPeer("vault", {
+    ...(port === undefined ? {} : { port }),
+    handle: call => {
+      if (!/^Bearer ./.test(call.headers.authorization ?? "")) return challenge;
+      if (!call.query.has("api-version")) return refused(400, "BadParameter", "api-version is missing");
+      const [, collection, name = "", version = "", more] = call.path.replace(/\/$/, "").split("/");
+      if (more !== undefined) return undefined;
+      if (collection === "deletedsecrets") return ofDeleted(call, name, version);
+      if (collection !== "secrets") return undefined;
+      if (name === "") return call.method === "GET" ? list(call) : undefined;
+      if (!naming.test(name)) return refused(400, "BadParameter", `${name} cannot be the name of a secret`);
+      switch (`${call.method} ${version === "" ? "secret" : version === "versions" ? "versions" : "version"}`) {
+        case "PUT secret":
+          if (findDeleted(name) !== undefined) return stillRecoverable(name);
+          return withBody(newSecret, call.body, input => shown(name, add(name, newVersion(input))));
+        case "GET secret":
+        case "GET version":
+          return withVersion(name, version, found =>
+            found.enabled ? shown(name, found) : refused(403, "Forbidden", "The secret is disabled", "SecretDisabled"),
+          );
+        case "PATCH secret":
+        case "PATCH version":
+          return withVersion(name, version, found =>
+            withBody(secretChange, call.body, change => {
+              changed(found, change);
+              state.save();
+              return { status: 200, body: listed(idOf(name, found.version), found) };
+            }),
+          );
+        case "GET versions":
+          return page(call, find(name)?.versions.map(found => listed(idOf(name, found.version), found)) ?? []);
+        case "DELETE secret":
+          return withVersion(name, "", () => {
+            const secret = find(name);
+            if (secret !== undefined) markDeleted(secret);
+            state.save();
+            return shownDeleted(name);
+          });
+        default:
+          return undefined;
+      }
+    },
+  });
+
+  // The client follows https addresses only, also where it reaches the vault over http.
+  const address = peer.url.replace("http:", "https:");
+  const idOf = (name: string, version?: string) =>
+    [address, "secrets", name, ...(version === undefined ? [] : [version])].join("/");
+
+  const shown = (name: string, version: SecretVersion): PeerAnswer => ({
+    status: 200,
+    body: { value: version.value, ...listed(idOf(name, version.version), version) },
+  });
+
+  /** A deleted secret as the real service shows it: without its value. */
+  const deletedBody = ({ name, versions, deletedAt = 0 }: Secret) => {
+    const latest = versions.at(-1);
+    const recoveryId = `${address}/deletedsecrets/${name}`;
+    return { ...(latest && listed(idOf(name, latest.version), latest)), ...deletion(recoveryId, deletedAt) };
+  };
+  const shownDeleted = (name: string): PeerAnswer => {
+    const secret = findDeleted(name);
+    return secret === undefined ? notFound(name) : { status: 200, body: deletedBody(secret) };
+  };
+
+  /** Secrets that were deleted: they are listed, shown and recovered, and purge protection keeps them. */
+  const ofDeleted = (call: PeerCall, name: string, action: string): PeerAnswer | undefined => {
+    if (name === "") {
+      if (call.method !== "GET") return undefined;
+      const names = Object.keys(state.value);
+      return page(call, names.flatMap(each => findDeleted(each) ?? []).map(deletedBody));
+    }
+    const secret = findDeleted(name);
+    switch (`${call.method} ${action}`) {
+      case "GET ":
+        return shownDeleted(name);
+      case "DELETE ":
+        return secret === undefined ? notFound(name) : refused(403, "Forbidden", "Purge protection is enabled.");
+      case "POST recover": {
+        if (secret === undefined) return notFound(name);
+        secret.deletedAt = undefined;
+        state.save();
+        return withVersion(name, "", found => ({ status: 200, body: listed(idOf(name, found.version), found) }));
+      }
+      default:
+        return undefined;
+    }
+  };
+
+  /** An empty `version` is the latest. */
+  const withVersion = (name: string, version: string, act: (found: SecretVersion) => PeerAnswer) => {
+    const versions = find(name)?.versions ?? [];
+    const found = version === "" ? versions.at(-1) : versions.find(known => known.version === version);
+    return found === undefined ? notFound(name) : act(found);
+  };
+
+  const list = (call: PeerCall) =>
+    page(
+      call,
+      Object.keys(state.value).flatMap(key => {
+        const { name = "", versions = [] } = find(key) ?? {};
+        const latest = versions.at(-1);
+        return latest === undefined ? [] : [listed(idOf(name), latest)];
+      }),
+    );
+
+  const page = ({ query, path }: PeerCall, all: readonly unknown[]): PeerAnswer => {
+    const size = Number(query.get("maxresults") ?? pageSize);
+    if (!(size >= 1 && size <= pageSize)) return refused(400, "BadParameter", `maxresults must be 1 to ${pageSize}`);
+    const from = Number(query.get("$skiptoken") ?? 0);
+    const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: `${from + size}` });
+    return {
+      status: 200,
+      body: {
+        value: all.slice(from, from + size),
+        nextLink: from + size < all.length ? `${address}${path}?${next}` : null,
+      },
+    };
+  };
+
+  for (const [name, value] of Object.entries(secrets)) if (find(name) === undefined) set(name, value);
+  return {
+    ...peer,
+    set,
+    get: name => find(name)?.versions.at(-1)?.value,
+    tags: name => (find(name)?.versions ?? []).map(({ tags = {} }) => tags),
+  };
+}
+
+const withBody = <S extends z.ZodType>(schema: S, body: Buffer, act: (input: z.output<S>) => PeerAnswer) => {
+  const reading = readBody(schema, body);
+  return reading.ok ? act(reading.input) : refused(400, "BadParameter", reading.error);
+};
+
+const notFound = (name: string): PeerAnswer =>
+  refused(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
+
+const stillRecoverable = (name: string): PeerAnswer =>
+  refused(
+    409,
+    "Conflict",
+    `Secret ${name} is currently in a deleted but recoverable state, and its name cannot be reused.`,
+    "ObjectIsDeletedButRecoverable",
+  );
+
+const refused = (status: number, code: string, message: string, inner?: string): PeerAnswer => ({
+  status,
+  body: { error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) } },
+});
+
+const challenge: PeerAnswer = {
+  ...refused(401, "Unauthorized", "AKV10000: Request is missing a Bearer or PoP token."),
+  headers: {
+    "www-authenticate":
+      'Bearer authorization="https://login.microsoftonline.com/common", resource="https://vault.azure.net"',
+  },
+};

@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import * as z from "zod";
+import { settingTexts } from "../../lib/settings.ts";
+import { settingSchemas } from "../generate/settings-files.ts";
+
+const settingsFile = z.object({
+  Values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)).default({}),
+});
+
+/**
+ * The settings that a developer keeps in `local.settings.json`; none where there is no such file. What is empty or only repeats
+ * a default is left out, so that a copy of the sample moves nothing away from the local system. Throws on a file that is none.
+ */
+export function ownSettings(path: string): Readonly<Record<string, string>> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+    throw error;
+  }
+  const read = settingsFile.safeParse(parsed(text));
+  if (!read.success) throw new Error(`${path} is not a settings file: it must be {"Values": {"NAME": "value"}}.`);
+  const defaults = new Map(
+    Object.values(settingSchemas)
+      .flatMap(settingTexts)
+      .map(({ name, defaultText }) => [name, defaultText]),
+  );
+  return Object.fromEntries(
+    Object.entries(read.data.Values).filter(([name, value]) => value.trim() !== "" && value !== defaults.get(name)),
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,55 @@
+import { posix } from "node:path";
+
+/**
+ * Folders of a root from the lowest layer to the highest. A file imports from its own folder and from lower layers, so that
+ * imports go downward only. `.` stands for the files right in the root; a folder includes the folders in it.
+ */
+type Layers = Readonly<Record<string, readonly (readonly string[])[]>>;
+
+const layers: Layers = {
+  "lib/connector": [
+    ["model", "http"],
+    ["exchange", "idp"],
+    ["peers"],
+    ["."],
+    ["store", "api"],
+    ["pin", "collect"],
+    ["activate", "recovery"],
+    ["create", "cancel"],
+    ["jobs", "operate"],
+  ],
+  "lib/auth": [["model"], ["otp", "passwords"], ["."], ["users", "sessions"], ["otpkeys"], ["sign-in"]],
+  "lib/azure": [["."], ["tables", "vault", "mail", "telemetry"], ["maintenance"], ["auth", "connector"]],
+  "lib/azure/auth": [["rows"], ["index"], ["clean-up"], ["."]],
+};
+
+/**
+ * Returns one sentence for each import that does not go downward.
+ * @param imports targets by importing file, both as paths from the project's root
+ */
+export function layerViolations(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  return [...imports].flatMap(([path, targets]) =>
+    Object.entries(layers).flatMap(([root, order]) => {
+      const from = folderIn(root, path);
+      if (from === undefined) return [];
+      const level = levelOf(order, from);
+      if (level < 0) return [`${path} is in no layer of ${root}`];
+      return targets
+        .filter(target => {
+          const to = folderIn(root, target);
+          return to !== undefined && to !== from && levelOf(order, to) >= level;
+        })
+        .map(target => `${path} imports ${target}, which is not in a lower layer`);
+    }),
+  );
+}
+
+/** The first folder of a path below the root, `.` for a file right in it, undefined for a path elsewhere. */
+function folderIn(root: string, path: string): string | undefined {
+  const below = posix.relative(root, path);
+  if (below.startsWith("..")) return undefined;
+  const [first = "", ...rest] = below.split("/");
+  return rest.length === 0 ? "." : first;
+}
+
+const levelOf = (order: Layers[string], folder: string): number => order.findIndex(level => level.includes(folder));

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import type { Api, ApiAnswer } from "../../../commands/api.ts";
+import { createAsk, ImportStopped } from "../../../commands/import/calls.ts";
+import type { Line } from "../../../commands/import/lines.ts";
+import { runImport } from "../../../commands/import/run.ts";
+
+const answer = (status: number, headers: Record<string, string> = {}): ApiAnswer => ({
+  status,
+  headers: new Headers(headers),
+  body: undefined,
+});
+const started = Date.parse("2031-01-01T00:00:00Z");
+
+/** An API that answers these in turn, the last one ever after, and a clock that sleeping moves. */
+function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<void> = Promise.resolve()) {
+  const stop = new AbortController();
+  const waited: number[] = [];
+  let [now, calls] = [started, 0];
+  const api: Api = {
+    url: "https://core.example/core",
+    call: async () => {
+      const next = answers[Math.min(calls++, answers.length - 1)];
+      if (next === undefined || next instanceof Error) throw next;
+      return next;
+    },
+  };
+  const ask = createAsk({
+    api,
+    stop: stop.signal,
+    cut: new AbortController().signal,
+    sleep: async ms => {
+      waited.push(ms);
+      const end = now + ms;
+      await untilAwake;
+      now = Math.max(now, end);
+    },
+    random: () => 1,
+    now: () => now,
+    waits: () => {},
+  });
+  return { ask, stop, waited, calls: () => calls };
+}
+
+describe("a call that is not answered", () => {
+  it("is made again a bounded number of times, more and more patiently", async () => {
+    const { ask, waited, calls } = simulated([new Error("core.example does not answer: refused")]);
+    await expect(ask("GET", "/otpkeys")).rejects.toThrow(
+      new ImportStopped("core.example does not answer: refused; tried 6 times"),
+    );
+    expect(calls()).toBe(6);
+    expect(waited).toEqual([500, 1000, 2000, 4000, 8000]);
+  });
+
+  it.each([429, 502, 503, 504])("is one that is answered %i", async status => {
+    const { ask, calls } = simulated([answer(status), answer(status), answer(201)]);
+    expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status: 201 });
+    expect(calls()).toBe(3);
+  });
+
+  it.each([400, 401, 403, 404, 409, 413])("is none that is answered %i", async status => {
+    const { ask, calls } = simulated([answer(status)]);
+    expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status });
+    expect(calls()).toBe(1);
+  });
+
+  it.each([
+    ["7", 7000],
+    [new Date(started + 7000).toUTCString(), 7000],
+    ["soon", 500],
+    ["0", 500],
+  ])("waits as long as Core asks, for everybody: Retry-After %s", async (text, wait) => {
+    const { ask, waited } = simulated([answer(503, { "retry-after": text }), answer(201)]);
+    await ask("POST", "/otpkeys", {});
+    expect(waited).toEqual([wait]);
+    // The wait is over for whoever comes later.
+    await ask("POST", "/otpkeys", {});
+    expect(waited).toHaveLength(1);
+  });
+
+  it("makes others wait that have not begun", async () => {
+    const awake = Promise.withResolvers<void>();
+    const { ask, waited, calls } = simulated([answer(429, { "retry-after": "7" }), answer(201)], awake.promise);
+    const first = ask("POST", "/otpkeys", {});
+    while (waited.length === 0) await Promise.resolve();
+    const second = ask("POST", "/otpkeys", {});
+    awake.resolve();
+    await Promise.all([first, second]);
+    expect(waited).toEqual([7000, 7000]);
+    expect(calls()).toBe(3);
+  });
+
+  it("ends the run where Core asks for more patience than there is", async () => {
+    const { ask, waited } = simulated([answer(429, { "retry-after": "3600" })]);
+    await expect(ask("POST", "/otpkeys", {})).rejects.toThrow("answers 429, and asks to wait 3600 s");
+    expect(waited).toEqual([]);
+  });
+
+  it("is not made again once the run shall end", async () => {
+    const { ask, stop, calls } = simulated([answer(503)]);
+    stop.abort();
+    expect(await ask("POST", "/otpkeys", {})).toBeUndefined();
+    expect(calls()).toBe(0);
+  });
+});
+
+describe("a key at which Core fails", () => {
+  const lines = Array.from(
+    { length: 40 },
+    (_, index): Line => ({
+      file: "keys.csv",
+      line: index + 1,
+      key: { line: index + 1, prefix: `p${index}`, kind: "hotp" },
+      outcome: "open",
+      reason: "not sent",
+    }),
+  );
+  const running = { parallel: 1, stop: new AbortController().signal, tried: () => {} };
+
+  it("does not keep the others out", async () => {
+    const { ask } = simulated([answer(500)]);
+    expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status: 500 });
+    const result = await runImport(lines, {
+      ...running,
+      send: async ({ line }) => ({ outcome: line % 10 === 1 ? "imported" : "failed", reason: "" }),
+    });
+    expect(result.stopped).toBeUndefined();
+    expect(result.lines.filter(({ outcome }) => outcome === "imported")).toHaveLength(4);
+    expect(result.lines.filter(({ outcome }) => outcome === "open")).toEqual([]);
+  });
+
+  it("ends the run where it is every key, ten in a row", async () => {
+    const result = await runImport(lines, { ...running, send: async () => ({ outcome: "failed", reason: "" }) });
+    expect(result.stopped).toBe("Core failed at 10 keys in a row (500)");
+    expect(result.lines.filter(({ outcome }) => outcome === "open")).toHaveLength(30);
+  });
+
+  it("leaves what is under way to end where another key ends the run", async () => {
+    const [ends, last] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const over = runImport(lines, {
+      ...running,
+      parallel: 2,
+      send: async ({ line }) => {
+        if (line === 1) {
+          ends.resolve();
+          throw new ImportStopped("over");
+        }
+        await ends.promise;
+        await last.promise;
+        return { outcome: "imported", reason: "" };
+      },
+    });
+    await ends.promise;
+    last.resolve();
+    const { stopped, lines: standing } = await over;
+    expect(stopped).toBe("over");
+    expect(standing.map(({ outcome }) => outcome).slice(0, 3)).toEqual(["open", "imported", "open"]);
+  });
+});

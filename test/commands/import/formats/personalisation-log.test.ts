@@ -1,0 +1,172 @@
+import { describe, expect, it } from "vitest";
+import { type LogOptions, readPersonalisationLog } from "../../../../commands/import/formats/personalisation-log.ts";
+
+const hex = (text: string) => new Uint8Array(Buffer.from(text, "hex"));
+const aes = "d26a7c0f85fdda28bd816e406342b214";
+const seed = "916821d3a138bf855e70069605559a206ba854cd";
+const keysOf = (text: string, options?: LogOptions) => readPersonalisationLog(text, options).keys;
+const reasonOf = (text: string, options?: LogOptions) => {
+  const { keys, refused } = readPersonalisationLog(text, options);
+  expect(keys).toEqual([]);
+  return refused[0]?.reason;
+};
+
+describe("the traditional layout (decision A18)", () => {
+  const yubico = `Yubico OTP,12/11/2013 11:10,1,vvgutbiedkvi,ab86c04de6a3,${aes},,,0,0,0,0,0,0,0,0,0,0`;
+  const oath = (publicId: string, flags = "0,1,0", digits = 6, counter = 0) =>
+    `OATH-HOTP,11.12.13 18:55,1,${publicId},,${seed},,,${flags},${digits},${counter},0,0,0,0,0`;
+
+  it("gives Yubico keys", () => {
+    expect(keysOf(yubico)).toEqual([
+      { line: 1, prefix: "vvgutbiedkvi", kind: "yubico", secret: hex(aes), privateId: hex("ab86c04de6a3") },
+    ]);
+  });
+
+  it("gives OATH keys, with digits and counter", () => {
+    expect(keysOf(oath("ubhecbdefghi", "0,1,0", 8, 16))).toEqual([
+      { line: 1, prefix: "ubhe01234567", kind: "hotp", secret: hex(seed), digits: 8, counter: 16 },
+    ]);
+  });
+
+  it.each([
+    ["0,0,0", "000000000001", "cccccccccccb"],
+    ["1,0,0", "ub0012345678", "ubccbdefghij"],
+    ["0,1,0", "ubhe12345678", "ubhebdefghij"],
+    ["0,0,1", "ubhebdefghij", "ubhebdefghij"],
+    ["0,0,0", "ubhe12345678", "ubhe12345678"],
+  ])("takes an OATH key's prefix as the key types it: flags %s, %s", (flags, prefix, publicId) => {
+    expect(keysOf(oath(publicId, flags))).toMatchObject([{ prefix }]);
+  });
+
+  it("is read where the local form of the time has a comma, or a spreadsheet has quoted it", () => {
+    expect(keysOf(yubico.replace("12/11/2013 11:10", "12/11/2013, 11:10"))).toHaveLength(1);
+    expect(keysOf(yubico.replace("12/11/2013 11:10", '"12/11/2013, 11:10"'))).toHaveLength(1);
+    expect(keysOf(oath("ubhebdefghij").replace("11.12.13 18:55", "11.12.13, 18:55"))).toMatchObject([
+      { prefix: "ubhe12345678", digits: 6, counter: 0 },
+    ]);
+  });
+
+  it("is read with a byte order mark, any line ends, blank lines, comments and the line that starts it", () => {
+    const text = `\ufeffLOGGING START,4/2/2012 9:25 AM\r\n\r\n# a comment\r${yubico}\n\n`;
+    expect(readPersonalisationLog(text)).toMatchObject({ keys: [{ line: 4 }], refused: [] });
+  });
+
+  it.each(["Static Password", "Static Password: Short", "Challenge-Response: HMAC-SHA1", "Configuration Update"])(
+    "refuses what is no OTP key: %s",
+    event => {
+      expect(reasonOf(`${event},11.12.13 19:08,1,,d5a3d50327dc,${aes},,,0,0,0,0,0,0,0,0,0,0`)).toBe(
+        "it is not about a key that makes OTPs",
+      );
+    },
+  );
+
+  it.each([
+    [yubico.replace("vvgutbiedkvi", ""), "it names no prefix, so its OTPs could not be told from others'"],
+    [yubico.replace("vvgutbiedkvi", "vv-utb"), "its prefix is not 1 to 32 letters and digits"],
+    [yubico.replace(aes, aes.slice(2)), "its secret must have 16 bytes"],
+    [yubico.replace(aes, ""), "its secret is required"],
+    [yubico.replace(aes, "x".repeat(32)), "its secret must be in hex"],
+    [yubico.replace(aes, aes.slice(1)), "its secret must be in hex"],
+    [yubico.replace("ab86c04de6a3", "ab86c04de6aX"), "its private id must be in hex"],
+    [
+      yubico.replace(aes, "x".repeat(32)).replace("ab86c04de6a3", ""),
+      "its secret must be in hex; its private id is required",
+    ],
+    [oath("ubhebdefghij").replace(seed, `${seed.slice(0, -2)}zz`), "its secret must be in hex"],
+    [yubico.replace("ab86c04de6a3", "ab86"), "its private id must have 6 bytes"],
+    [oath("ubhebdefghij").replace(seed, seed.slice(0, 26)), "its secret must have 14 to 64 bytes"],
+    [oath("ubhebdefghij", "0,1,0", 0), "its digits must be 6 or 8"],
+  ])("refuses a line that is wrong, and says why without its secret (%#)", (line, reason) => {
+    expect(reasonOf(line)).toBe(reason);
+  });
+});
+
+describe("the Yubico layout (decision A18)", () => {
+  const yubico = `508328,cccccccccccc,83cebdfb7b93,${aes},,2013-12-12T08:43:17,`;
+  const oath = (publicId: string, counter = 0) =>
+    `508327,${publicId},${counter},${seed},000000000000,2013-12-12T08:41:07,`;
+
+  it("gives Yubico keys, also where the private id has digits only, and without a serial number", () => {
+    for (const privateId of ["83cebdfb7b93", "000000000000"]) {
+      for (const serial of ["508328", ""]) {
+        const line = yubico.replace("83cebdfb7b93", privateId).replace("508328", serial);
+        expect(keysOf(line)).toMatchObject([{ prefix: "cccccccccccc", kind: "yubico", privateId: hex(privateId) }]);
+      }
+    }
+  });
+
+  it.each([
+    ["ubhebdefghij", "ubhe12345678"],
+    ["ubhebdefghiv", "ubhebdefghiv"],
+    ["ubhe00508327", "ubhe00508327"],
+  ])("gives OATH keys: the serial number %s is typed as %s, letters only where it is none", (publicId, prefix) => {
+    expect(keysOf(oath(publicId, 32))).toEqual([
+      { line: 1, prefix, kind: "hotp", secret: hex(seed), digits: 6, counter: 32 },
+    ]);
+    expect(keysOf(oath(publicId), { digits: 8 })).toMatchObject([{ digits: 8 }]);
+  });
+
+  it("refuses a key without public id, unless it is said what such keys type", () => {
+    expect(reasonOf(oath(""))).toBe("it names no prefix, so its OTPs could not be told from others'");
+    expect(keysOf(oath(""), { identifier: "ubhe" })).toMatchObject([{ prefix: "ubhe00508327" }]);
+  });
+
+  it("refuses what is no OTP key, and what has no secret", () => {
+    expect(reasonOf(`508329,,,${aes},,2013-12-12T08:44:34,`)).toBe("it is not about a key that makes OTPs");
+    expect(reasonOf("1,ubhebdefghij,0,0,000000000000,2021-07-20T12:42:35,")).toBe("its secret is required");
+  });
+});
+
+describe("the layout of keys without a keyboard (decision A18)", () => {
+  it.each([
+    [`F800574,${seed}`, { prefix: "f800574", kind: "hotp", digits: 6 }],
+    [`F800574,${seed},HOTP,8`, { prefix: "f800574", kind: "hotp", digits: 8 }],
+    [`1000133508267, ${seed}, totp, 6, 30`, { prefix: "1000133508267", kind: "totp", digits: 6 }],
+  ])("gives OATH keys whose serial number is typed before the code: %s", (line, key) => {
+    expect(keysOf(line)).toMatchObject([{ line: 1, secret: hex(seed), ...key }]);
+  });
+
+  it.each([
+    [`F1,${seed},ocra,OCRA-1:HOTP-SHA1-6:QN08`, "it is of no known kind of key"],
+    [`F1,${seed},totp,6,60`, "its steps are not of 30 seconds"],
+    [`F1,${seed},hotp,7`, "its digits must be 6 or 8"],
+    [`F1,${seed},hotp,six`, "its digits must be 6 or 8"],
+    [`-,${seed}`, "its prefix is not 1 to 32 letters and digits"],
+  ])("refuses %s", (line, reason) => {
+    expect(reasonOf(line)).toBe(reason);
+  });
+});
+
+describe("a log of many lines (decision A18)", () => {
+  const line = (prefix: string, secret = aes) => `508328,${prefix},83cebdfb7b93,${secret},,2013-12-12T08:43:17,`;
+
+  it("gives every key with its line, and every refused line with its number and reason", () => {
+    const text = [line("b"), "what, is this", '"an open quote,1', line("c"), line("d", "zz")].join("\n");
+    expect(readPersonalisationLog(text)).toMatchObject({
+      keys: [
+        { line: 1, prefix: "b" },
+        { line: 4, prefix: "c" },
+      ],
+      refused: [
+        { line: 2, reason: "it is of no known layout" },
+        { line: 3, reason: "it is no line of comma-separated values" },
+        { line: 5, reason: "its secret must be in hex" },
+      ],
+    });
+  });
+
+  it("holds what a key was programmed with last", () => {
+    const text = [line("b"), line("c"), line("B", "00".repeat(16))].join("\n");
+    expect(readPersonalisationLog(text)).toMatchObject({
+      keys: [
+        { line: 2, prefix: "c" },
+        { line: 3, prefix: "b", secret: new Uint8Array(16) },
+      ],
+      refused: [{ line: 1, reason: "line 3 has the same prefix, and the last one counts" }],
+    });
+  });
+
+  it("is none where it is empty", () => {
+    expect(readPersonalisationLog("")).toEqual({ keys: [], refused: [] });
+  });
+});

@@ -1,0 +1,341 @@
+import { readFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AuthHost, startAuthHost } from "../../support/auth-host.ts";
+import { type CoreProxy, startCoreProxy } from "../core-proxy.ts";
+import {
+  compactLine,
+  type FileKey,
+  hotpKey,
+  logLine,
+  pskcOf,
+  sealedPskc,
+  spellings,
+  totpKey,
+  yubicoKey,
+} from "./key-files.ts";
+import { fileOf, freshPath, readLines, startImport } from "./run-import.ts";
+
+let auth: AuthHost;
+let proxy: CoreProxy;
+
+beforeAll(async () => {
+  auth = await startAuthHost();
+  proxy = await startCoreProxy(auth.coreUrl);
+});
+afterAll(async () => {
+  await proxy?.close();
+  await auth?.close();
+});
+
+const imported = (...args: readonly string[]) => importWith({}, ...args);
+const importWith = (options: Parameters<typeof startImport>[1], ...args: readonly string[]) =>
+  startImport(["--url", auth.coreUrl, ...args], { env: { API_TOKEN: auth.token }, ...options }).ended;
+/** Through the proxy, which is good again afterwards. */
+const startThrough = (...args: readonly string[]) =>
+  startImport(["--url", `${proxy.url}/core`, ...args], { env: { API_TOKEN: auth.token } });
+
+const listed = async () => (await auth.core("GET", "/otpkeys")).body as readonly { id: number; prefix: string }[];
+const isThere = async ({ prefix }: FileKey) => (await auth.core("GET", `/otpkeys/${prefix}`)).status === 200;
+const makeKeys = (count: number, make: () => FileKey = hotpKey) => Array.from({ length: count }, make);
+const log = (keys: readonly FileKey[]) => fileOf(keys.map(logLine).join("\n"));
+
+describe("importing what key makers ship (decision A18)", () => {
+  it("brings every key of every layout in, tells each line that is not, and no secret to anybody", async () => {
+    const keys = [...makeKeys(60, yubicoKey), ...makeKeys(60), ...makeKeys(60, totpKey)];
+    const compact = makeKeys(60, yubicoKey);
+    const packed = makeKeys(60);
+    const bad = { ...yubicoKey(), secret: Buffer.from("5ec2e7".repeat(5), "hex") };
+    const text = [
+      "LOGGING START,4/2/2012 9:25 AM",
+      ...keys.map(logLine),
+      "",
+      logLine(bad),
+      ...compact.map(compactLine),
+    ];
+    const [first, second, report] = [fileOf(text.join("\r\n")), fileOf(pskcOf(packed), "keys.xml"), freshPath()];
+
+    const { code, out, error } = await imported("--report", report, first, second);
+
+    const refusal = "refused: its secret must have 16 bytes";
+    expect(out).toBe(`${first}:183: ${refusal}\n301 keys: 300 imported, 1 refused\n`);
+    expect(error).toMatch(/^30 of 300 keys, \d+ a second, about \d+ s left\n/);
+    expect(error).toMatch(/\n300 of 300 keys, \d+ a second\n$/);
+    expect(code).toBe(1);
+    const there = new Set((await listed()).map(({ prefix }) => prefix));
+    const all = [...keys, ...compact, ...packed];
+    expect(all.filter(({ prefix }) => !there.has(prefix))).toEqual([]);
+    expect(there.has(bad.prefix)).toBe(false);
+
+    const [header, ...rows] = readLines(report);
+    expect(header).toBe("file,line,prefix,kind,outcome,reason");
+    expect(rows).toHaveLength(301);
+    expect(rows[0]).toBe(`${first},2,${keys[0]?.prefix},yubico,imported,`);
+    expect(rows[180]).toBe(`${first},183,,,refused,its secret must have 16 bytes`);
+    expect(rows[300]).toBe(`${second},62,${packed[59]?.prefix},hotp,imported,`);
+
+    const told = [out, error, readFileSync(report, "utf8")].join("\n");
+    expect(spellings([...all, bad]).filter(secret => told.includes(secret))).toEqual([]);
+  });
+
+  it("makes keys whose OTPs are valid from the counter on that the file gives", async () => {
+    const key = { ...hotpKey(), secret: Buffer.from("12345678901234567890") };
+    await auth.core("POST", "/users", { username: "holder", password: "correct horse battery" });
+    await imported(fileOf(logLine(key).replace(",6,0,0,", ",6,3,0,")));
+    await auth.core("POST", "/users/holder/otpkeys", { otpkey: key.prefix });
+    const validates = async (code: string) =>
+      (await auth.core("POST", "/users/holder/validate", { otp: key.prefix + code })).body;
+    // RFC 4226 appendix D, counters 2 and 3.
+    expect(await validates("359152")).toMatchObject({ valid_otp: false });
+    expect(await validates("969429")).toMatchObject({ valid_otp: true });
+    // The file still says 3.
+    await imported("--replace", fileOf(logLine(key).replace(",6,0,0,", ",6,3,0,")));
+    expect(await validates("969429")).toMatchObject({ valid_otp: false });
+  });
+
+  it("counts the last of several lines with one prefix, also over files", async () => {
+    const [key, once] = [hotpKey(), hotpKey()];
+    const [newer, newest] = [hotpKey(), hotpKey()].map(({ secret }) => ({ ...key, secret }));
+    if (newer === undefined || newest === undefined) throw new Error();
+    const [first, second] = [log([key, newer, once]), log([newest])];
+    const { code, out } = await imported(first, second);
+    expect(out.split("\n")).toEqual([
+      `${first}:1: refused: line 2 has the same prefix, and the last one counts`,
+      `${first}:2: refused: ${second}:1 has the same prefix, and the last one counts`,
+      "4 keys: 2 imported, 2 refused",
+      "",
+    ]);
+    expect(code).toBe(1);
+    expect((await imported(log([newest]))).out).toBe("1 key: 1 there already\n");
+  });
+
+  it("refuses another secret, unless it shall replace, and says which did", async () => {
+    const [key, same, fresh] = [hotpKey(), hotpKey(), hotpKey()];
+    await imported(log([key, same]));
+    const next = [{ ...key, secret: hotpKey().secret }, same, fresh];
+    const file = log(next);
+    const refusal = `${file}:1: refused: Core has another secret for its prefix: see --replace`;
+    expect(await imported(file)).toMatchObject({
+      code: 1,
+      out: `${refusal}\n3 keys: 1 imported, 1 there already, 1 refused\n`,
+    });
+    expect(await imported("--replace", file)).toMatchObject({ code: 0, out: "3 keys: 2 there already, 1 replaced\n" });
+    expect(await imported(file)).toMatchObject({ code: 0, out: "3 keys: 3 there already\n" });
+  });
+
+  it("sends nothing in a dry run, and needs no token for it", async () => {
+    const key = hotpKey();
+    const file = log([key]);
+    const { code, out } = await startImport(["--dry-run", file]).ended;
+    expect([code, out]).toEqual([0, "1 key: 1 to be sent\n"]);
+    expect(await isThere(key)).toBe(false);
+    // Paths are meant from where npm was called.
+    const byNpm = { npm_lifecycle_event: "import-otpkeys", INIT_CWD: dirname(file) };
+    const { code: again } = await startImport(["--dry-run", basename(file)], { env: byNpm }).ended;
+    expect(again).toBe(0);
+  });
+
+  it("takes keys by standard input, so that they need not lie on a disk", async () => {
+    const key = totpKey();
+    const report = freshPath();
+    const run = await importWith({ input: logLine(key) }, "--report", report, "-");
+    expect(run).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
+    expect(readLines(report)[1]).toBe(`standard input,1,${key.prefix},totp,imported,`);
+  });
+
+  it("opens a PSKC by the pre-shared key of the environment or a file (RFC 6030 figure 6)", async () => {
+    const preSharedKey = "12345678901234567890123456789012";
+    const pskc = fileOf(sealedPskc, "sealed.xml");
+    expect(await imported(pskc)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("refused: its secret is encrypted, and no pre-shared key was given"),
+    });
+    const env = { API_TOKEN: auth.token, PSKC_KEY: preSharedKey };
+    expect(await importWith({ env }, pskc)).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
+    const keyFile = fileOf(`${preSharedKey}\n`, "psk");
+    const again = await imported("--pskc-key-file", keyFile, pskc);
+    expect(again).toMatchObject({ code: 0, out: "1 key: 1 there already\n" });
+    expect(again.error).not.toContain(preSharedKey);
+  });
+
+  it("reads UTF-16, as spreadsheets write it", async () => {
+    const key = totpKey();
+    const text = Buffer.from(`\ufeff${logLine(key)}\r\n`, "utf16le");
+    expect(await imported(fileOf(text), fileOf(Buffer.from(text).swap16()))).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("2 keys: 1 imported, 1 refused"),
+    });
+    expect(await isThere(key)).toBe(true);
+  });
+});
+
+describe("importing again (decision A18)", () => {
+  it("goes on after Ctrl-C, which lets what is under way end and tells where it stands", async () => {
+    const keys = makeKeys(40);
+    const report = freshPath();
+    proxy.resetRequests();
+    proxy.fail({ kind: "hang", method: "POST", times: 40 });
+    const { child, ended } = startThrough("--parallel", "4", "--report", report, log(keys));
+    await proxy.untilHanging(4);
+    child.kill("SIGINT");
+    // Of one Ctrl-C: the terminal's and npm's.
+    child.kill("SIGINT");
+    const stopping = new Promise<void>(resolve => {
+      child.stderr?.on("data", (text: string) => text.includes("Stopping") && resolve());
+    });
+    await stopping;
+    proxy.release();
+    const { code, out, error } = await ended;
+    proxy.clearFaults();
+    expect(proxy.count("POST", /otpkeys/)).toBe(4);
+    expect(code).toBe(130);
+    expect(out).toBe("40 keys: 4 imported, 36 open\n");
+    expect(error).toContain("36 are open: the same command again goes on from here.");
+    expect(readLines(report).filter(line => line.endsWith(",open,not sent"))).toHaveLength(36);
+    expect((await Promise.all(keys.map(isThere))).filter(Boolean)).toHaveLength(4);
+
+    const again = await imported("--report", report, log(keys));
+    expect(again).toMatchObject({ code: 0, out: "40 keys: 36 imported, 4 there already\n" });
+    expect(readLines(report).filter(line => line.includes(",open,"))).toEqual([]);
+  });
+
+  it("doubles nothing after a crash between a key and its answer", async () => {
+    const keys = makeKeys(30);
+    // The work is done, and nobody is told.
+    proxy.fail({ kind: "hang", method: "POST", phase: "after", times: 30 });
+    const { child, ended } = startThrough("--parallel", "4", log(keys));
+    await proxy.untilHanging(4);
+    child.kill("SIGKILL");
+    expect((await ended).code).toBe("SIGKILL");
+    proxy.clearFaults();
+    expect((await Promise.all(keys.map(isThere))).filter(Boolean)).toHaveLength(4);
+
+    expect(await imported(log(keys))).toMatchObject({ code: 0, out: "30 keys: 26 imported, 4 there already\n" });
+    const own = new Set(keys.map(({ prefix }) => prefix));
+    const kept = (await listed()).filter(({ prefix }) => own.has(prefix));
+    expect(kept).toHaveLength(30);
+    expect(new Set(kept.map(({ id }) => id)).size).toBe(30);
+  });
+
+  it("takes back nothing that happened since: a key that was disabled stays so", async () => {
+    const key = hotpKey();
+    await imported(log([key]));
+    await auth.core("POST", `/otpkeys/${key.prefix}/disable`);
+    await imported("--replace", log([key]));
+    expect((await auth.core("GET", `/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: false });
+  });
+});
+
+describe("a Core that does not answer as it should", () => {
+  it("is waited for as long as it asks, and asked again when it breaks off or does not answer in time", async () => {
+    const keys = makeKeys(6);
+    proxy.fail({ kind: "throttle", method: "POST", retryAfter: 1 });
+    proxy.fail({ kind: "drop", method: "POST" });
+    proxy.fail({ kind: "refuse", method: "POST", status: 503 });
+    proxy.fail({ kind: "hang", method: "POST" });
+    const run = await startThrough("--parallel", "4", "--timeout", "1", log(keys)).ended;
+    proxy.clearFaults();
+    expect(run).toMatchObject({ code: 0, out: "6 keys: 6 imported\n" });
+    expect(run.error).toContain(`${proxy.url}/core asks to wait 1 s.`);
+  });
+
+  it.each([
+    ["is no Core API", { status: 200, body: "<html></html>" }, "what answers at this address is no Core API"],
+    ["sends elsewhere", { status: 307, headers: { location: "/core/elsewhere" } }, "the address answers 307"],
+    ["has no such path", { status: 404 }, "there is no Core API at this address (404)"],
+  ])("gets no secret where it %s", async (_, answer, reason) => {
+    proxy.instead(() => answer);
+    proxy.resetRequests();
+    const run = await startThrough(log(makeKeys(3))).ended;
+    proxy.instead(() => undefined);
+    expect(run).toMatchObject({
+      code: 3,
+      out: "3 keys: 3 open\n",
+      error: expect.stringContaining(`Stopped: ${reason}`),
+    });
+    expect(proxy.requests().map(({ method }) => method)).toEqual(["GET"]);
+  });
+
+  it("is not believed where it does not name the key, nor once the token is refused", async () => {
+    for (const [answer, reason] of [
+      [{ status: 200, body: { prefix: "another" } }, "no Core API"],
+      [{ status: 401, body: {} }, "the token is refused (401)"],
+    ] as const) {
+      proxy.instead(({ method }) => (method === "POST" ? answer : undefined));
+      const run = await startThrough("--parallel", "2", log(makeKeys(9))).ended;
+      proxy.instead(() => undefined);
+      expect(run).toMatchObject({ code: 3, out: "9 keys: 9 open\n", error: expect.stringContaining(reason) });
+    }
+  });
+
+  it("makes no secret known by quoting it, nor the terminal obey it", async () => {
+    const keys = makeKeys(4);
+    const quoting = keys[2]?.secret.toString("hex").toUpperCase();
+    proxy.instead(({ method, body }) => {
+      if (method !== "POST") return undefined;
+      const quotes = body.includes(quoting?.toLowerCase() ?? "none");
+      return { status: 400, body: { error: quotes ? `no ${quoting} here` : "\u001b[2Jno\r\nmore" } };
+    });
+    const report = freshPath();
+    const file = log(keys);
+    const { code, out, error } = await startThrough("--parallel", "1", "--report", report, file).ended;
+    proxy.instead(() => undefined);
+    expect(code).toBe(1);
+    expect(out.split("\n").slice(1, 3)).toEqual([
+      `${file}:2: refused: Core says:  [2Jno more (400)`,
+      `${file}:3: refused: Core says: something that quotes its secret`,
+    ]);
+    const told = out + error + readFileSync(report, "utf8");
+    expect(told).not.toContain("\u001b");
+    expect(spellings(keys).filter(secret => told.includes(secret))).toEqual([]);
+  });
+});
+
+describe("what the command needs to know", () => {
+  it("is told when it is not, and nothing is tried", async () => {
+    const { code, out, error } = await imported("/nowhere/keys.csv");
+    expect([code, out, error]).toEqual([2, "", "/nowhere/keys.csv can not be read (ENOENT).\n"]);
+    const { code: unknown, error: told } = await imported("--token", "a-token", "keys.csv");
+    expect(unknown).toBe(2);
+    expect(told).toContain("Unknown option '--token'");
+    expect(told).not.toContain("a-token");
+  });
+
+  it("is a token by environment, file or standard input; none, or one that Core refuses, and nothing is sent", async () => {
+    const key = hotpKey();
+    const file = log([key]);
+    const url = ["--url", auth.coreUrl];
+    expect(await startImport([...url, file]).ended).toMatchObject({
+      code: 2,
+      error: expect.stringMatching("API_TOKEN"),
+    });
+    for (const [token, told] of [
+      ["core_00000000_wrong", "the token is refused (401)"],
+      [auth.otherToken, "the token is not for this (403)"],
+    ]) {
+      const run = await startImport([...url, file], { env: { API_TOKEN: token ?? "" } }).ended;
+      expect(run).toMatchObject({ code: 3, error: expect.stringContaining(`Stopped: ${told}`) });
+      expect(run.out + run.error).not.toContain(token);
+    }
+    expect(await isThere(key)).toBe(false);
+    const tokenFile = fileOf(`${auth.token}\n`, "token");
+    expect((await startImport([...url, "--token-file", tokenFile, file]).ended).code).toBe(0);
+    const byInput = startImport([...url, "--token-file", "-", file], { input: auth.tenantToken });
+    expect(await byInput.ended).toMatchObject({ code: 0, out: "1 key: 1 there already\n" });
+  });
+
+  it("is told without quoting it when a token has characters that no token has", async () => {
+    const run = await startImport(["--url", auth.coreUrl, log([hotpKey()])], { env: { API_TOKEN: "secret\nX: y" } })
+      .ended;
+    expect(run).toMatchObject({ code: 2, out: "" });
+    expect(run.error).not.toContain("secret");
+  });
+
+  it("does not write a report over anything but a report", async () => {
+    const file = log([hotpKey()]);
+    const before = readFileSync(file);
+    const { code, error } = await imported("--report", file, file);
+    expect([code, error]).toEqual([2, `${file} is there, and is no report of an import.\n`]);
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+});

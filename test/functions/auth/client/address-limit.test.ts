@@ -1,0 +1,175 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { Fault } from "../../../../lib/fault.ts";
+import { hours, seconds } from "../../../../lib/time.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+let last = 0;
+
+beforeAll(async () => {
+  auth = await testAuth({
+    still: true,
+    settings: { AUTH_ADDRESS_LIMIT: "3", AUTH_ADDRESS_ALLOW_LIST: "10.0.0.0/8, 2001:db8:99::/48" },
+  });
+  user = await makeUser(auth);
+});
+
+/** An address that no other test calls from. */
+const newAddress = () => `192.0.2.${++last}`;
+const from = (address: string) => ({ "x-forwarded-for": address });
+const frontDoorId = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
+const guess = (address: string, on = auth, headers: Record<string, string> = {}) =>
+  on.post("/client/authenticate", { username: newName(), password: "x" }, { ...headers, ...from(address) });
+const authenticate = (address: string, on = auth) =>
+  on.post("/client/authenticate", { username: user.name, password: user.password }, from(address));
+
+describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () => {
+  it("refuses attempts beyond so many failures in one window, whoever is named: 429 with Retry-After", async () => {
+    const address = newAddress();
+    for (let n = 0; n < 3; n++) expect((await guess(address)).body).toBe(false);
+    auth.advance(seconds(600));
+    for (const refused of [await guess(address), await authenticate(address)]) {
+      expect(refused).toMatchObject({ status: 429, body: { error: "Too many failed attempts. Try again later." } });
+      expect(refused.headers.get("retry-after")).toBe("3000");
+    }
+    expect((await authenticate(newAddress())).body).toBe(true);
+    auth.advance(hours(1));
+    expect((await authenticate(address)).body).toBe(true);
+  });
+
+  it("holds for login and password change too, and does nothing for such an attempt", async () => {
+    const address = newAddress();
+    const session = await loggedIn(auth, user);
+    for (let n = 0; n < 3; n++) await guess(address);
+    const before = auth.hashes();
+    const calls = [
+      () => auth.post("/client/login", { username: user.name, password: user.password }, from(address)),
+      () =>
+        auth.post(
+          "/client/password",
+          { newpass: newPassword(), oldpass: user.password },
+          { ...from(address), ...withSession(session) },
+        ),
+    ];
+    for (const call of calls) expect((await call()).status).toBe(429);
+    expect(auth.hashes()).toBe(before);
+    const { total } = await auth.counted(() => authenticate(address));
+    expect(total).toBe(1);
+  });
+
+  it("counts no success", async () => {
+    const address = newAddress();
+    for (let n = 0; n < 8; n++) expect((await authenticate(address)).body).toBe(true);
+    for (let n = 0; n < 2; n++) expect((await guess(address)).body).toBe(false);
+    expect((await authenticate(address)).body).toBe(true);
+    expect((await guess(address)).body).toBe(false);
+    expect((await authenticate(address)).status).toBe(429);
+  });
+
+  it("counts attempts that come at once before they are checked", async () => {
+    const address = newAddress();
+    const answers = await Promise.all(Array.from({ length: 12 }, () => guess(address)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, ...Array(9).fill(429)]);
+  });
+
+  it("takes the address that lies TRUSTED_PROXIES hops back: what a caller writes itself is not believed", async () => {
+    const address = newAddress();
+    for (let n = 0; n < 3; n++) await guess(`203.0.113.${n}, ${address}`);
+    expect((await guess(`203.0.113.9, ${address}`)).status).toBe(429);
+    expect((await guess(`${address}, ${newAddress()}`)).body).toBe(false);
+    const two = auth.beside({ settings: { TRUSTED_PROXIES: "2", PROXY_ID: frontDoorId } });
+    const proven = { "x-azure-fdid": frontDoorId };
+    expect((await guess(`${address}, 10.0.0.1`, two, proven)).status).toBe(429);
+  });
+
+  it("counts an IPv6 network of 64 bits as one, and an IPv4 address in whatever form", async () => {
+    for (const n of [1, 2, 3]) await guess(`2001:db8:1:2::${n}`);
+    expect((await guess("[2001:db8:1:2:ffff::1]:4711")).status).toBe(429);
+    expect((await guess("2001:db8:1:3::1")).body).toBe(false);
+    const address = newAddress();
+    for (const form of [address, `${address}:1234`, `::ffff:${address}`]) await guess(form);
+    expect((await guess(address)).status).toBe(429);
+  });
+
+  test.each(["10.1.2.3", "2001:db8:99::7", "", "unknown"])(
+    "spares %j: on the allow-list, or no address",
+    async address => {
+      for (let n = 0; n < 6; n++) expect((await guess(address)).body).toBe(false);
+    },
+  );
+
+  it("is off by default", async () => {
+    const off = auth.beside({ settings: { AUTH_ADDRESS_LIMIT: "" } });
+    const address = newAddress();
+    for (let n = 0; n < 6; n++) expect((await guess(address, off)).body).toBe(false);
+    const { calls } = await off.counted(() => authenticate(address, off));
+    expect(calls.filter(call => call.includes("/addresses"))).toEqual([]);
+  });
+
+  it("counts attempts at a name that waits, so that an address can not go on with them", async () => {
+    const [address, username] = [newAddress(), newName()];
+    const fields = { username, password: "x" };
+    for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", fields, from(newAddress()));
+    for (let n = 0; n < 3; n++) {
+      const told = await auth.post("/client/authenticate", fields, from(address));
+      expect([told.status, told.headers.get("retry-after")]).toEqual([429, "30"]);
+    }
+    const told = await authenticate(address);
+    expect([told.status, told.headers.get("retry-after")]).toEqual([429, "3600"]);
+  });
+
+  it("gives a place back where the attempt ended undecided", async () => {
+    const address = newAddress();
+    const broken = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          verify: async () => {
+            throw new Error("the vault is away");
+          },
+        },
+      }),
+    });
+    for (let n = 0; n < 4; n++) expect((await authenticate(address, broken)).status).toBe(500);
+    expect((await authenticate(address)).body).toBe(true);
+  });
+
+  it("gives a place back where storage was away before the name had its place, or for the session, and gives it back once", async () => {
+    const away = async () => {
+      throw new Fault("unavailable", "Storage is not available at the moment.");
+    };
+    const address = newAddress();
+    const deaf = auth.beside({ ports: ({ users }) => ({ users: { ...users, standing: away } }) });
+    for (let n = 0; n < 4; n++) expect((await authenticate(address, deaf)).status).toBe(503);
+
+    await guess(address);
+    const full = auth.beside({ ports: ({ sessions }) => ({ sessions: { ...sessions, begin: away } }) });
+    const login = () => full.post("/client/login", { username: user.name, password: user.password }, from(address));
+    for (let n = 0; n < 4; n++) expect((await login()).status).toBe(503);
+    expect((await guess(address)).body).toBe(false);
+    expect((await guess(address)).body).toBe(false);
+    expect((await guess(address)).status).toBe(429);
+  });
+
+  it("counts rows that the timer removes when their window is over (decision A19)", async () => {
+    await guess(newAddress());
+    auth.advance(hours(2));
+    expect((await auth.context.cleanUp()).addresses).toBeGreaterThan(0);
+  });
+
+  it("is a bad setting where no proxy tells addresses (decision G14)", () => {
+    expect(() => auth.beside({ settings: { TRUSTED_PROXIES: "0" } })).toThrow(
+      "TRUSTED_PROXIES: must be at least 1 with AUTH_ADDRESS_LIMIT",
+    );
+  });
+});

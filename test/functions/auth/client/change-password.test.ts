@@ -1,0 +1,233 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { minutes } from "../../../../lib/time.ts";
+import {
+  lives,
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey } from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+
+beforeAll(async () => {
+  auth = await testAuth();
+});
+
+type Fields = Readonly<Record<string, string>>;
+const change = (session: string, fields: Fields, { on = auth, method = "POST" } = {}) =>
+  on.call(method, "/client/password", { fields, headers: withSession(session) });
+const authenticate = async ({ name }: MadeUser, password: string, otp?: string) =>
+  (await auth.post("/client/authenticate", { username: name, password, ...(otp && { otp }) })).body;
+const wrong = { status: 401, body: { error: "Invalid credentials!" } };
+
+describe.each(["GET", "POST"])("%s /client/password (specification section 4, decision A16)", method => {
+  it("changes the password of the session's user: true; the old one is none any more", async () => {
+    const user = await makeUser(auth);
+    const newpass = newPassword();
+    const told = await change(await loggedIn(auth, user), { newpass, oldpass: user.password }, { method });
+    expect(told).toMatchObject({ status: 200, body: true });
+    expect([await authenticate(user, newpass), await authenticate(user, user.password)]).toEqual([true, false]);
+  });
+});
+
+describe("the password change (decisions A15, A16)", () => {
+  it("takes the session by cookie too", async () => {
+    const user = await makeUser(auth);
+    const cookie = `__Host-Service-Session=${await loggedIn(auth, user)}`;
+    const fields = { newpass: newPassword(), oldpass: user.password };
+    expect(await auth.post("/client/password", fields, { cookie })).toMatchObject({ status: 200, body: true });
+  });
+
+  it("ends the user's other sessions; the one that changed it goes on, also for a further change", async () => {
+    const user = await makeUser(auth);
+    const [own, other] = [await loggedIn(auth, user), await loggedIn(auth, user)];
+    const [first, second] = [newPassword(), newPassword()];
+    expect((await change(own, { newpass: first, oldpass: user.password })).status).toBe(200);
+    expect([await lives(auth, own), await lives(auth, other)]).toEqual([true, false]);
+    expect((await change(own, { newpass: second, oldpass: first })).status).toBe(200);
+    expect([await lives(auth, own), await authenticate(user, second)]).toEqual([true, true]);
+  });
+
+  test.each<[string, Fields]>([
+    ["a wrong `oldpass`", { oldpass: "wrong" }],
+    ["no `oldpass`", {}],
+    ["an empty `oldpass`", { oldpass: "" }],
+    ["a bad OTP beside a good `oldpass`", { oldpass: "PASSWORD", otp: "cccccccccccc123456" }],
+  ])("is refused for %s: 401, nothing changes, every session lives", async (_, fields) => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    const given = Object.fromEntries(Object.entries(fields).map(([k, v]) => [k, v.replace("PASSWORD", user.password)]));
+    expect(await change(session, { newpass: newPassword(), ...given })).toMatchObject(wrong);
+    expect([await lives(auth, session), await authenticate(user, user.password)]).toEqual([true, true]);
+  });
+
+  it("asks for a new OTP exactly where a login does", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const session = await loggedIn(auth, user, key.otp(0));
+    const newpass = newPassword();
+    expect(await change(session, { newpass, oldpass: user.password })).toMatchObject(wrong);
+    expect(await change(session, { newpass, oldpass: user.password, otp: key.otp(0) })).toMatchObject(wrong);
+    expect(await change(session, { newpass, otp: key.otp(1) })).toMatchObject(wrong);
+    expect((await change(session, { newpass, oldpass: user.password, otp: key.otp(2) })).body).toBe(true);
+    expect(await authenticate(user, newpass, key.otp(3))).toBe(true);
+  });
+
+  it("gives a user without a password one, by an OTP, where empty ones are allowed", async () => {
+    const lax = auth.beside({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
+    const name = newName();
+    const { body } = await auth.post("/core/users", { username: name, password: "" });
+    const user = { ...(body as { id: number; name: string }), password: "" };
+    const key = await giveKey(auth, user, hotpKey());
+    const session = await loggedIn(lax, user, key.otp(0));
+    const newpass = newPassword();
+    expect(await change(session, { newpass }, { on: lax })).toMatchObject(wrong);
+    expect((await change(session, { newpass, otp: key.otp(1) }, { on: lax })).body).toBe(true);
+    expect(await authenticate(user, newpass, key.otp(2))).toBe(true);
+  });
+
+  test.each<[Fields, string]>([
+    [{}, "Missing required parameter(s)! newpass"],
+    [{ newpass: "" }, "newpass must have at least 8 characters"],
+    [{ newpass: "7 chars" }, "newpass must have at least 8 characters"],
+    [{ newpass: "x".repeat(1025) }, "newpass must have at most 1024 characters"],
+    [{ newpass: "password1" }, "newpass must not be a common password, a repetition, or a run such as abcdefgh"],
+    [{ newpass: "NAME" }, "newpass must not be the username"],
+  ])("refuses %j: 400, before an OTP is used up or a failure counted", async (fields, error) => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const session = await loggedIn(auth, user, key.otp(0));
+    const given = Object.fromEntries(Object.entries(fields).map(([k, v]) => [k, v.replace("NAME", user.name)]));
+    const { status, body } = await change(session, { ...given, oldpass: user.password, otp: key.otp(1) });
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
+    expect(await authenticate(user, user.password, key.otp(1))).toBe(true);
+  });
+
+  it("refuses a newpass that is null in JSON as a missing one", async () => {
+    const session = await loggedIn(auth, await makeUser(auth));
+    const sent = { body: '{"newpass":null}', headers: withSession(session) };
+    expect(await auth.call("POST", "/client/password", sent)).toMatchObject({
+      status: 400,
+      body: { error: "Missing required parameter(s)! newpass" },
+    });
+  });
+
+  it("asks for the session before anything else", async () => {
+    expect(await auth.post("/client/password")).toMatchObject({ status: 401, body: { error: "Session required!" } });
+  });
+
+  it("may set the same password again", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    expect((await change(session, { newpass: user.password, oldpass: user.password })).body).toBe(true);
+    expect(await lives(auth, session)).toBe(true);
+  });
+
+  it("loses against a reset that comes between the check and the change", async () => {
+    const user = await makeUser(auth);
+    const [session, reset] = [await loggedIn(auth, user), newPassword()];
+    const racing = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          hash: async password => {
+            await auth.post(`/core/users/${user.id}/reset`, { password: reset });
+            return hasher.hash(password);
+          },
+        },
+      }),
+    });
+    const told = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
+    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    expect([await authenticate(user, reset), await lives(auth, session)]).toEqual([true, false]);
+  });
+
+  it("is one of two that come at once; the session of the other ends with the change", async () => {
+    const user = await makeUser(auth);
+    const sessions = [await loggedIn(auth, user), await loggedIn(auth, user)];
+    const passwords = [newPassword(), newPassword()];
+    const answers = await Promise.all(
+      sessions.map((session, n) => change(session, { newpass: passwords[n] ?? "", oldpass: user.password })),
+    );
+    const won = answers.findIndex(({ status }) => status === 200);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401]);
+    expect(await authenticate(user, passwords[won] ?? "")).toBe(true);
+    expect(await lives(auth, sessions[won] ?? "")).toBe(true);
+    expect(await lives(auth, sessions[1 - won] ?? "")).toBe(false);
+  });
+
+  it("keeps its session also where another request touched it meanwhile", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    const racing = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          hash: async password => {
+            auth.advance(minutes(5));
+            expect(await lives(auth, session)).toBe(true);
+            return hasher.hash(password);
+          },
+        },
+      }),
+    });
+    expect((await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing })).body).toBe(true);
+    expect(await lives(auth, session)).toBe(true);
+  });
+
+  it("does not bring back a session that was logged out meanwhile", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    const racing = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          hash: async password => {
+            await auth.post("/client/logout", {}, withSession(session));
+            return hasher.hash(password);
+          },
+        },
+      }),
+    });
+    await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
+    expect(await lives(auth, session)).toBe(false);
+  });
+
+  it("does not survive its user: a session is never that of the name's next owner", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    await auth.call("DELETE", `/core/users/${user.id}`);
+    const next = await makeUser(auth, { name: user.name, password: user.password });
+    const told = await change(session, { newpass: newPassword(), oldpass: user.password });
+    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    expect(await authenticate(next, next.password)).toBe(true);
+  });
+
+  it("is none of the name's next owner, who came between the session's check and the password's, even with that password", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    let next: MadeUser | undefined;
+    const racing = auth.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async whom => {
+            await auth.call("DELETE", `/core/users/${user.id}`);
+            next ??= await makeUser(auth, { name: user.name, password: user.password });
+            return users.standing(whom);
+          },
+        },
+      }),
+    });
+    const told = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
+    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    expect(next?.id).not.toBe(user.id);
+    expect([await authenticate(user, user.password), await lives(auth, session)]).toEqual([true, false]);
+  });
+});

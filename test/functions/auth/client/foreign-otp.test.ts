@@ -1,0 +1,223 @@
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { seconds } from "../../../../lib/time.ts";
+import { makeUser, newName, type TestAuth, testAuth, validationKey } from "../../../support/auth.ts";
+import {
+  giveKey,
+  hotpKey,
+  type SoftwareKey,
+  stepAt,
+  totpKey,
+  wrongOtp,
+  yubicoKey,
+} from "../../../support/software-key.ts";
+import { simulatedServer } from "../../../support/validation-server.ts";
+
+let auth: TestAuth;
+
+beforeAll(async () => {
+  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+});
+
+type Fields = Readonly<Record<string, string>>;
+const authenticate = (fields: Fields, on = auth) => on.post("/client/authenticate", fields);
+const rowOf = ({ prefix }: SoftwareKey) => auth.context.otpkeys.find(prefix);
+
+/** Who may ask about a key that they do not have. */
+async function strangers(): Promise<readonly Fields[]> {
+  const other = await makeUser(auth);
+  const { password } = other;
+  const ofOther = await giveKey(auth, other, hotpKey());
+  expect((await authenticate({ username: other.name, password, otp: ofOther.otp(0) })).body).toBe(true);
+  return [
+    {},
+    { password },
+    { username: "a/b", password },
+    { username: newName(), password },
+    { username: other.name },
+    { username: other.name, password: "wrong" },
+    { username: other.name, password },
+  ];
+}
+
+describe("the OTP of a key that the named user does not have (decision A5)", () => {
+  const kinds = [
+    ["hotp", hotpKey, (n: number) => n],
+    ["totp", totpKey, () => stepAt(auth.now())],
+  ] as const;
+
+  it.each(kinds)(
+    "of kind %s changes no row of the key, genuine or not; the owner's next one passes",
+    async (_, make, at) => {
+      const owner = await makeUser(auth);
+      const key = await giveKey(auth, owner, make());
+      const before = await rowOf(key);
+      let n = 0;
+      for (const fields of await strangers()) {
+        for (const otp of [key.otp(at(n++)), wrongOtp(key), key.otp(at(50))]) {
+          expect((await authenticate({ ...fields, otp })).body).toBe(false);
+        }
+      }
+      const other = await makeUser(auth);
+      const validated = await auth.post(`/core/users/${other.id}/validate`, { otp: key.otp(at(0)) });
+      expect(validated.body).toEqual({ valid_password: false, valid_otp: false });
+      expect(await rowOf(key)).toEqual(before);
+      const { name, password } = owner;
+      expect((await authenticate({ username: name, password, otp: key.otp(at(0)) })).body).toBe(true);
+    },
+  );
+
+  it("of kind `remote` is sent to no validation server and spends nothing; the owner's passes", async () => {
+    const server = await simulatedServer(validationKey);
+    onTestFinished(() => server.close());
+    const asking = auth.beside({
+      settings: { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: server.clientId },
+    });
+    const owner = await makeUser(auth);
+    const key = yubicoKey();
+    server.add(key);
+    await asking.post(`/core/users/${owner.id}/otpkeys`, { otpkey: key.prefix });
+    const before = await rowOf(key);
+    const otp = key.otp(1);
+    for (const fields of await strangers()) expect((await authenticate({ ...fields, otp }, asking)).body).toBe(false);
+    expect(server.requests()).toEqual([]);
+    expect(await rowOf(key)).toEqual(before);
+    const mine = { username: owner.name, password: owner.password };
+    expect((await authenticate({ ...mine, otp }, asking)).body).toBe(true);
+    expect(server.requests()).toHaveLength(1);
+  });
+
+  it("of kind `yubico` is used up when it is genuine: no guess can be", async () => {
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, yubicoKey());
+    const mine = { username: owner.name, password: owner.password };
+    let n = 1;
+    for (const fields of await strangers()) {
+      const otp = key.otp(n++);
+      expect((await authenticate({ ...fields, otp })).body).toBe(false);
+      expect((await authenticate({ ...mine, otp })).body).toBe(false);
+      expect((await rowOf(key))?.value.failures).toBe(n - 1);
+    }
+    expect((await authenticate({ ...mine, otp: key.otp(n) })).body).toBe(true);
+  });
+
+  it("decides nothing where the key is unassigned or disabled; those who share a key each use up its OTPs", async () => {
+    const [one, two, stranger] = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
+    const key = hotpKey();
+    await auth.post("/core/otpkeys", key.fields);
+    const before = await rowOf(key);
+    const as = (user: typeof one, otp: string) =>
+      authenticate({ username: user.name, password: user.password, otp }).then(({ body }) => body);
+    expect(await as(one, key.otp(0))).toBe(false);
+    expect(await rowOf(key)).toEqual(before);
+    for (const { id } of [one, two]) await auth.post(`/core/users/${id}/otpkeys`, { otpkey: key.prefix });
+    expect([await as(one, key.otp(0)), await as(two, key.otp(0))]).toEqual([true, false]);
+    expect([await as(two, key.otp(1)), await as(one, key.otp(1))]).toEqual([true, false]);
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    const disabled = await rowOf(key);
+    expect(await as(stranger, key.otp(2))).toBe(false);
+    expect(await rowOf(key)).toEqual(disabled);
+    expect(await as(one, key.otp(2))).toBe(false);
+    await auth.post(`/core/otpkeys/${key.prefix}/enable`);
+    expect([await as(one, key.otp(2)), await as(one, key.otp(3))]).toEqual([false, true]);
+  });
+
+  it("costs as many storage calls whoever asks, and whatever it is of", async () => {
+    const owner = await makeUser(auth);
+    const unassigned = hotpKey();
+    await auth.post("/core/otpkeys", unassigned.fields);
+    const [hotp, yubico] = [await giveKey(auth, owner, hotpKey()), await giveKey(auth, owner, yubicoKey())];
+    let n = 0;
+    const asked = await strangers();
+    for (const fields of asked) await authenticate({ ...fields, password: "no" });
+    const otps = () => [
+      hotp.otp(n),
+      wrongOtp(hotp),
+      unassigned.otp(0),
+      hotpKey().otp(0),
+      yubico.otp(++n),
+      yubicoKey().otp(1),
+    ];
+    for (const fields of asked) {
+      for (const otp of otps()) {
+        const { total, sequential } = await auth.counted(() => authenticate({ ...fields, otp }));
+        expect({ total, sequential }, JSON.stringify({ ...fields, otp })).toEqual({ total: 5, sequential: 4 });
+      }
+    }
+  });
+
+  it("is guessed 1,000 times in vain: no row of the key changes, and the owner's next code passes", {
+    timeout: 60_000,
+  }, async () => {
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, hotpKey());
+    const before = await rowOf(key);
+    const asked = await strangers();
+    const guess = (n: number) => authenticate({ ...asked[n % asked.length], otp: key.otp(n % 120) });
+    for (let n = 0; n < 1000; n += asked.length) await Promise.all(asked.map((_, more) => guess(n + more)));
+    expect(await rowOf(key)).toEqual(before);
+    expect((await authenticate({ username: owner.name, password: owner.password, otp: key.otp(0) })).body).toBe(true);
+  });
+});
+
+describe("attempts that name the user by the OTP (decision A6)", () => {
+  const strict = (failures = "10") =>
+    auth.beside({ settings: { AUTH_IDENTIFY_BY_OTP: "true", AUTH_THROTTLE_FAILURES: failures } });
+
+  it("are throttled under the prefix, and the owner's sign-in by name is not", async () => {
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, hotpKey());
+    const on = strict();
+    const { password } = owner;
+    for (let n = 0; n < 10; n++) expect((await authenticate({ password, otp: wrongOtp(key) }, on)).body).toBe(false);
+    const otp = key.otp(0);
+    const before = await rowOf(key);
+    const throttled = await authenticate({ password, otp }, on);
+    expect([throttled.status, throttled.headers.get("retry-after")]).toEqual([429, "30"]);
+    expect(await rowOf(key)).toEqual(before);
+    expect(on.events("authentication").at(-1)).toMatchObject({ reason: "throttled", prefix: key.prefix });
+    expect((await authenticate({ username: owner.name, password, otp }, on)).body).toBe(true);
+    expect((await authenticate({ password, otp: key.otp(1) }, on)).status).toBe(429);
+    auth.advance(seconds(31));
+    expect((await authenticate({ password, otp: key.otp(1) }, on)).body).toBe(true);
+  });
+
+  it("go on while the owner's name is throttled", async () => {
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, hotpKey());
+    const on = strict("3");
+    const { name: username, password } = owner;
+    for (let n = 0; n < 3; n++) await authenticate({ username, password: "wrong" }, on);
+    expect((await authenticate({ username, password, otp: key.otp(0) }, on)).status).toBe(429);
+    expect((await authenticate({ password, otp: key.otp(0) }, on)).body).toBe(true);
+  });
+
+  it("are throttled under a prefix that names nobody too: unknown, unassigned, disabled or shared", async () => {
+    const on = strict("2");
+    const [one, two] = await Promise.all([makeUser(auth), makeUser(auth)]);
+    const [unassigned, disabled, shared] = [hotpKey(), hotpKey(), hotpKey()];
+    await auth.post("/core/otpkeys", unassigned.fields);
+    for (const key of [disabled, shared]) await giveKey(auth, one, key);
+    await auth.post(`/core/otpkeys/${disabled.prefix}/disable`);
+    await auth.post(`/core/users/${two.id}/otpkeys`, { otpkey: shared.prefix });
+    for (const key of [hotpKey(), unassigned, disabled, shared]) {
+      const before = await rowOf(key);
+      const statuses: number[] = [];
+      for (let n = 0; n < 3; n++) {
+        statuses.push((await authenticate({ password: one.password, otp: key.otp(n) }, on)).status);
+      }
+      expect(statuses).toEqual([200, 200, 429]);
+      expect(await rowOf(key)).toEqual(before);
+    }
+  });
+
+  it("are let in again when an administrator enables the key", async () => {
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, hotpKey());
+    const on = strict("1");
+    await authenticate({ otp: wrongOtp(key) }, on);
+    const mine = { password: owner.password, otp: key.otp(0) };
+    expect((await authenticate(mine, on)).status).toBe(429);
+    await auth.post(`/core/otpkeys/${key.prefix}/enable`);
+    expect((await authenticate(mine, on)).body).toBe(true);
+  });
+});

@@ -1,0 +1,163 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { clientPreflight } from "../../../../functions/auth/start/client-preflight.ts";
+import {
+  lives,
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  origin,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+
+const app = "https://app.example.com";
+let auth: TestAuth;
+let open: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  open = auth.beside({ settings: { CLIENT_ALLOWED_ORIGINS: `${app}, https://other.example.com:8443` } });
+  user = await makeUser(auth);
+});
+
+const credentials = () => ({ username: user.name, password: user.password });
+const authenticate = (headers: Record<string, string>, on = auth) =>
+  on.post("/client/authenticate", credentials(), headers);
+const refused = { status: 403, body: { error: "Pages of other origins may not call this API." } };
+
+describe("pages of other sites (decision A15)", () => {
+  test.each([
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { origin: "https://auth.example.evil.example" },
+    { origin: "https://auth.example:8443" },
+    { origin: "nonsense" },
+    { origin: app },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "Cross-Site" },
+    { "sec-fetch-site": "same-site" },
+    { "sec-fetch-site": "" },
+    { "sec-fetch-site": "same-origin, cross-site" },
+    { "sec-fetch-site": "same-origin", origin: "null" },
+    { "sec-fetch-site": "same-origin", origin: "https://sibling.example" },
+    { origin, "sec-fetch-site": "same-site" },
+    { origin, "sec-fetch-site": "cross-site" },
+  ])("%j is refused: 403, before anything is done", async headers => {
+    const before = auth.hashes();
+    const told = await authenticate(headers as Record<string, string>);
+    expect(told).toMatchObject(refused);
+    expect(told.headers.get("access-control-allow-origin")).toBe(null);
+    expect(auth.hashes()).toBe(before);
+  });
+
+  test.each([
+    {},
+    { origin },
+    { origin, "sec-fetch-site": "same-origin" },
+    { "sec-fetch-site": "same-origin" },
+    { "sec-fetch-site": "none" },
+  ])("%j is served, without CORS headers", async headers => {
+    const told = await authenticate(headers as Record<string, string>);
+    expect(told).toMatchObject({ status: 200, body: true });
+    expect(told.headers.get("access-control-allow-origin")).toBe(null);
+  });
+
+  it("are not those of PUBLIC_BASE_URL, where a proxy calls the app by another host (decision G2)", async () => {
+    const fronted = auth.beside({ settings: { PUBLIC_BASE_URL: "https://front.example.com/auth" } });
+    const from = async (page: string, host: string) =>
+      (await authenticate({ origin: page, host, "sec-fetch-site": "same-origin" }, fronted)).status;
+    const front = "https://front.example.com";
+    expect([await from(front, "app.internal"), await from(front, "front.example.com")]).toEqual([200, 200]);
+    for (const other of ["http://front.example.com", "https://front.example.com:8443", "https://evil.example"]) {
+      expect(await from(other, "app.internal")).toBe(403);
+    }
+  });
+
+  it.each(["cross-site", "same-site"])(
+    "cannot log a user out or in, or change a password, by GET neither: %s",
+    async site => {
+      const session = await loggedIn(auth, user);
+      for (const path of ["logout", "password", "login", "status"]) {
+        for (const method of ["GET", "POST"]) {
+          const fields = { ...credentials(), newpass: "another password", oldpass: user.password };
+          const headers = { "sec-fetch-site": site, cookie: `__Host-Service-Session=${session}` };
+          expect(await auth.call(method, `/client/${path}`, { fields, headers })).toMatchObject({
+            ...refused,
+            cookies: [],
+          });
+        }
+      }
+      expect(await lives(auth, session)).toBe(true);
+    },
+  );
+
+  it("are served where CLIENT_ALLOWED_ORIGINS names their origin, with CORS headers on every answer", async () => {
+    for (const allowed of [app, "https://other.example.com:8443"]) {
+      for (const path of ["/client/authenticate", "/client/login", "/client/status"]) {
+        const told = await open.post(path, credentials(), { origin: allowed, "sec-fetch-site": "cross-site" });
+        expect(told.status).toBe(path === "/client/status" ? 401 : 200);
+        expect(Object.fromEntries(told.headers)).toMatchObject({
+          "access-control-allow-origin": allowed,
+          "access-control-allow-credentials": "true",
+          "access-control-expose-headers": "retry-after, x-request-id",
+          vary: "Origin",
+        });
+      }
+    }
+    for (const other of ["https://other.example.com", "http://app.example.com", `${app}.evil.example`, "null"]) {
+      expect(await authenticate({ origin: other }, open)).toMatchObject(refused);
+    }
+  });
+
+  it("are refused without Origin, whatever CLIENT_ALLOWED_ORIGINS names: nothing says which page sent the call", async () => {
+    for (const site of ["same-site", "cross-site"]) {
+      const headers = { "sec-fetch-site": site, referer: `${app}/page` };
+      expect(await authenticate(headers, open)).toMatchObject(refused);
+      expect(await open.get("/client/logout", {}, headers)).toMatchObject(refused);
+    }
+  });
+
+  it("carry a session by the header", async () => {
+    const headers = { origin: app, "sec-fetch-site": "cross-site" };
+    const session = await loggedIn(open, user);
+    expect((await open.get("/client/status", {}, { ...headers, ...withSession(session) })).status).toBe(200);
+  });
+
+  it("are no matter of the Core API, which asks for a token", async () => {
+    expect((await auth.get("/core/users", {}, { origin: "https://evil.example" })).status).toBe(200);
+  });
+});
+
+describe("a CORS preflight (decision A15)", () => {
+  const preflightOf = (allowed: readonly string[], headers: Record<string, string>) =>
+    clientPreflight(allowed, { strictTransport: false })?.({
+      method: "OPTIONS",
+      url: new URL("/client/login", origin),
+      params: {},
+      headers: new Headers({ host: new URL(origin).host, ...headers }),
+      invocationId: "the-invocation",
+      body: async () => new Uint8Array(),
+    });
+
+  it("of an allowed origin is answered 204 with what it may send", async () => {
+    const told = await preflightOf([app], { origin: app, "access-control-request-method": "POST" });
+    expect(told).toMatchObject({
+      status: 204,
+      headers: {
+        "access-control-allow-origin": app,
+        "access-control-allow-credentials": "true",
+        "access-control-allow-methods": "GET, POST",
+        "access-control-allow-headers": "content-type, x-service-session, x-request-id",
+        "access-control-max-age": "600",
+        "x-request-id": "the-invocation",
+      },
+    });
+  });
+
+  it("of another origin is refused: 403; where no origin is allowed there is none", async () => {
+    expect(await preflightOf([app], { origin: "https://evil.example" })).toMatchObject(refused);
+    expect(preflightOf([], { origin: app })).toBeUndefined();
+  });
+});

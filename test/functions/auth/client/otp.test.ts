@@ -1,0 +1,207 @@
+import { randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { seconds } from "../../../../lib/time.ts";
+import { yubicoCode } from "../../../lib/auth/otp/codes.ts";
+import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth.ts";
+import {
+  giveKey,
+  hotpKey,
+  newPrefix,
+  type SoftwareKey,
+  stepAt,
+  totpKey,
+  yubicoKey,
+} from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+let beside: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+  beside = auth.beside();
+  user = await makeUser(auth);
+});
+
+/** By the Core API, which counts nothing. */
+const validOtp = async (otp: string, on = auth) =>
+  ((await on.post(`/core/users/${user.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
+const login = (otp: string, on = auth) =>
+  on.post("/client/login", { username: user.name, password: user.password, otp });
+
+describe("kind `hotp` (decision A7, RFC 4226)", () => {
+  it("takes a code up to 15 ahead of the next expected one, and none behind", async () => {
+    const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
+    expect(await validOtp(key.otp(15))).toBe(true);
+    for (const behind of [0, 14, 15]) expect(await validOtp(key.otp(behind))).toBe(false);
+    expect(await validOtp(key.otp(32))).toBe(false);
+    expect(await validOtp(key.otp(31))).toBe(true);
+  });
+
+  it("resynchronises: a code 16 to 100 ahead fails but is remembered, and the very next one passes and uses up both", async () => {
+    const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
+    expect(await validOtp(key.otp(101))).toBe(false);
+    expect(await validOtp(key.otp(102))).toBe(false);
+    expect(await validOtp(key.otp(100))).toBe(false);
+    expect(await validOtp(key.otp(101))).toBe(true);
+    expect(await validOtp(key.otp(100))).toBe(false);
+    expect(await validOtp(key.otp(16 + 102))).toBe(false);
+    expect(await validOtp(key.otp(20 + 102))).toBe(false);
+    expect(await validOtp(key.otp(22 + 102))).toBe(false);
+    expect(await validOtp(key.otp(23 + 102))).toBe(true);
+  });
+
+  it("has 6 or 8 digits after the prefix; the prefix in any case", async () => {
+    const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
+    expect(await validOtp(key.otp(0).slice(0, -2))).toBe(false);
+    expect(await validOtp(key.otp(0).toUpperCase())).toBe(true);
+  });
+
+  it("is cut by the known kind of the user's key, where 20 characters could be 14 and 6, or 12 and 8", async () => {
+    const eight = hotpKey({ digits: 8 });
+    await giveKey(auth, user, eight);
+    const stranger = await makeUser(auth);
+    await giveKey(auth, stranger, hotpKey({ prefix: eight.otp(0).slice(0, -6) }));
+    expect(await validOtp(eight.otp(0))).toBe(true);
+  });
+});
+
+describe("kind `totp` (decision A7, RFC 6238)", () => {
+  it("takes one step each side, and steps used only grow", async () => {
+    const key = await giveKey(auth, user, totpKey());
+    const now = stepAt(auth.now());
+    expect(await validOtp(key.otp(now - 3))).toBe(false);
+    expect(await validOtp(key.otp(now + 3))).toBe(false);
+    expect(await validOtp(key.otp(now - 1))).toBe(true);
+    expect(await validOtp(key.otp(now + 1))).toBe(true);
+    expect(await validOtp(key.otp(now))).toBe(false);
+    auth.advance(seconds(90));
+    expect(await validOtp(key.otp(stepAt(auth.now())))).toBe(true);
+  });
+});
+
+describe("kind `yubico` (decision A7)", () => {
+  it("takes 32 modhex characters in any case, and counters that grow", async () => {
+    const key = await giveKey(auth, user, yubicoKey());
+    expect(await validOtp(key.otp(5).toUpperCase())).toBe(true);
+    expect([await validOtp(key.otp(5)), await validOtp(key.otp(4)), await validOtp(key.otp(6))]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it("takes no block of another private id, another secret, or with a broken checksum", async () => {
+    const key = await giveKey(auth, user, yubicoKey());
+    const foreignId = yubicoCode(key.secret, { privateId: randomBytes(6), useCounter: 9, sessionCounter: 0 });
+    expect(await validOtp(key.prefix + foreignId)).toBe(false);
+    expect(await validOtp(yubicoKey({ prefix: key.prefix }).otp(9))).toBe(false);
+    expect(await validOtp(key.otp(9).replace(/.$/, last => (last === "c" ? "b" : "c")))).toBe(false);
+    expect(await validOtp(key.otp(9))).toBe(true);
+  });
+
+  it("has a session counter that grows within one use", async () => {
+    const prefix = newPrefix();
+    const [secret, privateId] = [randomBytes(16), randomBytes(6)];
+    const fields = { prefix, kind: "yubico", secret: secret.toString("hex"), private_id: privateId.toString("hex") };
+    const otp = (sessionCounter: number) => prefix + yubicoCode(secret, { privateId, useCounter: 3, sessionCounter });
+    await giveKey(auth, user, { prefix, secret, fields, otp });
+    expect([await validOtp(otp(7)), await validOtp(otp(7)), await validOtp(otp(6)), await validOtp(otp(8))]).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+});
+
+describe("one OTP, one success (decision A8)", () => {
+  const keys: readonly (readonly [string, () => SoftwareKey, () => number])[] = [
+    ["hotp", hotpKey, () => 3],
+    ["totp", totpKey, () => stepAt(auth.now())],
+    ["yubico", yubicoKey, () => 1],
+  ];
+
+  test.each(keys)(
+    "of 100 simultaneous checks of one OTP of kind %s over two hosts one is valid",
+    async (_, make, factor) => {
+      const key = await giveKey(auth, user, make());
+      const otp = key.otp(factor());
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_each, n) => validOtp(otp, n % 2 ? auth : beside)),
+      );
+      expect(answers.filter(valid => valid)).toHaveLength(1);
+    },
+  );
+
+  test.each(keys)(
+    "of 20 simultaneous logins with one OTP of kind %s over two hosts one gets a session",
+    async (_, make, factor) => {
+      const key = await giveKey(auth, user, make());
+      const otp = key.otp(factor());
+      const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => login(otp, n % 2 ? auth : beside)));
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      for (const { status } of answers) expect([200, 401, 429]).toContain(status);
+      await auth.post(`/core/users/${user.id}/unlock`);
+    },
+  );
+
+  it("needs the compare-and-swap: without it one OTP passes more than once", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    const careless = auth.beside({
+      ports: ({ otpkeys }) => ({
+        otpkeys: {
+          ...otpkeys,
+          save: async (read, next) => {
+            for (;;) {
+              const there = await otpkeys.find(read.value.prefix);
+              const saved = there && (await otpkeys.save({ ...read, version: there.version }, next));
+              if (saved !== undefined) return saved;
+            }
+          },
+        },
+      }),
+    });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => validOtp(key.otp(0), careless)));
+    expect(answers.filter(valid => valid).length).toBeGreaterThan(1);
+  });
+
+  it("is not passed on: an OTP that was valid for authenticate is none for login", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    const fields = { username: user.name, password: user.password, otp: key.otp(0) };
+    expect((await auth.post("/client/authenticate", fields)).body).toBe(true);
+    expect((await login(key.otp(0))).status).toBe(401);
+    expect((await login(key.otp(1))).status).toBe(200);
+  });
+});
+
+describe("an OTP that is none", () => {
+  test.each([
+    "",
+    "c",
+    "123456",
+    "12345678",
+    "c".repeat(32),
+    "c".repeat(33),
+    "c".repeat(64),
+    "c".repeat(65),
+    "c".repeat(1024),
+    "cccccccccccc\u0661\u0662\u0663\u0664\u0665\u0666",
+    "'; drop table",
+    "\u{1f511}".repeat(44),
+    "__proto__123456",
+    "ccccccccccccl23456",
+    "cccccccccccc123456 ",
+  ])("%j is never valid", async otp => {
+    expect(await validOtp(otp)).toBe(false);
+  });
+
+  it("of a key without a secret is never valid, and counts like any other", async () => {
+    const prefix = newPrefix();
+    const one = await makeUser(auth);
+    await auth.post(`/core/users/${one.id}/otpkeys`, { otpkey: prefix });
+    const fields = { username: one.name, password: one.password, otp: `${prefix}123456` };
+    expect((await auth.post("/client/authenticate", fields)).body).toBe(false);
+    expect((await auth.context.otpkeys.find(prefix))?.value.failures).toBe(1);
+  });
+});

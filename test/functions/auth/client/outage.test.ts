@@ -1,0 +1,141 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { client, core } from "../../../../functions/auth/routes.ts";
+import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
+import { createStores } from "../../../../local/start/system.ts";
+import { localTokens } from "../../../../local/start/tokens.ts";
+import { freshStorage } from "../../../support/storage.ts";
+import { type MainProcess, startMain } from "../../main-process.ts";
+
+/** The deployed app in processes of its own: one whose vault can be told to misbehave, one whose storage is not there. */
+let main: MainProcess;
+let adrift: MainProcess;
+let vault: Vault;
+let bearer: Record<string, string>;
+
+beforeAll(async () => {
+  vault = await startVault({
+    secrets: {
+      "data-encryption-key": Buffer.alloc(32, 5).toString("base64url"),
+      "password-pepper": Buffer.alloc(32, 6).toString("base64url"),
+    },
+  });
+  bearer = { authorization: `Bearer ${localTokens(vault).core}` };
+  const { connectionString } = freshStorage();
+  await createStores(connectionString);
+  const settings = {
+    SERVICE_APIS: "core,client",
+    CLOUD_STORAGE_CONNECTION_STRING: connectionString,
+    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
+    CALLER_STATIC_TOKENS: "true",
+    STORAGE_TIMEOUT_SECONDS: "2",
+    SECRETS_REFRESH_SECONDS: "0.001",
+    HEALTH_MAX_AGE_SECONDS: "0.001",
+  };
+  const nowhere = connectionString.replace(
+    /TableEndpoint=http:\/\/127\.0\.0\.1:\d+/,
+    `TableEndpoint=${await closedPort()}`,
+  );
+  [main, adrift] = await Promise.all([
+    startMain(settings),
+    startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere }),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([main.end(), adrift.end()]);
+  await vault.close();
+});
+
+/** An address where nobody listens. */
+async function closedPort(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise(resolve => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+const fields = {
+  username: "anna",
+  password: "a password that fits",
+  value: "x",
+  key: "x",
+  newpass: "another that fits",
+};
+const session = Buffer.concat([Buffer.from([1, 0, 7, 0x9c, 0x18]), Buffer.alloc(64)]).toString("base64url");
+
+async function answer({ url }: MainProcess, method: string, path: string) {
+  const sent = new URLSearchParams({ ...fields, otpkey: "x", prefix: "x" });
+  const headers = path.startsWith("/core") ? bearer : { "x-service-session": session };
+  const inQuery = method === "GET" ? `?${sent}` : "";
+  const response = await fetch(url + path + inQuery, { method, headers, ...(method === "POST" && { body: sent }) });
+  return { status: response.status, retry: Number(response.headers.get("retry-after")), body: await response.json() };
+}
+
+/** Every route of both surfaces with something in it. */
+const routes = [core, client].flatMap(({ name, endpoints }) =>
+  Object.values(endpoints).flatMap(endpoint =>
+    endpoint.routes.map(route => {
+      const [method = "", path = ""] = route.split(" ");
+      return [method, `/${name}${path.replaceAll(/\{\w+\}/g, "x")}`] as const;
+    }),
+  ),
+);
+
+test("where storage is away every call that needs it is 503 with the time to wait, and nothing of storage is told (decision G6)", async () => {
+  const asked = routes.filter(([, path]) => !path.includes("api-tokens"));
+  expect(asked.length).toBeGreaterThan(50);
+  for (let start = 0; start < asked.length; start += 20) {
+    const some = asked.slice(start, start + 20);
+    const answers = await Promise.all(some.map(([method, path]) => answer(adrift, method, path)));
+    for (const [index, told] of answers.entries()) {
+      expect(told, String(some[index])).toEqual({
+        status: 503,
+        retry: expect.toSatisfy((seconds: number) => seconds >= 1),
+        body: { error: "Storage is not available at the moment." },
+      });
+    }
+  }
+  expect((await fetch(`${adrift.url}/health`)).status).toBe(503);
+});
+
+describe("where the vault is away (decisions G3, G6)", () => {
+  test("nobody is let in and nothing is decided: 503; afterwards all is as it was", async () => {
+    const calls = [
+      ["GET", "/core/users"],
+      ["POST", "/client/login"],
+      ["POST", "/client/authenticate"],
+    ] as const;
+    for (const rule of [
+      { kind: "refuse", status: 500 },
+      { kind: "refuse", status: 403 },
+      { kind: "throttle", retryAfter: 7 },
+      { kind: "drop" },
+      { kind: "nonsense" },
+    ] as const) {
+      vault.fail({ ...rule, times: 1000 });
+      const answers = await Promise.all(calls.map(([method, path]) => answer(main, method, path)));
+      for (const told of answers) {
+        expect([500, 503], JSON.stringify([rule, told])).toContain(told.status);
+        expect(told.body).toEqual({
+          error: expect.stringMatching(/^(Internal error|Key Vault is not available at the moment)\.$/),
+        });
+        if (told.status === 503) expect(told.retry).toBeGreaterThan(0);
+      }
+      expect((await fetch(`${main.url}/health`)).status).toBe(503);
+      vault.clearFaults();
+    }
+    expect((await answer(main, "POST", "/core/users")).status).toBe(201);
+    expect((await answer(main, "POST", "/client/authenticate")).body).toBe(true);
+    expect((await fetch(`${main.url}/health`)).status).toBe(200);
+  });
+
+  test("whoever read it before goes on with what was read", async () => {
+    vault.fail({ kind: "refuse", status: 503, times: 1000 });
+    expect((await answer(main, "GET", "/core/users")).status).toBe(200);
+    expect((await answer(main, "POST", "/client/authenticate")).body).toBe(true);
+    vault.clearFaults();
+  });
+});

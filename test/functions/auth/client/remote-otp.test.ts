@@ -1,0 +1,337 @@
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { days, hours } from "../../../../lib/time.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  validationKey,
+  withSession,
+} from "../../../support/auth.ts";
+import { newPrefix, type SoftwareKey, yubicoKey } from "../../../support/software-key.ts";
+import {
+  hasYubiserver,
+  type SimulatedServer,
+  simulatedServer,
+  type ValidationServer,
+  yubiserver,
+} from "../../../support/validation-server.ts";
+import { whereInstalled } from "../../../support/where-installed.ts";
+
+let plain: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  plain = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+  user = await makeUser(plain);
+});
+
+const asking = (...servers: readonly ValidationServer[]) =>
+  plain.beside({
+    settings: {
+      OTP_VALIDATION_URLS: servers.map(({ url }) => url).join(","),
+      OTP_VALIDATION_CLIENT_ID: servers[0]?.clientId ?? "1",
+      OTP_VALIDATION_TIMEOUT_SECONDS: "2",
+    },
+  });
+
+/** A key that only the server knows, assigned to the user here. */
+async function remoteKey(on: TestAuth, ...servers: readonly ValidationServer[]): Promise<SoftwareKey> {
+  const key = yubicoKey({ prefix: newPrefix() });
+  for (const server of servers) server.add(key);
+  const { status } = await on.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
+  expect(status).toBe(204);
+  return key;
+}
+
+const authenticate = async (on: TestAuth, otp: string) =>
+  (await on.post("/client/authenticate", { username: user.name, password: user.password, otp })).body;
+const login = (on: TestAuth, otp: string) =>
+  on.post("/client/login", { username: user.name, password: user.password, otp });
+
+const servers = [
+  ["a simulated validation server", true, simulatedServer],
+  [whereInstalled("Debian's yubiserver", "it", hasYubiserver()), hasYubiserver(), yubiserver],
+] as const;
+
+describe.each(servers)("kind `remote` with %s (decisions A7, A8, A9)", (_, isThere, start) => {
+  const test = it.skipIf(!isThere);
+  let server: ValidationServer;
+  let auth: TestAuth;
+  beforeAll(async () => {
+    if (!isThere) return undefined;
+    server = await start(validationKey);
+    auth = asking(server);
+    return () => server.close();
+  });
+
+  test("an OTP that the server takes signs in once", async () => {
+    const key = await remoteKey(auth, server);
+    const { status, body } = await login(auth, key.otp(5));
+    expect({ status, body }).toEqual({ status: 200, body: { session: expect.any(String) } });
+    const headers = { "x-service-session": (body as { session: string }).session };
+    expect((await auth.get("/client/status", {}, headers)).body).toMatchObject({ prefix: key.prefix });
+  });
+
+  test("one that was used here, or that the server calls replayed or wrong, is refused", async () => {
+    const key = await remoteKey(auth, server);
+    const [first, older] = [key.otp(5), key.otp(4)];
+    expect(await authenticate(auth, first)).toBe(true);
+    for (const otp of [first, first.toUpperCase(), older, yubicoKey({ prefix: key.prefix }).otp(9)]) {
+      expect(await authenticate(auth, otp)).toBe(false);
+    }
+    expect(await authenticate(auth, key.otp(6).toUpperCase())).toBe(true);
+    const unknown = yubicoKey();
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: unknown.prefix });
+    expect(await authenticate(auth, unknown.otp(1))).toBe(false);
+  });
+
+  test("of 20 simultaneous logins with one OTP over two hosts one gets a session", async () => {
+    const key = await remoteKey(auth, server);
+    const other = auth.beside();
+    const otp = key.otp(1);
+    const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => login(n % 2 ? auth : other, otp)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+});
+
+describe("what validation servers do and do not say (decisions A7, A8)", () => {
+  const start = async (): Promise<SimulatedServer> => {
+    const server = await simulatedServer(validationKey);
+    onTestFinished(() => server.close());
+    return server;
+  };
+  const failuresOf = async ({ prefix }: SoftwareKey) => (await plain.context.otpkeys.find(prefix))?.value.failures;
+
+  it("an OTP is spent before any server is asked: of many at once one is asked about", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const otp = key.otp(1);
+    await Promise.all(Array.from({ length: 10 }, () => authenticate(auth, otp)));
+    expect(server.requests()).toHaveLength(1);
+  });
+
+  it("a time-out leaves it spent, whatever the server would say later; that counts against no key", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const otp = key.otp(1);
+    server.fail({ kind: "hang" });
+    expect((await login(auth, otp)).status).toBe(503);
+    expect(auth.events("otp_validation").at(-1)).toMatchObject({ prefix: key.prefix, outcome: "unavailable" });
+    expect(await failuresOf(key)).toBe(0);
+    expect(await authenticate(auth, otp)).toBe(false);
+    expect(server.requests()).toHaveLength(1);
+    expect(await failuresOf(key)).toBe(1);
+    expect(await authenticate(auth, key.otp(2))).toBe(true);
+    expect(await failuresOf(key)).toBe(0);
+  });
+
+  it("servers are asked in turn: the next where one is away or talks nonsense", async () => {
+    const [first, second] = [await start(), await start()];
+    const auth = asking(first, second);
+    const key = await remoteKey(auth, first, second);
+    for (const kind of ["refuse", "drop", "nonsense"] as const) first.fail({ kind });
+    for (const use of [1, 2, 3]) expect(await authenticate(auth, key.otp(use))).toBe(true);
+    expect([first.requests().length, second.requests().length]).toEqual([3, 3]);
+    expect(await authenticate(auth, key.otp(4))).toBe(true);
+    expect(second.requests()).toHaveLength(3);
+  });
+
+  it("an answer that is signed by nobody we know says nothing, not even yes", async () => {
+    const server = await simulatedServer(Buffer.from("another key of letters"));
+    onTestFinished(() => server.close());
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    expect((await login(auth, key.otp(1))).status).toBe(503);
+    expect(await failuresOf(key)).toBe(0);
+  });
+
+  it("what a server said stands, also where the key's row was written meanwhile", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    expect(await authenticate(auth, `${key.prefix}${"c".repeat(32)}`)).toBe(false);
+    expect(await failuresOf(key)).toBe(1);
+    let saves = 0;
+    const racing = auth.beside({
+      ports: ({ otpkeys }) => ({
+        otpkeys: {
+          ...otpkeys,
+          save: async (stored, next) => {
+            if (saves++ === 0) await otpkeys.save(stored, stored.value);
+            return otpkeys.save(stored, next);
+          },
+        },
+      }),
+    });
+    expect(await authenticate(racing, key.otp(1))).toBe(true);
+    expect(saves).toBe(2);
+    expect(await failuresOf(key)).toBe(0);
+  });
+
+  it("a disabled key's OTP is refused and used up", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const otp = key.otp(1);
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    expect(await authenticate(auth, otp)).toBe(false);
+    await auth.post(`/core/otpkeys/${key.prefix}/enable`);
+    expect([await authenticate(auth, otp), await authenticate(auth, key.otp(2))]).toEqual([false, true]);
+  });
+
+  it("validate asks too, and uses the OTP up (decision A13)", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const otp = key.otp(1);
+    for (const expected of [true, false]) {
+      expect((await auth.post(`/core/users/${user.id}/validate`, { otp })).body).toMatchObject({ valid_otp: expected });
+    }
+  });
+
+  it("where none is configured any more, such a key's OTPs are never valid", async () => {
+    const server = await start();
+    const key = await remoteKey(asking(server), server);
+    expect((await login(plain, key.otp(1))).status).toBe(503);
+  });
+
+  it("spent OTPs are forgotten after 30 days, by the timer", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const otp = key.otp(1);
+    expect(await authenticate(auth, otp)).toBe(true);
+    plain.advance(days(29));
+    const before = await plain.context.cleanUp();
+    expect(await authenticate(auth, otp)).toBe(false);
+    expect(server.requests()).toHaveLength(1);
+    plain.advance(days(1) + hours(1));
+    const { spentOtps } = await plain.context.cleanUp();
+    expect(spentOtps).toBeGreaterThan(before.spentOtps);
+    expect(await authenticate(auth, otp)).toBe(false);
+    expect(server.requests()).toHaveLength(2);
+  });
+
+  it("an import gives a key the kind `remote` without a secret", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = yubicoKey();
+    server.add(key);
+    expect((await auth.post("/core/otpkeys", { prefix: key.prefix, kind: "remote" })).status).toBe(201);
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
+    expect(await authenticate(auth, key.otp(1))).toBe(true);
+  });
+});
+
+describe("while no validation server answers", () => {
+  const unavailable = { error: "OTPs cannot be checked at the moment. Try again later with a new OTP." };
+
+  /** A user with a key, and a server that fails until it is repaired. */
+  async function outage() {
+    const server = await simulatedServer(validationKey);
+    onTestFinished(() => server.close());
+    const auth = (await testAuth()).beside({
+      settings: {
+        OTP_VALIDATION_URLS: server.url,
+        OTP_VALIDATION_CLIENT_ID: server.clientId,
+        AUTH_IDENTIFY_BY_OTP: "true",
+        AUTH_ADDRESS_LIMIT: "1",
+      },
+    });
+    const owner = await makeUser(auth);
+    const key = yubicoKey();
+    server.add(key);
+    await auth.post(`/core/users/${owner.id}/otpkeys`, { otpkey: key.prefix });
+    let use = 1;
+    server.fail({ kind: "refuse", status: 500, times: 1000 });
+    return { auth, owner, server, next: () => key.otp(use++), key };
+  }
+
+  const address = { "x-forwarded-for": "203.0.113.77, 192.0.2.1" };
+
+  it("login, authenticate and validate answer 503 with Retry-After, whether or not the password is right; nothing counts", async () => {
+    const { auth, owner, server, next, key } = await outage();
+    const { name: username, password } = owner;
+    const calls = [
+      ...["login", "authenticate"].flatMap(path =>
+        [
+          { username, password },
+          { username, password: "wrong" },
+          { username },
+          { password },
+          { password: "wrong" },
+        ].map(fields => [`/client/${path}`, fields] as const),
+      ),
+      [`/core/users/${owner.id}/validate`, { password }],
+      [`/core/users/${owner.id}/validate`, { password: "wrong" }],
+    ] as const;
+    for (const [path, fields] of [...calls, ...calls]) {
+      const { status, headers, body } = await auth.post(path, { ...fields, otp: next() }, address);
+      expect({ status, body, wait: headers.get("retry-after") }, path).toEqual({
+        status: 503,
+        body: unavailable,
+        wait: "10",
+      });
+    }
+    expect((await auth.context.otpkeys.find(key.prefix))?.value.failures).toBe(0);
+    server.clearFaults();
+    for (const fields of [{ username }, {}]) {
+      const { status } = await auth.post("/client/login", { ...fields, password, otp: next() }, address);
+      expect(status).toBe(200);
+    }
+  });
+
+  it("a password change answers 503 and changes nothing", async () => {
+    const { auth, owner, server, next } = await outage();
+    server.clearFaults();
+    const session = await loggedIn(auth, owner, next());
+    server.fail({ kind: "refuse", status: 500, times: 1000 });
+    const change = { newpass: newPassword(), oldpass: owner.password };
+    const { status, body } = await auth.post("/client/password", { ...change, otp: next() }, withSession(session));
+    expect({ status, body }).toEqual({ status: 503, body: unavailable });
+    server.clearFaults();
+    expect((await auth.post("/client/password", { ...change, otp: next() }, withSession(session))).status).toBe(200);
+  });
+
+  it("a right and a wrong password cost the same: storage calls, hashes and requests", async () => {
+    const { auth, owner, server, next } = await outage();
+    await auth.post("/client/login", { username: owner.name, password: "x", otp: next() });
+    const work = async (password: string) => {
+      const [hashes, requests] = [auth.hashes(), server.requests().length];
+      const fields = { username: owner.name, password, otp: next() };
+      const { total, sequential } = await auth.counted(() => auth.post("/client/login", fields));
+      return { total, sequential, hashes: auth.hashes() - hashes, requests: server.requests().length - requests };
+    };
+    const right = await work(owner.password);
+    expect(await work("wrong")).toEqual(right);
+    expect(right).toMatchObject({ hashes: 1, requests: 1 });
+  });
+
+  it("the audit event is `undecided`", async () => {
+    const { auth, owner, next, key } = await outage();
+    const who = { userId: owner.id, outcome: "undecided", reason: "unavailable" };
+    const { name: username, password } = owner;
+    await auth.post("/client/login", { username, password, otp: next() });
+    expect(auth.events("authentication").at(-1)).toMatchObject({ ...who, username, factors: ["password", "otp"] });
+    await auth.post("/client/login", { password, otp: next() });
+    expect(auth.events("authentication").at(-1)).toMatchObject({ ...who, username, prefix: key.prefix });
+    await auth.post(`/core/users/${owner.id}/validate`, { password, otp: next() });
+    expect(auth.events("validation").at(-1)).toMatchObject(who);
+  });
+
+  it("a key that is disabled is refused as ever: its OTPs are valid nowhere", async () => {
+    const { auth, owner, next, key } = await outage();
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    const { status } = await auth.post("/client/login", {
+      username: owner.name,
+      password: owner.password,
+      otp: next(),
+    });
+    expect(status).toBe(401);
+  });
+});

@@ -1,0 +1,291 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import {
+  lives,
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey } from "../../../support/software-key.ts";
+import { storedText } from "../../../support/stored-text.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  user = await makeUser(auth);
+});
+
+const cookieName = "__Host-Service-Session";
+const withCookie = (session: string, name = cookieName) => ({ cookie: `${name}=${session}` });
+const required = { status: 401, body: { error: "Session required!" } };
+const status = (headers: Record<string, string>, method = "GET") => auth.call(method, "/client/status", { headers });
+
+describe.each(["GET", "POST"] as const)("%s /client/login (specification sections 3 and 4, decision A15)", method => {
+  const login = (fields: Record<string, string>, headers = {}) =>
+    auth.call(method, "/client/login", { fields, headers });
+
+  it("answers {session} and sets the session as a cookie", async () => {
+    const { status, body, cookies } = await login({ username: user.name, password: user.password });
+    expect({ status, body }).toEqual({ status: 200, body: { session: expect.any(String) } });
+    const { session } = body as { session: string };
+    expect(cookies).toEqual([
+      { name: cookieName, value: session, path: "/", httpOnly: true, secure: true, sameSite: "Strict" },
+    ]);
+    expect(await lives(auth, session)).toBe(true);
+  });
+
+  it("sets a cookie without Secure, by another name, only where the setting says so", async () => {
+    const local = auth.beside({ settings: { SESSION_COOKIE_SECURE: "false" } });
+    const { cookies } = await local.call(method, "/client/login", {
+      fields: { username: user.name, password: user.password },
+    });
+    expect(cookies).toMatchObject([{ name: "Service-Session", secure: false, httpOnly: true, sameSite: "Strict" }]);
+  });
+
+  test.each([
+    ["nothing", {}],
+    ["empty texts", { username: "", password: "", otp: "" }],
+    ["a wrong password", { password: "wrong" }],
+    ["no password", { password: "" }],
+    ["an unknown user", { username: "nobody" }],
+    ["a name that no user could have", { username: "a/b" }],
+    ["a user's id in place of the name", { username: "1" }],
+    ["a bad OTP beside a good password", { otp: "cccccccccccc123456" }],
+  ])("answers %s with 401, one sentence, no session and no cookie", async (_, fields) => {
+    const given = Object.keys(fields).length === 0 ? {} : { username: user.name, password: user.password, ...fields };
+    expect(await login(given)).toMatchObject({ status: 401, body: { error: "Invalid credentials!" }, cookies: [] });
+  });
+
+  it("gives a new value at every login, and ends the session that was presented, by header or cookie", async () => {
+    const fields = { username: user.name, password: user.password };
+    const first = await loggedIn(auth, user);
+    for (const present of [withSession, withCookie]) {
+      const before = await loggedIn(auth, user);
+      const { body } = await login(fields, present(before));
+      const { session } = body as { session: string };
+      expect(session).not.toBe(before);
+      expect([await lives(auth, before), await lives(auth, session), await lives(auth, first)]).toEqual([
+        false,
+        true,
+        true,
+      ]);
+    }
+  });
+
+  it("leaves the presented session alone where the login fails", async () => {
+    const before = await loggedIn(auth, user);
+    await login({ username: user.name, password: "wrong" }, withSession(before));
+    expect(await lives(auth, before)).toBe(true);
+  });
+});
+
+describe("a session's value (decision A15)", () => {
+  it("is opaque, with 32 random bytes, and stored only as a hash", async () => {
+    const sessions = await Promise.all([loggedIn(auth, user), loggedIn(auth, user)]);
+    for (const session of sessions) expect(session).toMatch(/^[A-Za-z0-9_-]{92}$/);
+    const [one = "", two = ""] = sessions;
+    expect(one.slice(-43)).not.toBe(two.slice(-43));
+    const everything = [...(await storedText(auth.storage)), ...auth.lines];
+    for (const session of sessions) {
+      expect(everything.filter(text => text.includes(session) || text.includes(session.slice(-43)))).toEqual([]);
+    }
+  });
+});
+
+describe.each(["GET", "POST"] as const)("%s /client/status (specification sections 2 and 4)", method => {
+  it("tells of the session by cookie and by header: exactly the five fields", async () => {
+    const before = Date.parse(auth.now()) / 1000;
+    const session = await loggedIn(auth, user);
+    for (const headers of [withSession(session), withCookie(session)]) {
+      const told = await status(headers, method);
+      expect(told.status).toBe(200);
+      const body = told.body as Record<string, number>;
+      expect(body).toEqual({
+        username: user.name,
+        user_id: user.id,
+        prefix: null,
+        _accessed_time: expect.any(Number),
+        _creation_time: expect.any(Number),
+      });
+      const { _creation_time: created = 0, _accessed_time: accessed = 0 } = body;
+      expect(created).toBeGreaterThanOrEqual(before - 0.001);
+      expect(accessed).toBeGreaterThanOrEqual(created);
+      expect(accessed).toBeLessThanOrEqual(Date.parse(auth.now()) / 1000);
+    }
+  });
+
+  it("tells the prefix of the key that was used, and times with a fraction", async () => {
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, hotpKey());
+    const session = await loggedIn(auth, owner, key.otp(0));
+    const { body } = await status(withSession(session), method);
+    expect(body).toMatchObject({ username: owner.name, user_id: owner.id, prefix: key.prefix });
+  });
+});
+
+describe.each([
+  ["GET", "logout"],
+  ["POST", "logout"],
+  ["GET", "status"],
+  ["POST", "status"],
+  ["GET", "password"],
+  ["POST", "password"],
+] as const)("%s /client/%s without a valid session (specification section 5)", (method, path) => {
+  const call = (headers: Record<string, string>) => auth.call(method, `/client/${path}`, { headers });
+
+  it("fails with {error: 'Session required!'}", async () => {
+    const session = await loggedIn(auth, user);
+    const flipped = `${session.slice(0, -1)}${session.endsWith("A") ? "B" : "A"}`;
+    for (const headers of [
+      {},
+      { cookie: "" },
+      { cookie: "other=1" },
+      withCookie(""),
+      withCookie("nonsense"),
+      withCookie(session, "Service-Session"),
+      withCookie(session, cookieName.toLowerCase()),
+      withSession("nonsense"),
+      withSession(flipped),
+      withSession(`${session}A`),
+      withSession(session.toLowerCase()),
+      withSession("A".repeat(92)),
+      withSession(`${session}, ${session}`),
+      { ...withSession(flipped), ...withCookie(session) },
+    ]) {
+      expect(await call(headers)).toMatchObject({ ...required, cookies: [] });
+    }
+    expect(await lives(auth, session)).toBe(true);
+  });
+});
+
+describe("the session that is presented (decision A15)", () => {
+  it("is the header's before the cookie's; an empty one is none", async () => {
+    const [inHeader, inCookie] = [await loggedIn(auth, user), await loggedIn(auth, await makeUser(auth))];
+    const both = await status({ ...withSession(inHeader), ...withCookie(inCookie) });
+    expect(both.body).toMatchObject({ user_id: user.id });
+    expect((await status({ ...withSession("bad"), ...withCookie(inCookie) })).status).toBe(401);
+    for (const empty of ["", "  "]) {
+      const { body } = await status({ ...withSession(empty), ...withCookie(inCookie) });
+      expect(body).toMatchObject({ username: expect.not.stringMatching(user.name) });
+    }
+  });
+
+  it("is found among other cookies", async () => {
+    const session = await loggedIn(auth, user);
+    const cookie = `a=b; x${cookieName}=no;${cookieName}=${session} ; z="q;w"`;
+    expect((await status({ cookie })).status).toBe(200);
+  });
+});
+
+describe.each(["GET", "POST"] as const)("%s /client/logout (specification sections 3 and 4)", method => {
+  it("ends the session, answers true and clears the cookie", async () => {
+    for (const present of [withSession, withCookie]) {
+      const [session, other] = [await loggedIn(auth, user), await loggedIn(auth, user)];
+      const told = await auth.call(method, "/client/logout", { headers: present(session) });
+      expect(told).toMatchObject({ status: 200, body: true });
+      expect(told.cookies).toEqual([
+        { name: cookieName, value: "", path: "/", httpOnly: true, secure: true, sameSite: "Strict", maxAge: 0 },
+      ]);
+      expect([await lives(auth, session), await lives(auth, other)]).toEqual([false, true]);
+      expect(await auth.call(method, "/client/logout", { headers: present(session) })).toMatchObject(required);
+    }
+  });
+});
+
+describe("a session ends (decision A15)", () => {
+  it("when it was idle for an hour, and not while it is used", async () => {
+    const own = await testAuth();
+    const owner = await makeUser(own);
+    const [used, idle] = [await loggedIn(own, owner), await loggedIn(own, owner)];
+    for (let n = 0; n < 3; n++) {
+      own.advance(minutes(40));
+      expect(await lives(own, used)).toBe(true);
+    }
+    expect(await lives(own, idle)).toBe(false);
+    own.advance(hours(1));
+    expect(await lives(own, used)).toBe(false);
+  });
+
+  it("24 hours after the login, however much it is used", async () => {
+    const own = await testAuth();
+    const session = await loggedIn(own, await makeUser(own));
+    for (let n = 0; n < 28; n++) {
+      own.advance(minutes(51));
+      expect(await lives(own, session)).toBe(true);
+    }
+    own.advance(minutes(13));
+    expect(await lives(own, session)).toBe(false);
+  });
+
+  it("when the timer removes it, which leaves those that live (decision A19)", async () => {
+    const own = await testAuth();
+    const owner = await makeUser(own);
+    await loggedIn(own, owner);
+    own.advance(hours(26));
+    const live = await loggedIn(own, owner);
+    expect(await own.context.cleanUp()).toMatchObject({ sessions: 1 });
+    expect(await lives(own, live)).toBe(true);
+  });
+
+  it("when its user's credentials or sessions are reset while the login is under way", async () => {
+    let pause: Promise<unknown> = Promise.resolve();
+    const paused = auth.beside({
+      ports: ({ sessions }) => ({
+        sessions: {
+          ...sessions,
+          begin: async (key, session) => {
+            await pause;
+            return sessions.begin(key, session);
+          },
+        },
+      }),
+    });
+    for (const end of ["reset", "sessions/delete", "delete"]) {
+      const owner = await makeUser(auth);
+      pause = auth.post(`/core/users/${owner.id}/${end}`, { password: newPassword() });
+      const session = await loggedIn(paused, owner);
+      expect(await lives(auth, session), end).toBe(false);
+    }
+  });
+});
+
+describe("the access time (decision A15)", () => {
+  it("is that of this request, while the row is written at most once a minute", async () => {
+    const own = await testAuth();
+    const session = await loggedIn(own, await makeUser(own));
+    const look = () => own.counted(() => own.get("/client/status", {}, withSession(session)));
+    const writes = async () => (await look()).calls.filter(call => !call.startsWith("GET")).length;
+    expect([await writes(), await writes()]).toEqual([0, 0]);
+    own.advance(seconds(61));
+    expect([await writes(), await writes()]).toEqual([1, 0]);
+    own.advance(seconds(59));
+    const { result } = await look();
+    const { _accessed_time: accessed, _creation_time: created } = result.body as Record<string, number>;
+    expect((accessed ?? 0) - (created ?? 0)).toBeGreaterThanOrEqual(120);
+  });
+
+  it("is never written into a session that a logout ended meanwhile", async () => {
+    const own = await testAuth();
+    const session = await loggedIn(own, await makeUser(own));
+    const racing = own.beside({
+      ports: ({ sessions }) => ({
+        sessions: {
+          ...sessions,
+          save: async (...given) => {
+            await own.post("/client/logout", {}, withSession(session));
+            return sessions.save(...given);
+          },
+        },
+      }),
+    });
+    own.advance(minutes(2));
+    await racing.get("/client/status", {}, withSession(session));
+    expect(await lives(own, session)).toBe(false);
+  });
+});

@@ -1,0 +1,436 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  testAuth,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey, newPrefix, type SoftwareKey, wrongOtp } from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  // These tests fail to sign in on purpose; when that is too often is told elsewhere.
+  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+  user = await makeUser(auth);
+});
+
+/** Hosts beside the first, one for each set of settings. */
+const hosts = new Map<string, TestAuth>();
+function withSettings(settings: Readonly<Record<string, string>>): TestAuth {
+  const key = JSON.stringify(settings);
+  const host = hosts.get(key) ?? auth.beside({ settings });
+  hosts.set(key, host);
+  return host;
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Both answers must always agree. */
+async function signsIn(on: TestAuth, fields: Fields, otpForLogin?: string): Promise<boolean> {
+  const { status, body } = await on.post("/client/authenticate", fields);
+  expect(status).toBe(200);
+  const login = await on.post("/client/login", otpForLogin === undefined ? fields : { ...fields, otp: otpForLogin });
+  expect(login.status).toBe(body === true ? 200 : 401);
+  return body === true;
+}
+
+async function withoutPassword(): Promise<MadeUser> {
+  const name = newName();
+  const { body } = await auth.post("/core/users", { username: name, password: "" });
+  return { ...(body as { id: number; name: string }), password: "" };
+}
+
+describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification section 4, decision A2)", method => {
+  const authenticate = (fields: Fields) => auth.call(method, "/client/authenticate", { fields });
+
+  it("is true for valid and sufficient credentials, whatever the case of the name, and opens no session", async () => {
+    for (const username of [user.name, user.name.toUpperCase(), ` ${user.name}`]) {
+      const { status, body, cookies } = await authenticate({ username, password: user.password });
+      expect({ status, body, cookies }).toEqual({ status: 200, body: true, cookies: [] });
+    }
+  });
+
+  test.each<[string, Fields]>([
+    ["nothing", {}],
+    ["empty texts", { username: "", password: "", otp: "" }],
+    ["a name alone", { username: "NAME" }],
+    ["a password alone", { password: "PASSWORD" }],
+    ["an OTP alone", { otp: "cccccccccccc123456" }],
+    ["a wrong password", { username: "NAME", password: "wrong" }],
+    ["the password in another case", { username: "NAME", password: "PASSWORD ".toLowerCase() }],
+    ["an unknown user", { username: "nobody", password: "PASSWORD" }],
+    ["an unknown user with an OTP", { username: "nobody", password: "PASSWORD", otp: "cccccccccccc123456" }],
+    ["a bad OTP beside what is sufficient", { username: "NAME", password: "PASSWORD", otp: "cccccccccccc123456" }],
+    ["an OTP that is none", { username: "NAME", password: "PASSWORD", otp: "'" }],
+    ["a user's id for a name", { username: "1", password: "PASSWORD" }],
+    ["a name of digits", { username: "4711", password: "PASSWORD" }],
+    ["a name with a slash", { username: "a/b", password: "PASSWORD" }],
+    ["a name of blanks", { username: "  ", password: "PASSWORD" }],
+    ["a name with a control character", { username: "a\u0000b", password: "PASSWORD" }],
+    ["a name of 1 KiB", { username: "x".repeat(1024), password: "PASSWORD" }],
+    ["a password of 10 KiB", { username: "NAME", password: "x".repeat(10_240) }],
+    ["an OTP of 10 KiB", { username: "NAME", password: "PASSWORD", otp: "c".repeat(10_240) }],
+    ["__proto__", { username: "__proto__", password: "PASSWORD", otp: "__proto__" }],
+  ])("is false for %s: 200 all the same", async (_, fields) => {
+    const given = Object.fromEntries(
+      Object.entries(fields).map(([key, value]) => [
+        key,
+        value.replace("NAME", user.name).replace("PASSWORD", user.password),
+      ]),
+    );
+    expect(await authenticate(given)).toMatchObject({ status: 200, body: false });
+  });
+
+  it("looks at the whole password", async () => {
+    const password = (length: number) => `q${"x".repeat(length - 1)}`;
+    const long = await makeUser(auth, { password: password(1024) });
+    expect((await authenticate({ username: long.name, password: password(1024) })).body).toBe(true);
+    expect((await authenticate({ username: long.name, password: password(1023) })).body).toBe(false);
+    expect((await authenticate({ username: long.name, password: password(1025) })).body).toBe(false);
+  });
+});
+
+test.each([
+  "o'neil",
+  "100%",
+  "a%2Fb",
+  "a+b",
+  "a b",
+  "\u{1f511}\u{1f3fd} key",
+  "n\u0303o\u0308\u0323",
+  "__proto__",
+  "constructor",
+  "a&b=c;d",
+  '"quoted"',
+  "İstanbul ß ﬀ",
+  "name@example.com",
+  "\u05d0\u200f",
+  "$top",
+  "\u{1f984}".repeat(128),
+  "K\u0301".repeat(60),
+])("the name %s can be created, viewed, signed in with and deleted (decision A3)", async name => {
+  const { body, status } = await auth.post("/core/users", { username: name, password: user.password });
+  expect(status).toBe(201);
+  const { id, name: shown } = body as { id: number; name: string };
+  expect(shown).toBe(name.normalize("NFC"));
+  const path = `/core/users/${encodeURIComponent(name)}`;
+  expect((await auth.get(path)).body).toMatchObject({ id, name: shown });
+  expect((await auth.get(`${path}/validate`, { password: user.password })).body).toMatchObject({
+    valid_password: true,
+  });
+  expect(await signsIn(auth, { username: name, password: user.password })).toBe(true);
+  const session = await loggedIn(auth, { id, name, password: user.password });
+  const { body: told } = await auth.get("/client/status", {}, { "x-service-session": session });
+  expect(told).toMatchObject({ username: shown, user_id: id });
+  expect((await auth.call("DELETE", path)).status).toBe(204);
+  expect((await auth.get(path)).status).toBe(404);
+});
+
+describe("when an OTP is needed (decision A5)", () => {
+  const policies = ["never", "when-assigned", "always"] as const;
+  const on = (policy: string) => withSettings({ AUTH_OTP_POLICY: policy });
+  let plain: MadeUser;
+  let keyed: MadeUser;
+  let disabled: MadeUser;
+  let key: SoftwareKey;
+  let next = 0;
+
+  beforeAll(async () => {
+    [plain, keyed, disabled] = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
+    key = await giveKey(auth, keyed, hotpKey());
+    const off = await giveKey(auth, disabled, hotpKey());
+    await auth.post(`/core/otpkeys/${off.prefix}/disable`);
+  });
+
+  const cases: readonly (readonly [string, string, "no OTP" | "a good OTP" | "a bad OTP", boolean])[] = [
+    ["never", "plain", "no OTP", true],
+    ["never", "keyed", "no OTP", true],
+    ["never", "disabled", "no OTP", true],
+    ["when-assigned", "plain", "no OTP", true],
+    ["when-assigned", "keyed", "no OTP", false],
+    ["when-assigned", "disabled", "no OTP", true],
+    ["always", "plain", "no OTP", false],
+    ["always", "keyed", "no OTP", false],
+    ["always", "disabled", "no OTP", false],
+    ...policies.map(policy => [policy, "keyed", "a good OTP", true] as const),
+    ...policies.flatMap(policy =>
+      ["plain", "keyed", "disabled"].map(whom => [policy, whom, "a bad OTP", false] as const),
+    ),
+  ];
+
+  test.each(cases)("%s: the password of a user whose key is %s, with %s: %s", async (policy, whom, otp, expected) => {
+    const { name, password } = { plain, keyed, disabled }[whom] ?? user;
+    const fields = { username: name, password };
+    if (otp === "no OTP") expect(await signsIn(on(policy), fields)).toBe(expected);
+    else {
+      const bad = wrongOtp(key);
+      const [first, second] = otp === "a bad OTP" ? [bad, bad] : [key.otp(next++), key.otp(next++)];
+      expect(await signsIn(on(policy), { ...fields, otp: first ?? "" }, second)).toBe(expected);
+    }
+  });
+
+  it("an OTP alone is never enough for a user with a password", async () => {
+    for (const policy of policies) {
+      expect(await signsIn(on(policy), { username: keyed.name, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
+    }
+  });
+
+  it("an OTP of a key that is not the user's fails the login, even where none is needed", async () => {
+    const fields = { username: plain.name, password: plain.password };
+    expect(await signsIn(on("never"), { ...fields, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
+  });
+
+  it("a key made anew under the prefix of one that was the user's asks for no OTP", async () => {
+    const { prefix } = await giveKey(auth, await makeUser(auth), hotpKey());
+    const stale = auth.beside({
+      ports: ({ users }) => ({
+        users: {
+          ...users,
+          standing: async whom => {
+            const standing = await users.standing(whom);
+            return standing && { ...standing, otpkeys: [{ prefix, id: 1 }] };
+          },
+        },
+      }),
+    });
+    expect(await signsIn(stale, { username: plain.name, password: plain.password })).toBe(true);
+  });
+
+  it("an OTP is used up where the user has its key and the password was wrong or missing", async () => {
+    const mine = { username: keyed.name, password: keyed.password };
+    for (const spoil of [{ ...mine, password: "wrong" }, { username: keyed.name }]) {
+      const otp = key.otp(next++);
+      expect((await auth.post("/client/authenticate", { ...spoil, otp })).body).toBe(false);
+      expect((await auth.post("/client/authenticate", { ...mine, otp })).body).toBe(false);
+    }
+    expect((await auth.post("/client/authenticate", { ...mine, otp: key.otp(next++) })).body).toBe(true);
+  });
+});
+
+describe("a user without a password (decision A4)", () => {
+  const lax = (more = {}) => withSettings({ AUTH_ALLOW_EMPTY_PASSWORD: "true", ...more });
+
+  it("signs in nowhere by default, with or without an OTP", async () => {
+    const one = await withoutPassword();
+    const key = await giveKey(auth, one, hotpKey());
+    for (const password of [undefined, "", "anything"]) {
+      const fields = { username: one.name, ...(password !== undefined && { password }) };
+      expect(await signsIn(auth, fields)).toBe(false);
+    }
+    expect(await signsIn(auth, { username: one.name, otp: key.otp(0) }, key.otp(1))).toBe(false);
+  });
+
+  test.each(["never", "when-assigned", "always"])(
+    "signs in where empty ones are allowed by an OTP, and never without one (policy %s)",
+    async policy => {
+      const on = lax({ AUTH_OTP_POLICY: policy });
+      const [one, keyless] = [await withoutPassword(), await withoutPassword()];
+      const key = await giveKey(auth, one, hotpKey());
+      expect(await signsIn(on, { username: keyless.name })).toBe(false);
+      expect(await signsIn(on, { username: one.name })).toBe(false);
+      expect(await signsIn(on, { username: one.name, password: "" })).toBe(false);
+      expect(await signsIn(on, { username: one.name, otp: key.otp(0) }, key.otp(1))).toBe(true);
+      expect(await signsIn(on, { username: one.name, password: "x", otp: key.otp(2) }, key.otp(3))).toBe(false);
+    },
+  );
+
+  it("is not every user: one with a password needs it there too", async () => {
+    const one = await makeUser(auth);
+    const key = await giveKey(auth, one, hotpKey());
+    expect(await signsIn(lax(), { username: one.name, otp: key.otp(0) }, key.otp(1))).toBe(false);
+  });
+});
+
+describe("identification by OTP (decision A6)", () => {
+  const on = (more = {}) => withSettings({ AUTH_IDENTIFY_BY_OTP: "true", ...more });
+  let owner: MadeUser;
+  let key: SoftwareKey;
+  let next = 0;
+
+  beforeAll(async () => {
+    owner = await makeUser(auth);
+    key = await giveKey(auth, owner, hotpKey());
+  });
+
+  const both = (fields: Fields) => signsIn(on(), { ...fields, otp: key.otp(next++) }, key.otp(next++));
+
+  it("is off by default", async () => {
+    expect(await signsIn(auth, { password: owner.password, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
+  });
+
+  it("names the user of the key; password rules still apply; an empty `username` is as if absent", async () => {
+    expect(await both({ password: owner.password })).toBe(true);
+    expect(await both({ username: "", password: owner.password })).toBe(true);
+    expect(await both({})).toBe(false);
+    expect(await both({ password: "wrong" })).toBe(false);
+    const { body } = await on().post("/client/login", { password: owner.password, otp: key.otp(next++) });
+    const { session } = body as { session: string };
+    expect((await auth.get("/client/status", {}, { "x-service-session": session })).body).toMatchObject({
+      user_id: owner.id,
+      prefix: key.prefix,
+    });
+  });
+
+  it("needs an OTP, and a genuine one", async () => {
+    expect(await signsIn(on(), { password: owner.password })).toBe(false);
+    expect(await signsIn(on(), { password: owner.password, otp: wrongOtp(key) })).toBe(false);
+    expect(await signsIn(on(), { password: owner.password, otp: key.prefix })).toBe(false);
+    expect(await signsIn(on(), { password: owner.password, otp: `${newPrefix()}123456` })).toBe(false);
+  });
+
+  it("does not look at the key where a username is given", async () => {
+    expect(await both({ username: user.name, password: owner.password })).toBe(false);
+    expect(await both({ username: owner.name, password: owner.password })).toBe(true);
+  });
+
+  it("fails where the key is disabled, and where it is shared or nobody's", async () => {
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    expect(await both({ password: owner.password })).toBe(false);
+    await auth.post(`/core/otpkeys/${key.prefix}/enable`);
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
+    expect(await both({ password: owner.password })).toBe(false);
+    expect(await both({ username: owner.name, password: owner.password })).toBe(true);
+    await auth.call("DELETE", `/core/users/${owner.id}/otpkeys/${key.prefix}`);
+    expect(await both({ password: user.password })).toBe(true);
+    await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${key.prefix}`);
+    expect(await both({ password: owner.password })).toBe(false);
+  });
+
+  it("does not use up the OTP of a key that names no user: disabled or shared", async () => {
+    const [one, own] = [await makeUser(auth), hotpKey()];
+    await giveKey(auth, one, own);
+    const fields = { username: one.name, password: one.password };
+    const otp = own.otp(0);
+    await auth.post(`/core/otpkeys/${own.prefix}/disable`);
+    expect((await on().post("/client/login", { password: one.password, otp })).status).toBe(401);
+    await auth.post(`/core/otpkeys/${own.prefix}/enable`);
+    expect((await on().post("/client/login", { ...fields, otp })).status).toBe(200);
+
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: own.prefix });
+    expect((await on().post("/client/login", { password: one.password, otp: own.otp(1) })).status).toBe(401);
+    expect((await on().post("/client/login", { ...fields, otp: own.otp(1) })).status).toBe(200);
+  });
+
+  it("does not look at everybody who shares a key: two are enough to name nobody", async () => {
+    const own = hotpKey();
+    const users = await Promise.all(Array.from({ length: 24 }, () => makeUser(auth)));
+    await giveKey(auth, user, own);
+    for (const { id } of users) await auth.post(`/core/users/${id}/otpkeys`, { otpkey: own.prefix });
+    const { total, result } = await on().counted(() => on().post("/client/authenticate", { otp: own.otp(0) }));
+    expect(result.body).toBe(false);
+    expect(total).toBeLessThan(users.length);
+  });
+
+  it("asks who has the key now: one who only had it does not share it", async () => {
+    const stale = auth.beside({
+      settings: { AUTH_IDENTIFY_BY_OTP: "true" },
+      ports: ({ otpkeys, users }) => ({
+        otpkeys: {
+          ...otpkeys,
+          findHolders: async prefix => {
+            const [found, other] = await Promise.all([
+              otpkeys.findHolders(prefix),
+              users.find({ by: "id", id: user.id }),
+            ]);
+            if (found === undefined || other === undefined) return found;
+            const former = { by: "handle", handle: other.value.handle, id: user.id } as const;
+            return { ...found, candidates: [former, ...found.candidates] };
+          },
+        },
+      }),
+    });
+    const [one, own] = [await makeUser(auth), hotpKey()];
+    await giveKey(auth, one, own);
+    expect(await signsIn(stale, { password: one.password, otp: own.otp(0) }, own.otp(1))).toBe(true);
+  });
+
+  it("goes by the key whose codes have the OTP's length, where prefixes overlap", async () => {
+    const prefix = newPrefix();
+    const [short, long] = [await makeUser(auth), await makeUser(auth)];
+    const eight = await giveKey(auth, short, hotpKey({ prefix, digits: 8 }));
+    // The prefix of a key of 8 digits can be, with the code's first two digits, that of another key of 8 digits.
+    const decoy = hotpKey({ prefix: eight.otp(0).slice(0, -6), digits: 8 });
+    await giveKey(auth, long, decoy);
+    const { body } = await on().post("/client/authenticate", { password: short.password, otp: eight.otp(0) });
+    expect(body).toBe(true);
+  });
+
+  it("signs in a user without a password by the OTP alone, where that is allowed", async () => {
+    const one = await withoutPassword();
+    const own = await giveKey(auth, one, hotpKey());
+    const laxer = on({ AUTH_ALLOW_EMPTY_PASSWORD: "true" });
+    expect(await signsIn(laxer, { otp: own.otp(0) }, own.otp(1))).toBe(true);
+  });
+});
+
+describe("the password's hash (decision A4)", () => {
+  it("is replaced at the next good login when it is old, and by no other", async () => {
+    const { createPasswordHasher } = await import("../../../../lib/auth/passwords/password-hash.ts");
+    const one = await makeUser(auth);
+    const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
+    const ring = { current: async () => pepper("2"), version: async (version: string) => pepper(version).key };
+    const newer = auth.beside({
+      ports: ({ random }) => ({
+        hasher: createPasswordHasher({
+          pepper: ring,
+          random,
+          inFlight: 4,
+          waiting: 100,
+          cost: { memoryCost: 16, timeCost: 1, parallelism: 1 },
+        }),
+      }),
+    });
+    const stored = async () => (await auth.context.users.find({ by: "id", id: one.id }))?.value;
+    const before = await stored();
+    await newer.post("/client/authenticate", { username: one.name, password: "wrong" });
+    expect(await stored()).toEqual(before);
+    const session = await loggedIn(newer, one);
+    const after = await stored();
+    expect(after?.password).toMatchObject({ pepper: "2", hash: expect.stringContaining("m=16,") });
+    expect(after?.epoch).toBe(before?.epoch);
+    await loggedIn(newer, one);
+    expect(await stored()).toEqual(after);
+    expect((await auth.get("/client/status", {}, { "x-service-session": session })).status).toBe(200);
+  });
+
+  it("is not put back over a reset that came between the check and the replacing", async () => {
+    const one = await makeUser(auth);
+    const password = newPassword();
+    const racing = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          isOutdated: async () => {
+            await auth.post(`/core/users/${one.id}/reset`, { password });
+            return true;
+          },
+        },
+      }),
+    });
+    await loggedIn(racing, one);
+    expect(await signsIn(auth, { username: one.name, password })).toBe(true);
+    expect(await signsIn(auth, { username: one.name, password: one.password })).toBe(false);
+  });
+
+  it("that can not be replaced fails no login: the next one will do it", async () => {
+    const one = await makeUser(auth);
+    const failing = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          isOutdated: async () => {
+            throw new Error("the vault is away");
+          },
+        },
+      }),
+    });
+    await loggedIn(failing, one);
+    expect(failing.events("password_not_rehashed")).toHaveLength(1);
+    expect(failing.events("authentication")).toHaveLength(1);
+  });
+});

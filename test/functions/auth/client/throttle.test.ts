@@ -1,0 +1,441 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { between, days, minutes, seconds } from "../../../../lib/time.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey, wrongOtp } from "../../../support/software-key.ts";
+
+/** Waits begin after 3 failures there, to be quick. */
+let auth: TestAuth;
+/** As decided. */
+let decided: TestAuth;
+
+beforeAll(async () => {
+  auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
+  decided = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "10" } });
+});
+
+const refused = { error: "Too many failed attempts. Try again later." };
+const authenticate = (username: string, password: string, otp?: string, on = auth) =>
+  on.post("/client/authenticate", { username, password, ...(otp !== undefined && { otp }) });
+const login = (username: string, password: string) => auth.post("/client/login", { username, password });
+
+async function fail(username: string, times: number, on = auth): Promise<void> {
+  for (let n = 0; n < times; n++) expect((await authenticate(username, "wrong", undefined, on)).body).toBe(false);
+}
+
+/** Seconds to wait, or 0 where the name is not throttled. The attempt itself is one with a wrong password. */
+async function waitOf(username: string, on = auth): Promise<number> {
+  const { status, headers, body } = await authenticate(username, "wrong", undefined, on);
+  if (status === 200) return 0;
+  expect({ status, body }).toEqual({ status: 429, body: refused });
+  return Number(headers.get("retry-after"));
+}
+
+describe("failures of a username (decision A12)", () => {
+  it.each(["a user's", "nobody's"])(
+    "after 10 in a row waits grow from 30 s, doubling to 1 h: 429 with Retry-After (%s)",
+    async whose => {
+      const name = whose === "nobody's" ? newName() : (await makeUser(auth)).name;
+      await fail(name, 10, decided);
+      for (const wait of [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]) {
+        expect(await waitOf(name.toUpperCase(), decided)).toBe(wait);
+        auth.advance(seconds(wait) - 1);
+        if (wait === 60) expect(await waitOf(name, decided)).toBe(1);
+        auth.advance(1);
+        expect(await waitOf(name, decided)).toBe(0);
+      }
+    },
+  );
+
+  it("hold for authenticate, login and the password change alike, and for the right password too", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    await fail(user.name, 1);
+    for (let n = 0; n < 2; n++) {
+      const { status } = await (n % 2
+        ? login(user.name, "wrong")
+        : auth.post("/client/password", { newpass: newPassword(), oldpass: "wrong" }, withSession(session)));
+      expect(status).toBe(401);
+    }
+    for (const attempt of [
+      () => authenticate(user.name, user.password),
+      () => login(user.name, user.password),
+      () => auth.post("/client/password", { newpass: newPassword(), oldpass: user.password }, withSession(session)),
+    ]) {
+      const { status, body, headers, cookies } = await attempt();
+      expect({ status, body, cookies }).toEqual({ status: 429, body: refused, cookies: [] });
+      expect(headers.get("retry-after")).toBe("30");
+    }
+    expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(200);
+    expect(await auth.post(`/core/users/${user.id}/validate`, { password: user.password })).toMatchObject({
+      body: { valid_password: true },
+    });
+  });
+
+  it("are cleared by a success", async () => {
+    const user = await makeUser(auth);
+    for (let round = 0; round < 2; round++) {
+      await fail(user.name, 2);
+      expect((await authenticate(user.name, user.password)).body).toBe(true);
+    }
+    await fail(user.name, 3);
+    expect(await waitOf(user.name)).toBe(30);
+    auth.advance(seconds(30));
+    expect((await login(user.name, user.password)).status).toBe(200);
+    await fail(user.name, 3);
+  });
+
+  it("are not cleared by a right password that was not sufficient", async () => {
+    const user = await makeUser(auth);
+    await giveKey(auth, user, hotpKey());
+    for (let n = 0; n < 3; n++) expect((await authenticate(user.name, user.password)).body).toBe(false);
+    expect(await waitOf(user.name)).toBe(30);
+  });
+
+  it("are forgotten a day after the last", async () => {
+    const name = newName();
+    await fail(name, 3);
+    auth.advance(days(1));
+    await fail(name, 3);
+    expect(await waitOf(name)).toBe(30);
+  });
+
+  it("are not inherited by the name's next owner", async () => {
+    const name = newName();
+    await fail(name, 3);
+    const user = await makeUser(auth, { name });
+    expect((await authenticate(name, user.password)).body).toBe(true);
+    await fail(name, 3);
+    await auth.call("DELETE", `/core/users/${user.id}`);
+    expect(await waitOf(name)).toBe(0);
+  });
+});
+
+describe("an administrator (decision A10)", () => {
+  it("unlocks a user by id and by name: 204", async () => {
+    const user = await makeUser(auth);
+    for (const whom of [user.id, user.name, ` ${user.name.toUpperCase()} `]) {
+      await fail(user.name, 3);
+      expect(await auth.post(`/core/users/${encodeURIComponent(whom)}/unlock`)).toMatchObject({
+        status: 204,
+        body: undefined,
+      });
+      expect((await authenticate(user.name, user.password)).body).toBe(true);
+    }
+  });
+
+  it("unlocks an unknown name too: 204", async () => {
+    const name = newName();
+    await fail(name, 3);
+    expect(await waitOf(name)).toBe(30);
+    expect((await auth.post(`/core/users/${name}/unlock`)).status).toBe(204);
+    expect(await waitOf(name)).toBe(0);
+    expect((await auth.post(`/core/users/${newName()}/unlock`)).status).toBe(204);
+  });
+
+  it("is told of an id that is nobody's, and of what can be no name: 404", async () => {
+    const gone = await makeUser(auth);
+    await auth.call("DELETE", `/core/users/${gone.id}`);
+    const next = await makeUser(auth, { name: gone.name });
+    await fail(next.name, 3);
+    for (const segment of [gone.id, "4711", "007", "a%2Fb"]) {
+      expect((await auth.post(`/core/users/${segment}/unlock`)).status).toBe(404);
+    }
+    expect(await waitOf(next.name)).toBe(30);
+  });
+
+  it("clears failures by a reset too", async () => {
+    const user = await makeUser(auth);
+    await fail(user.name, 3);
+    const password = newPassword();
+    await auth.post(`/core/users/${user.id}/reset`, { password });
+    expect((await authenticate(user.name, password)).body).toBe(true);
+  });
+});
+
+describe("guesses side by side (decision A12)", () => {
+  test.each([
+    [200, "a user's"],
+    [60, "nobody's"],
+  ])("%d parallel ones cannot pass the ten places together (%s)", async (count, whose) => {
+    const name = whose === "nobody's" ? newName() : (await makeUser(auth)).name;
+    const hosts = [decided.beside(), decided.beside()];
+    const answers = await Promise.all(
+      Array.from({ length: count }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
+    );
+    const hashed = hosts.reduce((sum, host) => sum + host.hashes(), 0);
+    expect(hashed).toBe(10);
+    expect(answers.filter(({ status, body }) => status === 200 && body === false)).toHaveLength(10);
+    for (const { status, headers } of answers.filter(({ status }) => status !== 200)) {
+      expect(status).toBe(429);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    }
+    expect(await waitOf(name, decided)).toBe(30);
+  });
+
+  it("a success among them clears what failed before it", async () => {
+    const user = await makeUser(auth);
+    await fail(user.name, 1);
+    const answers = await Promise.all([authenticate(user.name, user.password), authenticate(user.name, user.password)]);
+    expect(answers.map(({ body }) => body)).toEqual([true, true]);
+    await fail(user.name, 3);
+  });
+
+  it("an attempt that finds only reservations waits for a free place, then is told to come again in a second", async () => {
+    const user = await makeUser(auth);
+    const gate = Promise.withResolvers<void>();
+    const held = decided.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          verify: async (...given) => {
+            await gate.promise;
+            return hasher.verify(...given);
+          },
+        },
+      }),
+    });
+    const patient = decided.beside({
+      ports: ({ sleep }) => ({
+        sleep: async ms => {
+          auth.advance(ms);
+          await sleep(0);
+        },
+      }),
+    });
+    const under = Array.from({ length: 10 }, () => authenticate(user.name, user.password, undefined, held));
+    const standing = async () => (await auth.context.users.standing({ by: "id", id: user.id }))?.throttle.value;
+    while ((await standing())?.reservations.length !== 10);
+    const before = auth.now();
+    const { status, headers, body } = await authenticate(user.name, user.password, undefined, patient);
+    const busy = { error: "Too many attempts at the same time. Try again in a moment." };
+    expect({ status, body, wait: headers.get("retry-after") }).toEqual({ status: 429, body: busy, wait: "1" });
+    expect(patient.events("authentication")).toEqual([
+      expect.objectContaining({ outcome: "undecided", reason: "busy", userId: user.id }),
+    ]);
+    expect(between(before, auth.now())).toBe(seconds(2) + 100);
+    const late = authenticate(user.name, user.password, undefined, decided);
+    gate.resolve();
+    expect(await Promise.all([...under, late].map(async told => (await told).body))).toEqual(Array(11).fill(true));
+  });
+
+  it("40 simultaneous correct logins fail nowhere: each is granted, or refused as one too many at the same time", async () => {
+    const user = await makeUser(auth);
+    const fields = { username: user.name, password: user.password };
+    const limited = decided.beside({ settings: { AUTH_ADDRESS_LIMIT: "40" } });
+    const from = { "x-forwarded-for": "203.0.113.40, 192.0.2.1" };
+    const answers = await Promise.all(Array.from({ length: 40 }, () => limited.post("/client/login", fields, from)));
+    const refusals = answers.filter(({ status }) => status !== 200);
+    expect(refusals.length).toBeLessThan(40);
+    for (const { status, headers, body } of refusals) {
+      expect({ status, body, wait: headers.get("retry-after") }).toEqual({
+        status: 429,
+        body: { error: "Too many attempts at the same time. Try again in a moment." },
+        wait: "1",
+      });
+    }
+    // Nothing of it counts, neither against the name nor against the address.
+    await fail(user.name, 9, limited);
+    expect((await limited.post("/client/login", fields, from)).status).toBe(200);
+  });
+
+  it("a reservation that is older than 30 s counts as a failure", async () => {
+    const user = await makeUser(auth);
+    await fail(user.name, 2);
+    const gate = Promise.withResolvers<void>();
+    const crashed = auth.beside({
+      ports: ({ hasher }) => ({
+        hasher: {
+          ...hasher,
+          verify: async () => {
+            await gate.promise;
+            return false;
+          },
+        },
+      }),
+    });
+    const lost = authenticate(user.name, "wrong", undefined, crashed);
+    const standing = async () => (await auth.context.users.standing({ by: "id", id: user.id }))?.throttle.value;
+    while ((await standing())?.reservations.length !== 1);
+    auth.advance(seconds(31));
+    expect(await waitOf(user.name)).toBe(29);
+    gate.resolve();
+    expect((await lost).body).toBe(false);
+    auth.advance(seconds(30));
+    expect((await authenticate(user.name, user.password)).body).toBe(true);
+  });
+
+  it("an attempt that ends undecided, for want of storage or vault, gives its place back and counts nothing", async () => {
+    const user = await makeUser(auth);
+    const broken = auth.beside({
+      ports: ({ hasher, otpkeys }) => ({
+        hasher: {
+          ...hasher,
+          verify: async () => {
+            throw new Error("the vault is away");
+          },
+        },
+        otpkeys: {
+          ...otpkeys,
+          find: async () => {
+            throw new Error("storage is away");
+          },
+        },
+      }),
+    });
+    for (let n = 0; n < 6; n++) {
+      const otp = n % 2 ? "cccccccccccc123456" : undefined;
+      expect((await authenticate(user.name, user.password, otp, broken)).status).toBe(500);
+    }
+    const standing = await auth.context.users.standing({ by: "id", id: user.id });
+    expect(standing?.throttle.value).toMatchObject({ failures: 0, reservations: [] });
+    expect((await authenticate(user.name, user.password)).body).toBe(true);
+  });
+});
+
+describe("wrong OTPs of a key (decision A12)", () => {
+  let lenient: TestAuth;
+  beforeAll(() => {
+    lenient = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+  });
+
+  const keyOf = async ({ prefix }: { prefix: string }) => (await auth.context.otpkeys.find(prefix))?.value;
+  const told = async (user: MadeUser, otp: string | undefined, password = user.password) =>
+    (await authenticate(user.name, password, otp, lenient)).body;
+
+  /** A key one failure before its stop. */
+  async function nearlyStopped() {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const stored = await auth.context.otpkeys.find(key.prefix);
+    if (stored === undefined) throw new Error("there is no key");
+    await auth.context.otpkeys.save(stored, { ...stored.value, failures: 99 });
+    return { user, key };
+  }
+
+  it("count where the user holds the key and gave the right password; a valid one clears them", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    for (let n = 1; n <= 3; n++) {
+      expect(await told(user, wrongOtp(key))).toBe(false);
+      expect(await keyOf(key)).toMatchObject({ failures: n, stopped: false });
+    }
+    expect(await told(user, key.otp(0))).toBe(true);
+    expect(await keyOf(key)).toMatchObject({ failures: 0 });
+    expect(await told(user, key.otp(0))).toBe(false);
+    expect(await keyOf(key)).toMatchObject({ failures: 1 });
+  });
+
+  it("count for nobody who does not know the password or hold the key, nor at validate: nobody else can stop it", async () => {
+    const { user, key } = await nearlyStopped();
+    const other = await makeUser(auth);
+    expect(await told(user, wrongOtp(key), "wrong password")).toBe(false);
+    expect((await lenient.post("/client/authenticate", { username: user.name, otp: wrongOtp(key) })).body).toBe(false);
+    expect(await told(other, wrongOtp(key))).toBe(false);
+    expect((await authenticate("nobody", user.password, wrongOtp(key), lenient)).body).toBe(false);
+    await auth.post(`/core/users/${user.id}/validate`, { password: user.password, otp: wrongOtp(key) });
+    expect(await keyOf(key)).toMatchObject({ failures: 99, stopped: false });
+    expect(await told(user, key.otp(0))).toBe(true);
+  });
+
+  it("stop the key at 100 in a row: even a genuine OTP is refused, at validate too, and its user still needs one", async () => {
+    const { user, key } = await nearlyStopped();
+    expect(await told(user, wrongOtp(key))).toBe(false);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: true, stopped: true });
+    expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).body).toMatchObject({ stopped: true });
+    expect(lenient.events("otpkey_stopped")).toMatchObject([{ prefix: key.prefix }]);
+    expect(await told(user, key.otp(0))).toBe(false);
+    expect(await told(user, undefined)).toBe(false);
+    expect((await auth.post(`/core/users/${user.id}/validate`, { otp: key.otp(1) })).body).toMatchObject({
+      valid_otp: false,
+    });
+  });
+
+  it("are forgotten when an administrator enables the key, which also starts it again; used OTPs stay used", async () => {
+    const { user, key } = await nearlyStopped();
+    await told(user, wrongOtp(key));
+    expect(await told(user, key.otp(0))).toBe(false);
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: false, stopped: true });
+    expect((await auth.post(`/core/otpkeys/${key.prefix}/enable`)).status).toBe(204);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("stopped");
+    expect(await keyOf(key)).toMatchObject({ failures: 0, stopped: false });
+    expect([await told(user, key.otp(0)), await told(user, key.otp(1))]).toEqual([false, true]);
+  });
+
+  it("count once each when they come side by side", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const answers = await Promise.all(Array.from({ length: 8 }, () => told(user, wrongOtp(key))));
+    expect(answers).toEqual(Array(8).fill(false));
+    expect(await keyOf(key)).toMatchObject({ failures: 8 });
+  });
+});
+
+describe("what a caller can tell from the work that is done (decisions A2, A4, A12)", () => {
+  it("is the same for an unknown user, a wrong password and a wrong OTP: calls to storage, one after another and in all, and hashes", async () => {
+    const own = await testAuth();
+    const user = await makeUser(own);
+    const key = await giveKey(own, user, hotpKey());
+    const plain = await makeUser(own);
+    const work = async (fields: Record<string, string>) => {
+      const before = own.hashes();
+      const { sequential, total, calls, result } = await own.counted(() => own.post("/client/authenticate", fields));
+      expect(result.body).toBe(false);
+      const writes = calls.filter(call => !call.startsWith("GET")).length;
+      return { sequential, total, writes, hashes: own.hashes() - before };
+    };
+    await own.post("/client/authenticate", { username: "nobody", password: "x" });
+    await own.post("/client/authenticate", { username: plain.name, password: "x" });
+    await own.post("/client/authenticate", { username: user.name, password: "x" });
+    const [ghost, bad] = [{ username: "nobody" }, { password: "wrong" }];
+    const mine = { username: user.name, password: user.password };
+    const byPassword = [{ ...mine, ...ghost }, { ...mine, ...bad }, mine, { ...mine, username: plain.name, ...bad }];
+    for (const fields of byPassword) {
+      expect(await work(fields), JSON.stringify(fields)).toEqual({ sequential: 3, total: 4, writes: 2, hashes: 1 });
+    }
+    let next = 0;
+    const withOtp = [
+      { ...mine, ...ghost, otp: wrongOtp(key) },
+      { ...mine, ...ghost, otp: "ccccccccdddd000000" },
+      { ...mine, ...ghost, otp: key.otp(next++) },
+      { ...mine, ...bad, otp: wrongOtp(key) },
+      { ...mine, ...bad, otp: "ccccccccdddd000000" },
+      { ...mine, ...bad, otp: key.otp(next++) },
+      { ...mine, otp: wrongOtp(key) },
+      { ...mine, otp: "ccccccccdddd000000" },
+      { ...mine, otp: key.otp(0) },
+    ];
+    for (const fields of withOtp) {
+      await own.post(`/core/users/${user.id}/unlock`);
+      await own.post("/core/users/nobody/unlock");
+      await own.post("/client/authenticate", { username: fields.username, password: "x" });
+      expect(await work(fields), JSON.stringify(fields)).toEqual({ sequential: 4, total: 5, writes: 3, hashes: 1 });
+    }
+  });
+});
+
+test("a password takes its time also where no user can be meant (decision A4)", async () => {
+  for (const username of ["a/b", "4711", ""]) {
+    const before = auth.hashes();
+    expect((await authenticate(username, "some password")).body).toBe(false);
+    expect(auth.hashes() - before).toBe(1);
+  }
+});
+
+describe("time alone", () => {
+  it("brings a name back: no attempt is needed to end a wait", async () => {
+    const user = await makeUser(auth);
+    await fail(user.name, 3);
+    auth.advance(minutes(1));
+    expect((await authenticate(user.name, user.password)).body).toBe(true);
+  });
+});

@@ -1,0 +1,216 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+let other: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  [user, other] = await Promise.all([makeUser(auth), makeUser(auth)]);
+  for (const prefix of ["key1", "key2", "key3", "key4", "key5", "key6"]) {
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
+  }
+});
+
+/** Each base has a key of its own, so that what one leaves another does not see. */
+const bases: readonly (readonly [string, () => string])[] = [
+  ["users/<id>/attributes", () => `/core/users/${user.id}/attributes`],
+  ["users/<username>/attributes", () => `/core/users/${other.name}/attributes`],
+  ["otpkeys/<prefix>/attributes", () => "/core/otpkeys/key1/attributes"],
+  ["users/<id>/otpkeys/<prefix>/attributes", () => `/core/users/${user.id}/otpkeys/key2/attributes`],
+  ["users/<username>/otpkeys/<prefix>/attributes", () => `/core/users/${user.name}/otpkeys/key3/attributes`],
+  ["user/<id>/otpkeys/<prefix>/attributes", () => `/core/user/${user.id}/otpkeys/KEY4/attributes`],
+];
+
+describe.each(bases)("%s (specification section 4, decisions A14, A17)", (_, base) => {
+  it("has an object of all attributes, set by POST, overwritten by POST, read one by one as a JSON string or null", async () => {
+    expect(await auth.get(base())).toMatchObject({ status: 200, body: {} });
+    expect(await auth.get(`${base()}/color`)).toMatchObject({ status: 200, body: null });
+    expect(await auth.post(base(), { key: "color", value: "red" })).toMatchObject({ status: 204, body: undefined });
+    expect(await auth.get(`${base()}/color`)).toMatchObject({ status: 200, body: "red" });
+    expect((await auth.post(base(), { key: "color", value: "" })).status).toBe(204);
+    expect(await auth.get(`${base()}/color`)).toMatchObject({ status: 200, body: "" });
+    await auth.post(base(), { key: "size", value: "12" });
+    expect((await auth.get(base())).body).toEqual({ color: "", size: "12" });
+  });
+
+  test.each([
+    ["DELETE", ""],
+    ["POST", "/delete"],
+  ] as const)("deletes by %s …%s: 204, also what is not there", async (method, rest) => {
+    await auth.post(base(), { key: "gone", value: "x" });
+    for (let time = 0; time < 2; time++) {
+      expect(await auth.call(method, `${base()}/gone${rest}`)).toMatchObject({ status: 204, body: undefined });
+      expect((await auth.get(`${base()}/gone`)).body).toBe(null);
+    }
+  });
+});
+
+describe("attributes through user and key (decision A14)", () => {
+  it("are the key's own, whoever looks", async () => {
+    await auth.post(`/core/users/${user.id}/otpkeys/key5/attributes`, { key: "serial", value: "4711" });
+    expect((await auth.get("/core/otpkeys/key5/attributes/serial")).body).toBe("4711");
+    expect((await auth.get("/core/otpkeys/key5")).body).toMatchObject({ attributes: { serial: "4711" } });
+    expect((await auth.get(`/core/user/${user.name}/otpkeys/key5`)).body).toMatchObject({
+      attributes: { serial: "4711" },
+    });
+    await auth.call("DELETE", "/core/otpkeys/key5/attributes/serial");
+    expect((await auth.get(`/core/users/${user.id}/otpkeys/key5/attributes`)).body).toEqual({});
+  });
+
+  const strangers = [
+    () => `/core/users/${other.id}/otpkeys/key6/attributes`,
+    () => `/core/user/${other.name}/otpkeys/key6/attributes`,
+    () => `/core/users/${user.id}/otpkeys/unknown/attributes`,
+    () => `/core/users/nobody/otpkeys/key6/attributes`,
+    () => "/core/users/nobody/attributes",
+    () => "/core/users/4711/attributes",
+    () => "/core/users/007/attributes",
+    () => "/core/otpkeys/unknown/attributes",
+    () => "/core/otpkeys/no-prefix/attributes",
+    () => `/core/users/${user.id}/otpkeys/no-prefix/attributes`,
+  ];
+
+  test.each(strangers.map((path, index) => [index, path] as const))(
+    "answer 404 where the key is not the user's or there is no such owner (%d)",
+    async (_, path) => {
+      const body = { error: "There is no such user, otpkey or assignment." };
+      expect(await auth.get(path())).toMatchObject({ status: 404, body });
+      expect(await auth.get(`${path()}/a`)).toMatchObject({ status: 404, body });
+      expect(await auth.post(path(), { key: "a", value: "b" })).toMatchObject({ status: 404, body });
+      expect(await auth.call("DELETE", `${path()}/a`)).toMatchObject({ status: 404, body });
+      expect(await auth.post(`${path()}/a/delete`)).toMatchObject({ status: 404, body });
+    },
+  );
+});
+
+describe("the rules of attributes (decision A14)", () => {
+  const base = () => `/core/users/${user.id}/attributes`;
+
+  test.each([
+    "a",
+    "_",
+    "-",
+    "...",
+    "a.b:c@d-e_f",
+    "__proto__",
+    "constructor",
+    "toString",
+    "0",
+    "delete",
+    "attributes",
+    "K".repeat(128),
+  ])("the key %s round trips", async key => {
+    const path = `${base()}/${encodeURIComponent(key)}`;
+    expect((await auth.get(path)).body).toBe(null);
+    expect((await auth.post(base(), { key, value: `of ${key}` })).status).toBe(204);
+    expect((await auth.get(path)).body).toBe(`of ${key}`);
+    const all = (await auth.get(base())).body as Record<string, string>;
+    expect(Object.getOwnPropertyDescriptor(all, key)?.value).toBe(`of ${key}`);
+    const inView = ((await auth.get(`/core/users/${user.id}`)).body as { attributes: object }).attributes;
+    expect(Object.getOwnPropertyDescriptor(inView, key)?.value).toBe(`of ${key}`);
+    expect((await auth.call("DELETE", path)).status).toBe(204);
+    expect((await auth.get(path)).body).toBe(null);
+  });
+
+  test.each([
+    "",
+    ".",
+    "..",
+    "$top",
+    "$",
+    "a b",
+    "a/b",
+    "a'b",
+    "a%b",
+    "a+b",
+    "a\u0301",
+    "\u{1f511}",
+    "K".repeat(129),
+    "K".repeat(1024),
+    "a\u0000",
+    "ｗｉｄｅ",
+  ])("the key %j is refused: 400", async key => {
+    const { status, body } = await auth.post(base(), { key, value: "x" });
+    expect(status).toBe(400);
+    expect((body as { error: string }).error).toMatch(/^key must /);
+    if (["", ".", "..", "a/b"].includes(key)) return;
+    const path = `${base()}/${encodeURIComponent(key)}`;
+    expect([400, 404]).toContain((await auth.get(path)).status);
+    expect([400, 404]).toContain((await auth.call("DELETE", path)).status);
+  });
+
+  test.each([
+    "",
+    "'",
+    "''; drop",
+    "100%",
+    "%2F%252F",
+    "a+b c",
+    "\u{1f469}\u200d\u{1f680}\u{1f3fd}",
+    "e\u0301 is not \u00e9",
+    "\r\nline\tbreak",
+    "\u0000",
+    "__proto__",
+    "<script>",
+    "x".repeat(1024),
+    "\ufffe\uffff\ufeff",
+    "null",
+    " spaces ",
+  ])("the value %j round trips, as a form and as JSON", async value => {
+    for (const send of [
+      () => auth.post(base(), { key: "value", value }),
+      () => auth.call("POST", base(), { body: JSON.stringify({ key: "value", value }) }),
+    ]) {
+      expect((await send()).status).toBe(204);
+      expect((await auth.get(`${base()}/value`)).body).toBe(value);
+      expect((await auth.get(base())).body).toMatchObject({ value });
+    }
+  });
+
+  it("a value has up to 32,768 UTF-16 code units", async () => {
+    expect((await auth.post(base(), { key: "long", value: "\u{1f511}".repeat(16_384) })).status).toBe(204);
+    expect((await auth.get(`${base()}/long`)).body).toBe("\u{1f511}".repeat(16_384));
+    const { status, body } = await auth.post(base(), { key: "long", value: "x".repeat(32_769) });
+    expect({ status, body }).toEqual({ status: 400, body: { error: "value must have at most 32768 characters" } });
+    await auth.call("DELETE", `${base()}/long`);
+  });
+
+  it("an owner has at most 200 attributes, and overwriting is no addition", async () => {
+    const { id } = await makeUser(auth);
+    const path = `/core/users/${id}/attributes`;
+    for (let n = 0; n < 200; n++) expect((await auth.post(path, { key: `k${n}`, value: "v" })).status).toBe(204);
+    const { status, body } = await auth.post(path, { key: "one-more", value: "v" });
+    expect({ status, body }).toEqual({ status: 400, body: { error: "value would be more than 200 attributes" } });
+    expect((await auth.post(path, { key: "k0", value: "w" })).status).toBe(204);
+    await auth.call("DELETE", `${path}/k1`);
+    expect((await auth.post(path, { key: "one-more", value: "v" })).status).toBe(204);
+    expect(Object.keys((await auth.get(path)).body as object)).toHaveLength(200);
+  });
+
+  it("an owner has at most 262,144 code units, keys counted", async () => {
+    const { id } = await makeUser(auth);
+    const path = `/core/users/${id}/attributes`;
+    const value = "x".repeat(32_767);
+    for (let n = 0; n < 8; n++) expect((await auth.post(path, { key: String(n), value })).status).toBe(204);
+    const { status, body } = await auth.post(path, { key: "9", value: "" });
+    expect(status).toBe(400);
+    expect(body).toEqual({ error: expect.stringMatching(/^value would make more than 262144 characters/) });
+    expect((await auth.post(path, { key: "0", value: `${value.slice(1)}yy` })).status).toBe(400);
+    expect((await auth.post(path, { key: "0", value: "" })).status).toBe(204);
+  });
+
+  test.each([
+    [{}, "Missing required parameter(s)! key, value"],
+    [{ key: "a" }, "Missing required parameter(s)! value"],
+    [{ value: "a" }, "Missing required parameter(s)! key"],
+    [{ key: ".", value: "x".repeat(32_769) }, /^key must not be \. .*; value must have at most 32768 characters$/],
+  ])("%j is answered with 400 and every wrong field", async (fields, sentence) => {
+    const { status, body } = await auth.post(base(), fields as Record<string, string>);
+    expect(status).toBe(400);
+    const { error } = body as { error: string };
+    if (typeof sentence === "string") expect(error).toBe(sentence);
+    else expect(error).toMatch(sentence);
+  });
+});

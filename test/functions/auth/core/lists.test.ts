@@ -1,0 +1,206 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { type MadeUser, makeUser, newPassword, origin, type TestAuth, testAuth } from "../../../support/auth.ts";
+
+let auth: TestAuth;
+let users: readonly MadeUser[];
+
+const shown = (...some: readonly (MadeUser | undefined)[]) => some.map(user => ({ id: user?.id, name: user?.name }));
+const set = (user: MadeUser | undefined, key: string, value: string) =>
+  auth.post(`/core/users/${user?.id}/attributes`, { key, value });
+
+beforeAll(async () => {
+  auth = await testAuth();
+  const made: MadeUser[] = [];
+  for (let n = 0; n < 7; n++) made.push(await makeUser(auth));
+  users = made;
+  const [a, b, c] = users;
+  for (const user of [a, b, c]) await set(user, "team", "red");
+  for (const user of [b, c]) await set(user, "floor", "2");
+  await set(c, "team", "Red");
+  await set(a, "__proto__", "polluted?");
+  await set(a, "name", "not the username");
+  for (const user of [b, c]) await auth.post(`/core/users/${user?.id}/otpkeys`, { otpkey: "ccccccccccct" });
+});
+
+describe("GET /core/users (specification section 4, decision A11)", () => {
+  it("lists everybody as a plain array of {id, name} in the order of ids", async () => {
+    const { status, body, headers } = await auth.get("/core/users");
+    expect({ status, body, link: headers.get("link") }).toEqual({ status: 200, body: shown(...users), link: null });
+  });
+
+  it("lists users by attributes, matched exactly and joined by AND", async () => {
+    const [a, b, c] = users;
+    const listed = async (fields: Record<string, string>) => (await auth.get("/core/users", fields)).body;
+    expect(await listed({ team: "red" })).toEqual(shown(a, b));
+    expect(await listed({ team: "Red" })).toEqual(shown(c));
+    expect(await listed({ floor: "2" })).toEqual(shown(b, c));
+    expect(await listed({ team: "red", floor: "2" })).toEqual(shown(b));
+    expect(await listed({ team: "red", floor: "3" })).toEqual([]);
+    expect(await listed({ team: "" })).toEqual([]);
+    expect(await listed({ TEAM: "red" })).toEqual([]);
+  });
+
+  it("lists users by the prefix of an assigned key, also beside attributes", async () => {
+    const [, b, c] = users;
+    const listed = async (fields: Record<string, string>) => (await auth.get("/core/users", fields)).body;
+    expect(await listed({ otpkey: "ccccccccccct" })).toEqual(shown(b, c));
+    expect(await listed({ otpkey: "CCCCCCCCCCCT" })).toEqual(shown(b, c));
+    expect(await listed({ otpkey: "ccccccccccct", team: "red" })).toEqual(shown(b));
+    for (const otpkey of ["", "unknown", "no prefix", "x".repeat(33), "'"])
+      expect(await listed({ otpkey })).toEqual([]);
+  });
+
+  it("takes every other name for an attribute's key: no other name filters by anything else", async () => {
+    const listed = async (fields: Record<string, string>) => (await auth.get("/core/users", fields)).body;
+    expect(await listed({ name: users[0]?.name ?? "" })).toEqual([]);
+    expect(await listed({ name: "not the username" })).toEqual(shown(users[0]));
+    expect(await listed({ id: String(users[0]?.id) })).toEqual([]);
+    expect(await listed({ __proto__: "polluted?" })).toEqual(shown(...users));
+    expect((await auth.get("/core/users?__proto__=polluted%3F")).body).toEqual(shown(users[0]));
+    expect((await auth.get("/core/users?__proto__=other")).body).toEqual([]);
+    expect((await auth.get("/core/users?constructor=x")).body).toEqual([]);
+    expect((await auth.get("/core/users?a%20b=x&=y")).body).toEqual([]);
+  });
+
+  it("follows a change of what it is filtered by", async () => {
+    const [a] = users;
+    await set(a, "shoe", "41");
+    await set(a, "shoe", "42");
+    expect((await auth.get("/core/users", { shoe: "41" })).body).toEqual([]);
+    expect((await auth.get("/core/users", { shoe: "42" })).body).toEqual(shown(a));
+    await auth.call("DELETE", `/core/users/${a?.id}/attributes/shoe`);
+    expect((await auth.get("/core/users", { shoe: "42" })).body).toEqual([]);
+  });
+
+  test.each([
+    "'",
+    "''",
+    "a' or RowKey ne '",
+    "100%",
+    "%2F",
+    "a+b c",
+    "/\\?#",
+    "\u{1f511}\u{1f3fd}",
+    "e\u0301",
+    "line\nbreak\ttab\u0000nul",
+    "x".repeat(1024),
+    "\u{1f984}".repeat(256),
+    "__proto__",
+  ])("finds a user by the value %j, and by nothing like it", async value => {
+    const user = users[5];
+    await set(user, "odd", value);
+    expect((await auth.get("/core/users", { odd: value })).body).toEqual(shown(user));
+    expect((await auth.get("/core/users", { odd: `${value}x` })).body).toEqual([]);
+  });
+
+  test.each([{}, { team: "red" }, { otpkey: "ccccccccccct", floor: "2" }])("is paged, filtered by %j", async filter => {
+    const all = (await auth.get("/core/users", filter)).body as unknown[];
+    for (const $top of ["1", "2", "6", "7", "8", "1000"]) {
+      const found: unknown[] = [];
+      let path: string | undefined = `/core/users?${new URLSearchParams({ ...filter, $top })}`;
+      while (path !== undefined) {
+        const { status, body, headers }: Awaited<ReturnType<TestAuth["get"]>> = await auth.call("GET", path);
+        const page = body as unknown[];
+        expect(status).toBe(200);
+        expect(page.length).toBeGreaterThan(0);
+        expect(page.length).toBeLessThanOrEqual(Number($top));
+        found.push(...page);
+        const link = headers.get("link");
+        const [, next] = /^<([^>]+)>; rel="next"$/.exec(link ?? "") ?? [];
+        expect(link === null).toBe(next === undefined);
+        expect(next?.startsWith(`${origin}/core/users?`) ?? true).toBe(true);
+        path = next?.slice(origin.length);
+      }
+      expect(found).toEqual(all);
+    }
+  });
+
+  it("comes whole without `$top`, however many pages of storage it takes", async () => {
+    const paged = auth.beside({
+      ports: ({ users, otpkeys }) => ({
+        users: { ...users, list: (range, filter) => users.list({ ...range, top: 1 }, filter) },
+        otpkeys: { ...otpkeys, list: range => otpkeys.list({ ...range, top: 1 }) },
+      }),
+    });
+    await auth.post("/core/otpkeys", { prefix: "ccccccccccbb" });
+    for (const path of ["/core/users", "/core/users?team=red", "/core/otpkeys"]) {
+      const whole = (await auth.get(path)).body as readonly unknown[];
+      expect(whole.length).toBeGreaterThan(1);
+      const told = await paged.get(path);
+      expect([told.body, told.headers.get("link")]).toEqual([whole, null]);
+    }
+  });
+
+  it("goes on from `$skiptoken` to the end where there is no `$top`", async () => {
+    const [, b, ...rest] = users;
+    expect((await auth.get("/core/users", { $skiptoken: String(b?.id) })).body).toEqual(shown(...rest));
+  });
+
+  it("links to the next page below PUBLIC_BASE_URL, whatever slash the call ended with", async () => {
+    const moved = auth.beside({ settings: { PUBLIC_BASE_URL: "https://keys.example" } });
+    const { headers } = await moved.call("GET", "/core/users/?$top=1&team=red");
+    expect(headers.get("link")).toBe(
+      `<https://keys.example/core/users?%24top=1&team=red&%24skiptoken=${users[0]?.id}>; rel="next"`,
+    );
+  });
+
+  test.each([
+    ["$top=0", "$top must be a number from 1 to 1000"],
+    ["$top=1001", "$top must be a number from 1 to 1000"],
+    ["$top=-1", "$top must be a number from 1 to 1000"],
+    ["$top=1.5", "$top must be a number from 1 to 1000"],
+    ["$top=1e2", "$top must be a number from 1 to 1000"],
+    ["$top=", "$top must be a number from 1 to 1000"],
+    ["$top=ten", "$top must be a number from 1 to 1000"],
+    ["$top=99999999999999999999", "$top must be a number from 1 to 1000"],
+    ["$skiptoken=x", "$skiptoken must be one that a list gave"],
+    ["$skiptoken=", "$skiptoken must be one that a list gave"],
+    ["$skiptoken=9999999999999999", "$skiptoken must be one that a list gave"],
+    ["$top=1&$top=2", "$top must be given once"],
+    ["team=red&team=blue", "team must be given once"],
+    ["$filter=team", "$filter is not known: $top and $skiptoken page a list"],
+    ["$TOP=1", "$TOP is not known: $top and $skiptoken page a list"],
+    ["$=1", "$ is not known: $top and $skiptoken page a list"],
+  ])("answers ?%s with 400: no list that only looks filtered or paged", async (query, error) => {
+    for (const list of ["users", "otpkeys"]) {
+      const { status, body } = await auth.call("GET", `/core/${list}?${query}`);
+      expect({ status, body }).toEqual({ status: 400, body: { error } });
+    }
+  });
+
+  it("takes at most 32 parameters: more are refused before a storage call", async () => {
+    const filters = (count: number) => Array.from({ length: count }, (_, n) => `k${n}=v`).join("&");
+    expect(await auth.call("GET", `/core/users?${filters(32)}`)).toMatchObject({ status: 200, body: [] });
+    for (const list of ["users", "otpkeys"]) {
+      const { result, total } = await auth.counted(() => auth.call("GET", `/core/${list}?${filters(33)}`));
+      const error = "The query must not have more than 32 parameters.";
+      expect({ result, total }).toMatchObject({ result: { status: 400, body: { error } }, total: 0 });
+    }
+  });
+
+  it("costs storage reads by its matches, not by the number of users", async () => {
+    const rare = async () => (await auth.counted(() => auth.get("/core/users", { team: "red", floor: "2" }))).total;
+    const before = await rare();
+    await Promise.all(Array.from({ length: 20 }, () => makeUser(auth, { password: newPassword() })));
+    expect(await rare()).toBe(before);
+  });
+});
+
+describe("GET /core/otpkeys (decision A10)", () => {
+  it("lists all keys as a plain array of {id, prefix, enabled} in the order of ids, paged as A11", async () => {
+    const own = await testAuth();
+    const prefixes = ["zz", "a1", "mm"];
+    for (const prefix of prefixes) await own.post("/core/otpkeys", { prefix });
+    await own.post("/core/otpkeys/a1/disable");
+    const { status, body } = await own.get("/core/otpkeys");
+    expect(status).toBe(200);
+    expect(body).toEqual(prefixes.map(prefix => ({ id: expect.any(Number), prefix, enabled: prefix !== "a1" })));
+    const ids = (body as { id: number }[]).map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted((one, other) => one - other));
+    const first = await own.call("GET", "/core/otpkeys?$top=2");
+    expect(first.body).toEqual((body as unknown[]).slice(0, 2));
+    expect(first.headers.get("link")).toBe(`<${origin}/core/otpkeys?%24top=2&%24skiptoken=${ids[1]}>; rel="next"`);
+    const second = await own.call("GET", `/core/otpkeys?$top=2&$skiptoken=${ids[1]}`);
+    expect([second.body, second.headers.get("link")]).toEqual([(body as unknown[]).slice(2), null]);
+  });
+});

@@ -1,0 +1,303 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
+import { hotpKey, newPrefix, type SoftwareKey, stepAt, totpKey, yubicoKey } from "../../../../support/software-key.ts";
+import { storedText } from "../../../../support/stored-text.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  user = await makeUser(auth);
+});
+
+type Fields = Readonly<Record<string, string>>;
+const importing = (fields: Fields) => auth.post("/core/otpkeys", fields);
+const viewOf = (prefix: string) => ({ attributes: {}, prefix, enabled: true, id: expect.any(Number) });
+const has = async ({ prefix }: { prefix: string }) => {
+  await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
+};
+const isValid = async (otp: string) =>
+  ((await auth.post(`/core/users/${user.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
+
+/** RFC 4648, written once more. */
+function base32Of(bytes: Uint8Array): string {
+  const bits = [...bytes].map(byte => byte.toString(2).padStart(8, "0")).join("");
+  const symbols = bits
+    .match(/.{1,5}/g)
+    ?.map(five => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[Number.parseInt(five.padEnd(5, "0"), 2)]);
+  return symbols?.join("") ?? "";
+}
+
+describe("POST /core/otpkeys (decision A10)", () => {
+  test.each([
+    ["hotp", hotpKey(), 0],
+    ["hotp of 8 digits", hotpKey({ digits: 8 }), 0],
+    ["totp", totpKey(), "now"],
+    ["totp of 8 digits", totpKey({ digits: 8 }), "now"],
+    ["yubico", yubicoKey(), 1],
+  ] as const)(
+    "imports a key of kind %s: 201 with its view, which holds no secret; its OTPs are valid",
+    async (_, key, factor) => {
+      const { status, body } = await importing(key.fields);
+      expect({ status, body }).toEqual({ status: 201, body: viewOf(key.prefix) });
+      await has(key);
+      const otp = key.otp(factor === "now" ? stepAt(auth.now()) : factor);
+      expect(await isValid(otp)).toBe(true);
+      expect(await isValid(otp)).toBe(false);
+    },
+  );
+
+  it("imports a key without a secret: 201; again 200; its OTPs are never valid until one is imported", async () => {
+    const key = hotpKey();
+    const fields = { prefix: key.prefix };
+    expect(await importing(fields)).toMatchObject({ status: 201, body: viewOf(key.prefix) });
+    expect(await importing(fields)).toMatchObject({ status: 200, body: viewOf(key.prefix) });
+    await has(key);
+    expect(await isValid(key.otp(0))).toBe(false);
+    expect(await importing(key.fields)).toMatchObject({ status: 201, body: viewOf(key.prefix) });
+    expect(await isValid(key.otp(0))).toBe(true);
+    expect(await importing(fields)).toMatchObject({ status: 200 });
+    expect(await isValid(key.otp(1))).toBe(true);
+  });
+
+  it("gives a key that an assignment made its secret: 201; the assignment stays", async () => {
+    const key = yubicoKey();
+    await has(key);
+    expect((await importing(key.fields)).status).toBe(201);
+    expect(await isValid(key.otp(1))).toBe(true);
+  });
+
+  it("folds the prefix, and takes JSON with numbers and booleans", async () => {
+    const key = hotpKey({ digits: 8 });
+    const body = JSON.stringify({
+      ...key.fields,
+      prefix: key.prefix.toUpperCase(),
+      digits: 8,
+      counter: 7,
+      replace: false,
+      private_id: null,
+    });
+    expect(await auth.call("POST", "/core/otpkeys", { body })).toMatchObject({ status: 201, body: viewOf(key.prefix) });
+    await has(key);
+    expect([await isValid(key.otp(6)), await isValid(key.otp(7))]).toEqual([false, true]);
+  });
+
+  test.each([
+    ["as it is", (text: string) => text],
+    ["padded", (text: string) => text.padEnd(Math.ceil(text.length / 8) * 8, "=")],
+    [
+      "in lower case and groups",
+      (text: string) =>
+        text
+          .toLowerCase()
+          .replace(/(.{4})/g, "$1 ")
+          .trim(),
+    ],
+    ["with dashes", (text: string) => text.replace(/(.{8})/g, "$1-").replace(/-$/, "")],
+  ])("takes an OATH secret in Base32, %s", async (_, written) => {
+    const key = hotpKey();
+    const { secret: _hex, ...rest } = key.fields;
+    expect((await importing({ ...rest, secret_base32: written(base32Of(key.secret)) })).status).toBe(201);
+    expect((await importing(key.fields)).status).toBe(200);
+    await has(key);
+    expect(await isValid(key.otp(0))).toBe(true);
+  });
+});
+
+describe("importing again (decision A10)", () => {
+  const imported = async (key: SoftwareKey) => {
+    await importing(key.fields);
+    await has(key);
+    return key;
+  };
+
+  it("the same secret is 200, and no counter goes down", async () => {
+    const key = await imported(hotpKey());
+    expect(await isValid(key.otp(5))).toBe(true);
+    expect(await importing(key.fields)).toMatchObject({ status: 200, body: viewOf(key.prefix) });
+    expect(await importing({ ...key.fields, replace: "true" })).toMatchObject({ status: 200 });
+    expect(await isValid(key.otp(5))).toBe(false);
+    expect((await importing({ ...key.fields, counter: "20" })).status).toBe(200);
+    expect([await isValid(key.otp(19)), await isValid(key.otp(20))]).toEqual([false, true]);
+  });
+
+  it("the same secret without `digits` leaves their number", async () => {
+    const key = await imported(hotpKey({ digits: 8 }));
+    const { digits: _, ...rest } = key.fields;
+    expect((await importing(rest)).status).toBe(200);
+    expect(await isValid(key.otp(0))).toBe(true);
+  });
+
+  it("the same secret shows the key as it is: attributes, disabled or stopped", async () => {
+    const key = await imported(hotpKey());
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    expect((await importing(key.fields)).body).toEqual({
+      ...viewOf(key.prefix),
+      attributes: { serial: "1" },
+      enabled: false,
+    });
+  });
+
+  test.each([
+    ["another secret", () => hotpKey()],
+    ["another kind", () => totpKey()],
+    ["another private id", () => yubicoKey()],
+  ] as const)("%s is 409 and changes nothing, unless `replace=true`, which is an audit event", async (_, makeOther) => {
+    const key = await imported(hotpKey());
+    const second = makeOther();
+    const fields: Fields = { ...second.fields, prefix: key.prefix };
+    const { status, body } = await importing(fields);
+    expect({ status, body }).toEqual({
+      status: 409,
+      body: { error: "The otpkey has another secret; `replace` takes its place." },
+    });
+    expect(await isValid(key.otp(0))).toBe(true);
+    const replaced = await importing({ ...fields, replace: "true" });
+    expect(replaced).toMatchObject({ status: 200, body: viewOf(key.prefix) });
+    expect(auth.events("otpkey_secret_replaced")).toContainEqual(
+      expect.objectContaining({
+        prefix: key.prefix,
+        requestId: expect.any(String),
+      }),
+    );
+    expect(await isValid(key.otp(1))).toBe(false);
+    const factor = fields.kind === "totp" ? stepAt(auth.now()) : 1;
+    expect(await isValid(key.prefix + second.otp(factor).slice(second.prefix.length))).toBe(true);
+  });
+
+  it("`replace=true` starts at the given counter, also a lower one", async () => {
+    const key = await imported(hotpKey());
+    await isValid(key.otp(14));
+    const second = hotpKey({ prefix: key.prefix });
+    expect((await importing({ ...second.fields, counter: "3", replace: "true" })).status).toBe(200);
+    expect([await isValid(second.otp(2)), await isValid(second.otp(3))]).toEqual([false, true]);
+  });
+
+  it.each(["hotp", "totp", "yubico"] as const)(
+    "the same secret of kind %s with `replace=true` sets the counter, also to a lower value, which is an audit event",
+    async kind => {
+      const key = await imported({ hotp: hotpKey, totp: totpKey, yubico: yubicoKey }[kind]());
+      const factor = kind === "totp" ? stepAt(auth.now()) : 5;
+      expect(await isValid(key.otp(factor))).toBe(true);
+      const counter = String(factor);
+      expect((await importing({ ...key.fields, counter })).status).toBe(200);
+      expect((await importing({ ...key.fields, replace: "true" })).status).toBe(200);
+      expect(await isValid(key.otp(factor))).toBe(false);
+      const set = await importing({ ...key.fields, counter, replace: "true" });
+      expect(set).toMatchObject({ status: 200, body: viewOf(key.prefix) });
+      const events = auth.events("otpkey_counter_set").filter(({ prefix }) => prefix === key.prefix);
+      expect(events).toEqual([expect.objectContaining({ kind, requestId: expect.any(String) })]);
+      expect([await isValid(key.otp(factor)), await isValid(key.otp(factor))]).toEqual([true, false]);
+    },
+  );
+
+  it("`replace=true` with the same secret keeps id, assignments, state and count of failures", async () => {
+    const key = await imported(hotpKey());
+    const stored = await auth.context.otpkeys.find(key.prefix);
+    if (stored === undefined) throw new Error("there is no key");
+    await auth.context.otpkeys.save(stored, { ...stored.value, enabled: false, failures: 7, stopped: true });
+    await importing({ ...key.fields, counter: "3", replace: "true" });
+    const form = { digits: 6, state: { counter: 3 } };
+    const after = (await auth.context.otpkeys.find(key.prefix))?.value;
+    expect(after).toEqual({ ...stored.value, enabled: false, failures: 7, stopped: true, form });
+  });
+
+  it("one key, imported by many at once: one 201, the others 200", async () => {
+    const key = hotpKey();
+    const answers = await Promise.all(Array.from({ length: 12 }, () => importing(key.fields)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(11).fill(200), 201]);
+  });
+});
+
+describe("what makes no key: 400", () => {
+  const { prefix: _, ...hotp } = hotpKey().fields;
+  const { prefix: __, ...yubico } = yubicoKey().fields;
+
+  test.each<[Fields, string]>([
+    [{}, "Missing required parameter(s)! kind"],
+    [{ ...hotp, prefix: "" }, "prefix must be 1 to 32 letters and digits"],
+    [{ ...hotp, prefix: "a-b" }, "prefix must be 1 to 32 letters and digits"],
+    [{ ...hotp, prefix: "x".repeat(33) }, "prefix must be 1 to 32 letters and digits"],
+    [{ kind: "sms" }, "kind must be one of hotp, totp, yubico, remote"],
+    [{ kind: "__proto__" }, "kind must be one of hotp, totp, yubico, remote"],
+    [{ kind: "hotp" }, "Missing required parameter(s)! secret"],
+    [{ kind: "yubico" }, "Missing required parameter(s)! secret, private_id"],
+    [{ secret: "00".repeat(20) }, "Missing required parameter(s)! kind"],
+    [{ replace: "true" }, "Missing required parameter(s)! kind"],
+    [{ ...hotp, secret: "xyz" }, "secret must be in hex"],
+    [{ ...hotp, secret: "123" }, "secret must be in hex"],
+    [{ ...hotp, secret: "" }, "secret must be in hex"],
+    [{ ...hotp, secret: "00".repeat(13) }, "secret must have 14 to 64 bytes"],
+    [{ ...hotp, secret: "00".repeat(65) }, "secret must have 14 to 64 bytes"],
+    [{ ...hotp, secret_base32: "AAAA" }, "secret_base32 must not be given beside secret"],
+    [{ kind: "hotp", secret_base32: "0189" }, "secret_base32 must be in Base32"],
+    [{ kind: "hotp", secret_base32: "A" }, "secret_base32 must be in Base32"],
+    [{ kind: "hotp", secret_base32: "" }, "secret_base32 must be in Base32"],
+    [{ kind: "hotp", secret_base32: "AAAAAAAA" }, "secret must have 14 to 64 bytes"],
+    [{ kind: "hotp", secret_base32: "A".repeat(401) }, "secret_base32 must have at most 400 characters"],
+    [
+      { kind: "yubico", secret_base32: "A".repeat(32), private_id: "00".repeat(6) },
+      "secret_base32 is not for this kind of key",
+    ],
+    [{ kind: "remote", secret_base32: "A".repeat(32) }, "secret_base32 is not for this kind of key"],
+    [{ kind: "remote", secret: "00".repeat(20) }, "secret is not for this kind of key"],
+    [{ ...hotp, private_id: "00" }, "private_id is not for this kind of key"],
+    [{ ...yubico, private_id: "00" }, "private_id must have 6 bytes"],
+    [{ ...yubico, secret: "00" }, "secret must have 16 bytes"],
+    [{ ...yubico, digits: "6" }, "digits is not for this kind of key"],
+    [{ ...hotp, digits: "7" }, "digits must be 6 or 8"],
+    [{ ...hotp, digits: "six" }, "digits must be a whole number"],
+    [{ ...hotp, counter: "-1" }, "counter must be a whole number"],
+    [{ ...hotp, counter: "1.5" }, "counter must be a whole number"],
+    [{ ...hotp, counter: "9007199254740992" }, "counter must be a whole number from 0 to 4503599627370496"],
+    [{ ...yubico, counter: "32768" }, "counter must be a whole number from 0 to 32767"],
+    [{ ...hotp, replace: "yes" }, "replace must be true or false"],
+    [{ ...hotp, secret: "x", digits: "7", counter: "x" }, "secret must be in hex; counter must be a whole number"],
+  ])("%j", async (fields, error) => {
+    const prefix = newPrefix();
+    const given = Object.keys(fields).length === 0 ? { prefix, counter: "1" } : { prefix, ...fields };
+    const { status, body } = await importing(given);
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
+    expect((await auth.get(`/core/otpkeys/${prefix}`)).status).toBe(404);
+  });
+
+  it("padding that never ends is not looked through again and again", async () => {
+    const { status, body } = await importing({
+      prefix: newPrefix(),
+      kind: "hotp",
+      secret_base32: `${"=".repeat(300_000)}A`,
+    });
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: { error: "secret_base32 must have at most 400 characters" },
+    });
+  });
+
+  it("no prefix", async () => {
+    const { status, body } = await importing(hotp);
+    expect({ status, body }).toEqual({ status: 400, body: { error: "Missing required parameter(s)! prefix" } });
+  });
+});
+
+describe("secrets of keys (decision G8)", () => {
+  it("are in no answer, no log line and no row", async () => {
+    const keys = [hotpKey(), yubicoKey()];
+    const told = await Promise.all(
+      keys.flatMap(({ fields }) => [importing(fields), importing({ ...fields, secret: "00" })]),
+    );
+    const everything = [
+      ...told.map(({ body }) => JSON.stringify(body)),
+      ...auth.lines,
+      ...(await storedText(auth.storage)),
+    ];
+    expect(everything.length).toBeGreaterThan(20);
+    for (const { secret, fields } of keys) {
+      for (const form of [fields.secret, fields.private_id, Buffer.from(secret).toString("base64"), base32Of(secret)]) {
+        if (form === undefined) continue;
+        expect(everything.filter(text => text.toLowerCase().includes(form.toLowerCase()))).toEqual([]);
+      }
+    }
+  });
+});

@@ -1,0 +1,326 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { lives, loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
+import { giveKey, hotpKey, newPrefix, yubicoKey } from "../../../../support/software-key.ts";
+
+let auth: TestAuth;
+let user: MadeUser;
+let other: MadeUser;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  [user, other] = await Promise.all([makeUser(auth), makeUser(auth)]);
+});
+
+const noKey = { error: "There is no such otpkey." };
+const assign = (whom: string | number, otpkey: string, segment = "users") =>
+  auth.post(`/core/${segment}/${whom}/otpkeys`, { otpkey });
+const view = (prefix: string) => auth.get(`/core/otpkeys/${prefix}`);
+
+describe.each(["users", "user"])(
+  "POST /core/%s/<id-or-username>/otpkeys (specification section 4, A9, A17)",
+  segment => {
+    it("assigns a key by id and by name: 204; an unknown prefix creates it, enabled; assigning twice is fine", async () => {
+      const prefix = newPrefix();
+      for (const by of ["id", "name", "id"] as const) {
+        expect(await assign(user[by], prefix, segment)).toMatchObject({ status: 204, body: undefined });
+      }
+      expect((await view(prefix)).body).toEqual({ attributes: {}, prefix, enabled: true, id: expect.any(Number) });
+      expect((await auth.get(`/core/${segment}/${user.id}/otpkeys`)).body).toContain(prefix);
+      expect((await auth.get(`/core/users/${user.name}`)).body).toMatchObject({
+        otpkeys: expect.arrayContaining([prefix]),
+      });
+    });
+
+    it("assigns a key to several users", async () => {
+      const prefix = newPrefix();
+      await assign(user.id, prefix, segment);
+      await assign(other.id, prefix, segment);
+      expect((await auth.get("/core/users", { otpkey: prefix })).body).toEqual(
+        [user, other].toSorted((one, two) => one.id - two.id).map(({ id, name }) => ({ id, name })),
+      );
+    });
+
+    test.each(["nobody", "4711", "007"])("answers 404 for %s and creates no key", async whom => {
+      const prefix = newPrefix();
+      expect(await assign(whom, prefix, segment)).toMatchObject({
+        status: 404,
+        body: { error: "There is no such user." },
+      });
+      expect((await view(prefix)).status).toBe(404);
+    });
+  },
+);
+
+describe("the prefix of an assignment (decision A9)", () => {
+  const prefixesOf = async (whom: MadeUser) => (await auth.get(`/core/users/${whom.id}/otpkeys`)).body;
+
+  it("is folded from upper case, and has 1 to 32 letters and digits", async () => {
+    const one = await makeUser(auth);
+    for (const prefix of ["UBHE12345678", "7", "Z".repeat(32)]) expect((await assign(one.id, prefix)).status).toBe(204);
+    expect(await prefixesOf(one)).toEqual(["7", "ubhe12345678", "z".repeat(32)]);
+  });
+
+  it("may be given as an OTP of more than 32 characters, as existing clients do; the OTP is not checked", async () => {
+    const one = await makeUser(auth);
+    const key = yubicoKey();
+    expect((await assign(one.id, key.otp(1).toUpperCase())).status).toBe(204);
+    expect(await prefixesOf(one)).toEqual([key.prefix]);
+  });
+
+  test.each([
+    ["", /^otpkey must be 1 to 32 letters and digits, or an OTP$/],
+    ["with space", /^otpkey must be/],
+    ["a-b", /^otpkey must be/],
+    ["a'b", /^otpkey must be/],
+    ["a%2Fb", /^otpkey must be/],
+    ["é", /^otpkey must be/],
+    ["\u212a", /^otpkey must be/],
+    ["\u{1f511}", /^otpkey must be/],
+    ["__proto__", /^otpkey must be/],
+    ["x".repeat(33), /^otpkey must be/],
+    ["x".repeat(1024), /^otpkey must be/],
+    ["x".repeat(33) + "c".repeat(32), /^otpkey must be/],
+  ])("%j is refused: 400", async (otpkey, sentence) => {
+    const { status, body } = await assign(user.id, otpkey);
+    expect(status).toBe(400);
+    expect((body as { error: string }).error).toMatch(sentence);
+  });
+
+  it("is required: 400", async () => {
+    const { status, body } = await auth.post(`/core/users/${user.id}/otpkeys`);
+    expect({ status, body }).toEqual({ status: 400, body: { error: "Missing required parameter(s)! otpkey" } });
+  });
+
+  it("makes a key of kind `remote` where validation servers are configured, else one without a secret", async () => {
+    const asking = auth.beside({
+      settings: { OTP_VALIDATION_URLS: "https://one.example/verify", OTP_VALIDATION_CLIENT_ID: "42" },
+    });
+    const [remote, plain] = [newPrefix(), newPrefix()];
+    await asking.post(`/core/users/${user.id}/otpkeys`, { otpkey: remote });
+    await assign(user.id, plain);
+    expect((await auth.context.otpkeys.find(remote))?.value.kind).toBe("remote");
+    expect((await auth.context.otpkeys.find(plain))?.value.kind).toBeUndefined();
+  });
+});
+
+describe("viewing an otpkey (specification section 4, rule 1)", () => {
+  it("shows {attributes, prefix, enabled, id} and nothing else, alone and through its user, in either form", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
+    const expected = {
+      attributes: { serial: "1" },
+      prefix: key.prefix,
+      enabled: true,
+      id: (await auth.context.otpkeys.find(key.prefix))?.value.id,
+    };
+    for (const path of [
+      `/core/otpkeys/${key.prefix}`,
+      `/core/otpkeys/${key.prefix.toUpperCase()}`,
+      `/core/users/${user.id}/otpkeys/${key.prefix}`,
+      `/core/users/${user.name}/otpkeys/${key.prefix}`,
+      `/core/user/${user.id}/otpkeys/${key.prefix}`,
+      `/core/user/${user.name}/otpkeys/${key.prefix}`,
+    ]) {
+      const { status, body } = await auth.get(path);
+      expect({ status, body }, path).toEqual({ status: 200, body: expected });
+    }
+  });
+
+  it("answers 404 where the key exists and is not assigned to that user, and where there is no such key or user", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    for (const path of [
+      `/core/users/${other.id}/otpkeys/${key.prefix}`,
+      `/core/user/${other.name}/otpkeys/${key.prefix}`,
+      `/core/users/nobody/otpkeys/${key.prefix}`,
+      `/core/users/${user.id}/otpkeys/unknown`,
+      "/core/otpkeys/unknown",
+      "/core/otpkeys/not-a-prefix",
+      `/core/otpkeys/${"x".repeat(1024)}`,
+      "/core/otpkeys/%F0%9F%94%91",
+      "/core/otpkeys/a'b",
+      "/core/otpkeys/__proto__",
+    ]) {
+      expect(await auth.get(path), path).toMatchObject({ status: 404, body: noKey });
+    }
+  });
+});
+
+describe.each([
+  ["users", "DELETE", ""],
+  ["users", "POST", "/delete"],
+  ["user", "DELETE", ""],
+  ["user", "POST", "/delete"],
+] as const)("unassigning by /core/%s, %s …%s (specification section 4, rule 2)", (segment, method, rest) => {
+  it("takes the assignment alone: the key keeps its state and attributes, and others keep the key", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    await assign(other.id, key.prefix);
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    const before = (await view(key.prefix)).body;
+    const path = `/core/${segment}/${user.name}/otpkeys/${key.prefix}${rest}`;
+    expect(await auth.call(method, path)).toMatchObject({ status: 204, body: undefined });
+    expect((await view(key.prefix)).body).toEqual(before);
+    expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).status).toBe(404);
+    expect((await auth.get(`/core/users/${other.id}/otpkeys/${key.prefix}`)).status).toBe(200);
+    expect(await auth.call(method, path)).toMatchObject({ status: 404, body: noKey });
+  });
+
+  it("answers 404 for what the user does not have", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    for (const path of [
+      `${other.id}/otpkeys/${key.prefix}`,
+      `nobody/otpkeys/${key.prefix}`,
+      `${user.id}/otpkeys/unknown`,
+      `${user.id}/otpkeys/-`,
+    ]) {
+      expect(await auth.call(method, `/core/${segment}/${path}${rest}`)).toMatchObject({ status: 404, body: noKey });
+    }
+    expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).status).toBe(200);
+  });
+});
+
+describe.each([
+  ["DELETE", ""],
+  ["POST", "/delete"],
+] as const)("%s /core/otpkeys/<prefix>%s (specification section 4, rule 3)", (method, rest) => {
+  it("removes the key, all its data and every assignment; one made anew inherits nothing", async () => {
+    const key = await giveKey(auth, user, hotpKey());
+    await assign(other.id, key.prefix);
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
+    const { id } = (await view(key.prefix)).body as { id: number };
+    expect(await auth.call(method, `/core/otpkeys/${key.prefix}${rest}`)).toMatchObject({
+      status: 204,
+      body: undefined,
+    });
+    expect((await view(key.prefix)).status).toBe(404);
+    for (const { id: userId } of [user, other]) {
+      expect((await auth.get(`/core/users/${userId}/otpkeys`)).body).not.toContain(key.prefix);
+    }
+    expect((await auth.get("/core/users", { otpkey: key.prefix })).body).toEqual([]);
+    expect(await auth.call(method, `/core/otpkeys/${key.prefix}${rest}`)).toMatchObject({ status: 404, body: noKey });
+    await auth.post("/core/otpkeys", key.fields);
+    const anew = (await view(key.prefix)).body as { id: number };
+    expect(anew).toEqual({ attributes: {}, prefix: key.prefix, enabled: true, id: expect.any(Number) });
+    expect(anew.id).not.toBe(id);
+    expect((await auth.get("/core/users", { otpkey: key.prefix })).body).toEqual([]);
+  });
+});
+
+describe("POST /core/otpkeys/<prefix>/enable and /disable (decision A10)", () => {
+  it("move `enabled`: 204, also where it is so already", async () => {
+    const { prefix } = await giveKey(auth, user, hotpKey());
+    for (const [action, enabled] of [
+      ["disable", false],
+      ["disable", false],
+      ["enable", true],
+      ["enable", true],
+    ] as const) {
+      const path = `/core/otpkeys/${prefix.toUpperCase()}/${action}`;
+      expect(await auth.post(path)).toMatchObject({ status: 204, body: undefined });
+      expect((await view(prefix)).body).toMatchObject({ enabled });
+      expect((await auth.get("/core/otpkeys")).body).toContainEqual(expect.objectContaining({ prefix, enabled }));
+    }
+  });
+
+  it("answer 404 for an unknown key", async () => {
+    for (const prefix of ["unknown", "no-prefix"]) {
+      for (const action of ["enable", "disable"]) {
+        expect(await auth.post(`/core/otpkeys/${prefix}/${action}`)).toMatchObject({ status: 404, body: noKey });
+      }
+    }
+  });
+
+  it("`end_sessions=true` ends the sessions that were opened with the key, and no others", async () => {
+    const [one, other] = [await makeUser(auth), await makeUser(auth)];
+    const [key, kept] = [await giveKey(auth, one, hotpKey()), await giveKey(auth, one, hotpKey())];
+    await auth.post(`/core/users/${other.id}/otpkeys`, { otpkey: key.prefix });
+    const opened = [await loggedIn(auth, one, key.otp(0)), await loggedIn(auth, other, key.otp(1))];
+    const stays = await loggedIn(auth, one, kept.otp(0));
+    await auth.call("DELETE", `/core/users/${other.id}/otpkeys/${key.prefix}`);
+    const plain = await loggedIn(auth, other);
+    const disable = (fields = {}) => auth.post(`/core/otpkeys/${key.prefix}/disable`, fields);
+    expect(await disable({ end_sessions: "maybe" })).toMatchObject({
+      status: 400,
+      body: { error: "end_sessions must be true or false" },
+    });
+    for (const fields of [{}, { end_sessions: "false" }]) expect((await disable(fields)).status).toBe(204);
+    for (const session of opened) expect(await lives(auth, session)).toBe(true);
+    expect(await disable({ end_sessions: "true" })).toMatchObject({ status: 204, body: undefined });
+    for (const session of opened) expect(await lives(auth, session)).toBe(false);
+    for (const session of [stays, plain]) expect(await lives(auth, session)).toBe(true);
+    expect(auth.events("sessions_ended").at(-1)).toMatchObject({ prefix: key.prefix, sessions: 2 });
+    const unknown = await auth.post(`/core/otpkeys/${newPrefix()}/disable`, { end_sessions: "true" });
+    expect(unknown.status).toBe(404);
+  });
+
+  it("`end_sessions=true` ends the session of a sign-in that passed before the key was disabled", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const [verified, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = auth.beside({
+      ports: ({ sessions }) => ({
+        sessions: {
+          ...sessions,
+          begin: async (...given) => {
+            verified.resolve();
+            await gate.promise;
+            return sessions.begin(...given);
+          },
+        },
+      }),
+    });
+    const login = loggedIn(slow, user, key.otp(0));
+    await verified.promise;
+    const administrator = auth.beside({
+      ports: () => ({
+        sleep: async () => {
+          gate.resolve();
+          await login;
+        },
+      }),
+    });
+    const disabled = await administrator.post(`/core/otpkeys/${key.prefix}/disable`, { end_sessions: "true" });
+    expect(disabled.status).toBe(204);
+    expect(await lives(auth, await login)).toBe(false);
+  });
+
+  it("a disabled key never verifies, but its genuine OTP is used up", async () => {
+    const one = await makeUser(auth);
+    const key = await giveKey(auth, one, hotpKey());
+    const validate = async (otp: string) =>
+      ((await auth.post(`/core/users/${one.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
+    await auth.post(`/core/otpkeys/${key.prefix}/disable`);
+    expect(await validate(key.otp(0))).toBe(false);
+    await auth.post(`/core/otpkeys/${key.prefix}/enable`);
+    expect(await validate(key.otp(0))).toBe(false);
+    expect(await validate(key.otp(1))).toBe(true);
+  });
+
+  it("a disabled key is no reason to ask for an OTP (decision A5)", async () => {
+    const one = await makeUser(auth);
+    const { prefix } = await giveKey(auth, one, hotpKey());
+    const authenticate = async () =>
+      (await auth.post("/client/authenticate", { username: one.name, password: one.password })).body;
+    expect(await authenticate()).toBe(false);
+    await auth.post(`/core/otpkeys/${prefix}/disable`);
+    expect(await authenticate()).toBe(true);
+    await loggedIn(auth, one);
+    await auth.post(`/core/otpkeys/${prefix}/enable`);
+    expect(await authenticate()).toBe(false);
+  });
+});
+
+describe("GET /core/users/<user>/otpkeys (decision A10)", () => {
+  it("is an array of prefixes, by id and by name; 404 for an unknown user", async () => {
+    const one = await makeUser(auth);
+    expect((await auth.get(`/core/users/${one.id}/otpkeys`)).body).toEqual([]);
+    for (const prefix of ["k2", "k1"]) await assign(one.id, prefix);
+    for (const segment of ["users", "user"]) {
+      for (const whom of [one.id, one.name]) {
+        const { status, body } = await auth.get(`/core/${segment}/${whom}/otpkeys`);
+        expect({ status, body }).toEqual({ status: 200, body: ["k1", "k2"] });
+      }
+      expect((await auth.get(`/core/${segment}/nobody/otpkeys`)).status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,346 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { hours } from "../../../../../lib/time.ts";
+import {
+  lives,
+  loggedIn,
+  makeUser,
+  newName,
+  newPassword,
+  origin,
+  type TestAuth,
+  testAuth,
+} from "../../../../support/auth.ts";
+import { giveKey, hotpKey } from "../../../../support/software-key.ts";
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await testAuth();
+});
+
+const create = (username: string, password = newPassword()) => auth.post("/core/users", { username, password });
+const nobody = { error: "There is no such user." };
+
+describe("POST /core/users (specification section 4, decisions A3, A4, A17)", () => {
+  it("creates a user: 201, an absolute `Location` that ends in the numeric id, body {id, name}", async () => {
+    const name = newName();
+    const { status, headers, body } = await create(name);
+    expect(status).toBe(201);
+    expect(body).toEqual({ id: expect.any(Number), name });
+    const { id } = body as { id: number };
+    expect(Number.isSafeInteger(id) && id > 0).toBe(true);
+    expect(headers.get("location")).toBe(`${origin}/core/users/${id}`);
+    expect((await auth.get(new URL(headers.get("location") ?? "").pathname)).body).toMatchObject({ id, name });
+  });
+
+  it("puts PUBLIC_BASE_URL and CORE_PATH in front of the `Location` (decision G2)", async () => {
+    const moved = auth.beside({ settings: { PUBLIC_BASE_URL: "https://keys.example/base/", CORE_PATH: "/a/core/" } });
+    const { headers, body } = await moved.post("/a/core/users", { username: newName(), password: newPassword() });
+    expect(headers.get("location")).toBe(`https://keys.example/base/a/core/users/${(body as { id: number }).id}`);
+  });
+
+  it("keeps and returns the name trimmed and in NFC; it is looked up in any case", async () => {
+    const name = `  E\u0301mile ${newName()} `;
+    const { body } = await create(name);
+    const shown = name.trim().normalize("NFC");
+    expect(body).toMatchObject({ name: shown });
+    for (const written of [shown, shown.toUpperCase(), shown.toLowerCase().normalize("NFD"), ` ${shown} `]) {
+      expect((await auth.get(`/core/users/${encodeURIComponent(written)}`)).body).toMatchObject({ name: shown });
+    }
+  });
+
+  it("refuses a name that is taken, in whatever case or normal form: 409", async () => {
+    const name = `\u00c5ngström ${newName()}`;
+    expect((await create(name)).status).toBe(201);
+    for (const again of [name, name.toUpperCase(), name.normalize("NFD"), `${name} `]) {
+      const { status, body } = await create(again);
+      expect(status).toBe(409);
+      expect(body).toEqual({ error: "A user with that username already exists!" });
+    }
+  });
+
+  test.each([
+    [{}, "Missing required parameter(s)! username, password"],
+    [{ username: "ford" }, "Missing required parameter(s)! password"],
+    [{ password: "a good password" }, "Missing required parameter(s)! username"],
+    [{ username: "", password: "a good password" }, "username must not be empty"],
+    [{ username: "  ", password: "a good password" }, "username must not be empty"],
+    [{ username: "12345", password: "a good password" }, /^username must have a character that is not a digit/],
+    [{ username: "a/b", password: "a good password" }, /^username must not contain/],
+    [{ username: "a\\b", password: "a good password" }, /^username must not contain/],
+    [{ username: "a?b", password: "a good password" }, /^username must not contain/],
+    [{ username: "a#b", password: "a good password" }, /^username must not contain/],
+    [{ username: "a\nb", password: "a good password" }, /^username must not contain control/],
+    [{ username: "..", password: "a good password" }, /^username must not be \./],
+    [{ username: "a".repeat(129), password: "a good password" }, "username must have at most 128 characters"],
+    [{ username: "arthur", password: "7 chars" }, "password must have at least 8 characters"],
+    [{ username: "arthur", password: "x".repeat(1025) }, "password must have at most 1024 characters"],
+    [
+      { username: "arthur", password: "password1" },
+      "password must not be a common password, a repetition, or a run such as abcdefgh",
+    ],
+    [{ username: "Arthur Dent", password: "arthur dent" }, "password must not be the username"],
+    [
+      { username: "1", password: "short" },
+      /^username must have a character .*; password must have at least 8 characters$/,
+    ],
+  ])("answers %j with 400 and one sentence for every wrong field", async (fields, sentence) => {
+    const { status, body } = await auth.post("/core/users", fields as Record<string, string>);
+    expect(status).toBe(400);
+    const told = (body as { error: string }).error;
+    if (typeof sentence === "string") expect(told).toBe(sentence);
+    else expect(told).toMatch(sentence);
+  });
+
+  it("asks for 15 characters where no OTP is ever needed (decision A4)", async () => {
+    const without = auth.beside({ settings: { AUTH_OTP_POLICY: "never" } });
+    const { status, body } = await without.post("/core/users", { username: newName(), password: "fourteen chars" });
+    expect(status).toBe(400);
+    expect(body).toEqual({ error: "password must have at least 15 characters" });
+  });
+
+  it("takes an empty password for none, and 1,024 code points whole", async () => {
+    expect((await create(newName(), "")).status).toBe(201);
+    const user = await makeUser(auth, { password: `${"\u{1f511}".repeat(1023)}a` });
+    const check = (password: string) => auth.post(`/core/users/${user.id}/validate`, { password });
+    expect((await check(user.password)).body).toMatchObject({ valid_password: true });
+    expect((await check(`${user.password.slice(0, -1)}b`)).body).toMatchObject({ valid_password: false });
+  });
+
+  it("takes a password in any normal form for the same (decision A4)", async () => {
+    const user = await makeUser(auth, { password: "caf\u00e9 au lait" });
+    const { body } = await auth.post(`/core/users/${user.id}/validate`, { password: "cafe\u0301 au lait" });
+    expect(body).toEqual({ valid_password: true, valid_otp: false });
+  });
+
+  it("creates one user of 30 that are asked for at once under one name", async () => {
+    const name = newName();
+    const other = auth.beside();
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        (n % 2 === 0 ? auth : other).post("/core/users", { username: name, password: newPassword() }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(29).fill(409)]);
+  });
+});
+
+describe("GET /core/users/<id-or-username> (specification section 4)", () => {
+  it("shows {attributes, otpkeys, id, name} and nothing else, by id and by name", async () => {
+    const { id, name } = await makeUser(auth);
+    await auth.post(`/core/users/${id}/otpkeys`, { otpkey: `k${id}` });
+    await auth.post(`/core/users/${id}/attributes`, { key: "planet", value: "earth" });
+    for (const path of [`/core/users/${id}`, `/core/users/${name}`]) {
+      const { status, body } = await auth.get(path);
+      expect(status).toBe(200);
+      expect(body).toEqual({ attributes: { planet: "earth" }, otpkeys: [`k${id}`], id, name });
+    }
+  });
+
+  it("shows empty attributes and otpkeys of a new user", async () => {
+    const { id, name } = await makeUser(auth);
+    expect((await auth.get(`/core/users/${id}`)).body).toEqual({ attributes: {}, otpkeys: [], id, name });
+  });
+
+  test.each([
+    "4711",
+    "0",
+    "007",
+    "9007199254740992",
+    "99999999999999999999",
+    "nobody%20has%20this",
+    "%20",
+    "a%2Fb",
+    "a%5Cb",
+    "a%3Fb",
+    "a%23b",
+    "a%00b",
+    "%ED%A0%80",
+    "%E2%82",
+    "%",
+    "%zz",
+    "x".repeat(1024),
+    "\u{1f984}".repeat(128),
+  ])("answers 404 for %s, which names nobody", async segment => {
+    for (const [method, rest] of [
+      ["GET", ""],
+      ["DELETE", ""],
+      ["POST", "/delete"],
+      ["GET", "/validate"],
+      ["GET", "/otpkeys"],
+      ["GET", "/attributes"],
+      ["POST", "/sessions/delete"],
+    ] as const) {
+      const { status } = await auth.call(method, `/core/users/${segment}${rest}`);
+      expect(status, `${method} ${rest}`).toBe(404);
+    }
+  });
+
+  it("takes an id without leading zeros only", async () => {
+    const { id } = await makeUser(auth);
+    expect((await auth.get(`/core/users/0${id}`)).status).toBe(404);
+  });
+});
+
+describe.each([
+  ["DELETE", ""],
+  ["POST", "/delete"],
+] as const)("%s /core/users/<id-or-username>%s (specification section 4, decision A17)", (method, rest) => {
+  it("deletes by id and by name: 204 and no body; then the user is not there: 404", async () => {
+    for (const by of ["id", "name"] as const) {
+      const user = await makeUser(auth);
+      const path = `/core/users/${user[by]}`;
+      expect(await auth.call(method, path + rest)).toMatchObject({ status: 204, body: undefined });
+      expect(await auth.get(path)).toMatchObject({ status: 404, body: nobody });
+      expect(await auth.call(method, path + rest)).toMatchObject({ status: 404, body: nobody });
+    }
+  });
+
+  it("takes attributes, assignments and sessions along and leaves the keys; the name's next owner inherits nothing", async () => {
+    const user = await makeUser(auth);
+    const prefix = `d${user.id}`;
+    const session = await loggedIn(auth, user);
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "a", value: "b" });
+    await auth.call(method, `/core/users/${user.id}${rest}`);
+    expect(await lives(auth, session)).toBe(false);
+    expect((await auth.get("/core/users", { otpkey: prefix })).body).toEqual([]);
+    expect((await auth.get(`/core/otpkeys/${prefix}`)).status).toBe(200);
+    const next = await makeUser(auth, { name: user.name });
+    expect(next.id).not.toBe(user.id);
+    expect((await auth.get(`/core/users/${user.name}`)).body).toEqual({
+      attributes: {},
+      otpkeys: [],
+      id: next.id,
+      name: user.name,
+    });
+    expect(await lives(auth, session)).toBe(false);
+    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(404);
+  });
+});
+
+describe("POST /core/users/<id-or-username>/reset (specification section 4, decisions A4, A10, A15)", () => {
+  it("sets the new password by id and by name: 204; the old one is none any more", async () => {
+    const user = await makeUser(auth);
+    for (const by of ["id", "name"] as const) {
+      const password = newPassword();
+      expect(await auth.post(`/core/users/${user[by]}/reset`, { password })).toMatchObject({
+        status: 204,
+        body: undefined,
+      });
+      const validate = (password: string) => auth.get(`/core/users/${user.id}/validate`, { password });
+      expect((await validate(password)).body).toMatchObject({ valid_password: true });
+      expect((await validate(user.password)).body).toMatchObject({ valid_password: false });
+    }
+  });
+
+  it("ends every session of the user", async () => {
+    const user = await makeUser(auth);
+    const sessions = [await loggedIn(auth, user), await loggedIn(auth, user)];
+    await auth.post(`/core/users/${user.id}/reset`, { password: user.password });
+    for (const session of sessions) expect(await lives(auth, session)).toBe(false);
+    expect(await lives(auth, await loggedIn(auth, user))).toBe(true);
+  });
+
+  it("takes an empty password for none", async () => {
+    const user = await makeUser(auth);
+    expect((await auth.post(`/core/users/${user.id}/reset`, { password: "" })).status).toBe(204);
+    for (const password of ["", user.password]) {
+      expect((await auth.post("/client/authenticate", { username: user.name, password })).body).toBe(false);
+    }
+  });
+
+  test.each([
+    [{}, "Missing required parameter(s)! password"],
+    [{ password: "7 chars" }, "password must have at least 8 characters"],
+  ])("answers %j with 400", async (fields, error) => {
+    const { id } = await makeUser(auth);
+    const { status, body } = await auth.post(`/core/users/${id}/reset`, fields as Record<string, string>);
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
+  });
+
+  it("refuses the user's own name as the password, and an unknown user", async () => {
+    const { id, name } = await makeUser(auth);
+    const { status, body } = await auth.post(`/core/users/${id}/reset`, { password: name.toUpperCase() });
+    expect({ status, body }).toEqual({ status: 400, body: { error: "password must not be the username" } });
+    expect(await auth.post("/core/users/nobody/reset", { password: newPassword() })).toMatchObject({
+      status: 404,
+      body: nobody,
+    });
+  });
+});
+
+describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validate (decision A13)", method => {
+  const validate = (whom: string | number, fields: Record<string, string> = {}) =>
+    auth.call(method, `/core/users/${whom}/validate`, { fields });
+
+  it("tells of the password by id and by name; what is left out or empty is false", async () => {
+    const user = await makeUser(auth);
+    for (const whom of [user.id, user.name]) {
+      const { status, body } = await validate(whom, { password: user.password });
+      expect({ status, body }).toEqual({ status: 200, body: { valid_password: true, valid_otp: false } });
+      for (const fields of [{}, { password: "", otp: "" }, { password: "wrong" }, { otp: "cccccccccccc123456" }]) {
+        expect((await validate(whom, fields as Record<string, string>)).body).toEqual({
+          valid_password: false,
+          valid_otp: false,
+        });
+      }
+    }
+  });
+
+  it("says false of an empty password of a user without one, also where empty ones are allowed", async () => {
+    const lax = auth.beside({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
+    const { body } = await auth.post("/core/users", { username: newName(), password: "" });
+    const { id } = body as { id: number };
+    for (const password of ["", "anything"]) {
+      const { body: told } = await lax.call(method, `/core/users/${id}/validate`, { fields: { password } });
+      expect(told).toEqual({ valid_password: false, valid_otp: false });
+    }
+  });
+
+  it("tells of an OTP beside whatever password, uses it up, and leaves that of another's key as it is", async () => {
+    const [user, other] = [await makeUser(auth), await makeUser(auth)];
+    const [own, foreign] = [await giveKey(auth, user, hotpKey()), await giveKey(auth, other, hotpKey())];
+    const told = async (fields: Record<string, string>) => (await validate(user.id, fields)).body;
+    const { password } = user;
+    expect(await told({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: true });
+    expect(await told({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: false });
+    expect(await told({ password: "wrong", otp: own.otp(1) })).toEqual({ valid_password: false, valid_otp: true });
+    expect(await told({ password, otp: own.otp(2) })).toEqual({ valid_password: true, valid_otp: true });
+    expect(await told({ password, otp: foreign.otp(0) })).toEqual({ valid_password: true, valid_otp: false });
+    const login = { username: other.name, password: other.password };
+    expect((await auth.post("/client/login", { ...login, otp: foreign.otp(0) })).status).toBe(200);
+  });
+
+  it("counts nothing and is not throttled", async () => {
+    const user = await makeUser(auth);
+    for (let n = 0; n < 12; n++) await validate(user.id, { password: "wrong" });
+    expect((await validate(user.id, { password: user.password })).body).toMatchObject({ valid_password: true });
+    expect((await auth.post("/client/authenticate", { username: user.name, password: user.password })).body).toBe(true);
+  });
+
+  it("answers 404 for an unknown user", async () => {
+    expect(await validate("nobody", { password: "x" })).toMatchObject({ status: 404, body: nobody });
+  });
+});
+
+describe("POST /core/users/<user>/sessions/delete (decision A10)", () => {
+  it("ends all sessions of the user and of nobody else: 204", async () => {
+    const [user, other] = [await makeUser(auth), await makeUser(auth)];
+    const [one, two, foreign] = [await loggedIn(auth, user), await loggedIn(auth, user), await loggedIn(auth, other)];
+    for (const by of ["id", "name"] as const) {
+      expect((await auth.post(`/core/users/${user[by]}/sessions/delete`)).status).toBe(204);
+    }
+    expect([await lives(auth, one), await lives(auth, two), await lives(auth, foreign)]).toEqual([false, false, true]);
+    expect(await lives(auth, await loggedIn(auth, user))).toBe(true);
+  });
+});
+
+describe("ids (decision A3)", () => {
+  it("grow with time and are never given again", async () => {
+    const first = await makeUser(auth);
+    await auth.call("DELETE", `/core/users/${first.id}`);
+    auth.advance(hours(1));
+    const second = await makeUser(auth);
+    expect(second.id).toBeGreaterThan(first.id);
+  });
+});

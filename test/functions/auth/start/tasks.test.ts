@@ -1,0 +1,305 @@
+import { randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import { authTasks } from "../../../../functions/auth/start/tasks.ts";
+import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
+import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
+import { days } from "../../../../lib/time.ts";
+import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
+import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await testAuth();
+  await auth.deployment.blobs.createContainer(backupsContainer);
+});
+
+/** Runs a task as its function does. */
+async function run(name: string, input: unknown = {}, on = auth): Promise<Readonly<Record<string, unknown>>> {
+  const { input: schema, run: work } = authTasks[name] ?? {};
+  if (schema === undefined || work === undefined) throw new Error(`there is no task ${name}`);
+  return work(schema.parse(input), { ...on.context, deployment: on.deployment });
+}
+
+const backUp = async (on = auth) => String((await run("backUp", {}, on)).backup);
+const restore = (backup: string, more: object = {}, on = auth) =>
+  run("restore", { backup, replace: true, ...more }, on);
+const signIn = async (username: string, password: string, otp: string) =>
+  (await auth.post("/client/authenticate", { username, password, otp })).body;
+
+describe("sealing anew after a rotation of the key (decision G8)", () => {
+  it("seals every key's secret under the new version, after which the old one can go", async () => {
+    const on = await testAuth();
+    const key = hotpKey();
+    const user = await makeUser(on);
+    await giveKey(on, user, key);
+    const sealed = async () =>
+      String((await on.deployment.tables.table("otpkeys").get(key.prefix, "key"))?.sealedSecret);
+    const before = await sealed();
+    const name = "data-encryption-key";
+    const old = on.vault.get(name) ?? "";
+    try {
+      on.vault.set(name, randomBytes(32).toString("base64url"));
+      const host = on.beside();
+      const version = (await host.deployment.secrets.get(name))?.version;
+      expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 1, failed: 0 });
+      expect(await sealed()).not.toBe(before);
+      expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 0, failed: 0 });
+      const body = (
+        await host.post("/client/authenticate", { username: user.name, password: user.password, otp: key.otp(0) })
+      ).body;
+      expect(body).toBe(true);
+    } finally {
+      on.vault.set(name, old);
+    }
+  });
+
+  /** Keys with secrets on storage of their own, and a host that has read the new version of the key alone. */
+  async function rotated(count: number, beforehand: (on: TestAuth, prefixes: readonly string[]) => Promise<unknown>) {
+    const on = await testAuth();
+    const keys = Array.from({ length: count }, () => hotpKey());
+    const user = await makeUser(on);
+    for (const key of keys) await giveKey(on, user, key);
+    const name = "data-encryption-key";
+    const old = on.vault.get(name) ?? "";
+    const version = (await on.deployment.secrets.get(name))?.version ?? "";
+    await beforehand(
+      on,
+      keys.map(({ prefix }) => prefix),
+    );
+    on.vault.set(name, randomBytes(32).toString("base64url"));
+    const host = on.beside();
+    const reseal = async () => {
+      try {
+        return await run("reseal", {}, host);
+      } finally {
+        on.vault.set(name, old);
+      }
+    };
+    return { host, version, reseal };
+  }
+
+  const changeRow = async (on: TestAuth, prefix: string, columns: Readonly<Record<string, string>>) => {
+    const keys = on.deployment.tables.table("otpkeys");
+    const row = await keys.get(prefix, "key");
+    await keys.merge({ partitionKey: prefix, rowKey: "key", ...columns }, row?.etag ?? "");
+    return row;
+  };
+  const shaped = (header: object) => `${Buffer.from(JSON.stringify(header)).toString("base64url")}.a.b.c.d`;
+
+  it("counts a value that does not open, names its row in the log, and seals the others", async () => {
+    let broken = "";
+    const { host, reseal } = await rotated(2, async (on, [first = ""]) => {
+      broken = first;
+      const row = await on.deployment.tables.table("otpkeys").get(first, "key");
+      await changeRow(on, first, { sealedSecret: `${String(row?.sealedSecret).slice(0, -4)}AAAA` });
+    });
+    expect(await reseal()).toMatchObject({ resealed: 1, failed: 1 });
+    expect(host.events("reseal_failed")).toMatchObject([{ table: "otpkeys", partitionKey: broken, rowKey: "key" }]);
+  });
+
+  it("takes a text that names another place for a text, whatever version it names", async () => {
+    const { host, reseal } = await rotated(2, async (on, [first = "", second = ""]) => {
+      const alg = { alg: "A256GCMKW", enc: "A256GCM", purpose: "otp-secret", table: "otpkeys" };
+      for (const kid of ["..", "../../secrets", "%2e%2e", "0".repeat(32)])
+        for (const row of [`${second}/key`, "another/key"])
+          await on.post(`/core/otpkeys/${first}/attributes`, {
+            key: randomBytes(4).toString("hex"),
+            value: shaped({ ...alg, row, kid }),
+          });
+    });
+    expect(await reseal()).toMatchObject({ resealed: 2, failed: 0 });
+    expect(host.events("reseal_failed")).toEqual([]);
+  });
+
+  it.each(["..", "../../secrets", "?x=", "0".repeat(32)])(
+    "counts a row whose own value names the version %j as failed, and goes on",
+    async kid => {
+      const { reseal } = await rotated(2, async (on, [first = ""]) => {
+        const row = `${first}/attr:odd`;
+        const header = { alg: "A256GCMKW", enc: "A256GCM", table: "otpkeys", row, purpose: "x", kid };
+        await on.post(`/core/otpkeys/${first}/attributes`, { key: "odd", value: shaped(header) });
+      });
+      expect(await reseal()).toMatchObject({ resealed: 2, failed: 1 });
+    },
+  );
+
+  it("counts a row whose version of the key the vault refuses as failed, and goes on", async () => {
+    const { host, version, reseal } = await rotated(1, async () => {});
+    host.vault.fail({ kind: "refuse", status: 403, body: { error: { code: "Forbidden" } }, path: version, times: 9 });
+    try {
+      expect(await reseal()).toMatchObject({ resealed: 0, failed: 1 });
+    } finally {
+      host.vault.clearFaults();
+    }
+  });
+
+  it("ends where the vault is away, and counts nothing as failed", async () => {
+    const { host, version, reseal } = await rotated(2, async () => {});
+    host.vault.fail({ kind: "throttle", retryAfter: 60, path: version, times: 9 });
+    try {
+      await expect(reseal()).rejects.toMatchObject({ kind: "unavailable" });
+      expect(host.events("reseal_failed")).toEqual([]);
+    } finally {
+      host.vault.clearFaults();
+    }
+  });
+});
+
+describe("a restore of a backup (decision G13)", () => {
+  it("brings back users, keys, assignments, attributes and what finds them, and nothing that came later", async () => {
+    const [one, two] = [await makeUser(auth), await makeUser(auth)];
+    const key = hotpKey();
+    await giveKey(auth, one, key);
+    const value = newName();
+    await auth.post(`/core/users/${one.id}/attributes`, { key: "dept", value });
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "shelf", value });
+    const view = await auth.get(`/core/users/${one.id}`);
+    expect(view.body).toMatchObject({ attributes: { dept: value }, otpkeys: [key.prefix] });
+    const keyView = await auth.get(`/core/otpkeys/${key.prefix}`);
+    const backup = await backUp();
+
+    await auth.post(`/core/users/${one.id}/delete`);
+    await auth.post(`/core/otpkeys/${key.prefix}/delete`);
+    const later = await makeUser(auth);
+    expect(await restore(backup)).toMatchObject({ users: expect.any(Number), otpkeys: expect.any(Number) });
+
+    expect((await auth.get(`/core/users/${one.id}`)).body).toEqual(view.body);
+    expect((await auth.get(`/core/users/${one.name}`)).body).toEqual(view.body);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toEqual(keyView.body);
+    expect((await auth.get("/core/users", { dept: value })).body).toMatchObject([{ id: one.id }]);
+    expect((await auth.get("/core/users", { otpkey: key.prefix })).body).toMatchObject([{ id: one.id }]);
+    const listed = (await auth.get("/core/users")).body as { id: number }[];
+    expect(listed.map(({ id }) => id)).toEqual(expect.arrayContaining([one.id, two.id]));
+    expect(listed.map(({ id }) => id)).not.toContain(later.id);
+    expect((await auth.get(`/core/users/${later.name}`)).status).toBe(404);
+    // All of it can be changed as before.
+    expect((await auth.post(`/core/users/${one.id}/attributes/dept/delete`)).status).toBe(204);
+    expect((await auth.get("/core/users", { dept: value })).body).toEqual([]);
+    expect((await auth.post(`/core/otpkeys/${key.prefix}/delete`)).status).toBe(204);
+    expect((await auth.get(`/core/users/${one.id}/otpkeys`)).body).toEqual([]);
+  });
+
+  it("ends all sessions and forgets failures", async () => {
+    const user = await makeUser(auth);
+    for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", { username: user.name, password: "wrong" });
+    await auth.post(`/core/users/${user.id}/unlock`);
+    const session = await loggedIn(auth, user);
+    for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", { username: user.name, password: "wrong" });
+    expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(429);
+    await restore(await backUp());
+    expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(401);
+    expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(200);
+  });
+
+  it("takes no OTP that was used since, for as many uses as it is told", async () => {
+    const [user, hotp, totp, yubico] = [await makeUser(auth), hotpKey(), totpKey(), yubicoKey()];
+    for (const key of [hotp, totp, yubico]) await giveKey(auth, user, key);
+    const backup = await backUp();
+    const step = Math.floor(Date.parse(auth.now()) / 30_000);
+    const used = [hotp.otp(0), hotp.otp(4), totp.otp(step), yubico.otp(1), yubico.otp(4)];
+    for (const otp of used) expect(await signIn(user.name, user.password, otp), otp).toBe(true);
+    await restore(backup, { otp_uses: 5 });
+    for (const otp of used) expect(await signIn(user.name, user.password, otp), otp).toBe(false);
+    for (const otp of [hotp.otp(5), yubico.otp(5)]) expect(await signIn(user.name, user.password, otp)).toBe(true);
+    auth.advance(90_000);
+    expect(await signIn(user.name, user.password, totp.otp(step + 3))).toBe(true);
+  });
+
+  it("gives no id again, also of users deleted before the backup", async () => {
+    const gone = await makeUser(auth);
+    await auth.post(`/core/users/${gone.id}/delete`);
+    await restore(await backUp());
+    const pointer = await auth.deployment.tables.table("ids").get(String(gone.id).padStart(16, "0"), "pointer");
+    expect(pointer).toMatchObject({ list: "users" });
+    expect((await auth.get(`/core/users/${gone.id}`)).status).toBe(404);
+  });
+
+  it("keeps OTPs spent that servers have checked", async () => {
+    const spent = { partitionKey: newPrefix(), rowKey: "hash", schema: 1, ends: "2099-01-01T00:00:00.000Z" };
+    await auth.deployment.tables.table("spentotps").insert(spent);
+    await restore(await backUp());
+    expect(await auth.deployment.tables.table("spentotps").get(spent.partitionKey, "hash")).toMatchObject(spent);
+  });
+
+  it("is refused where there is anything and nothing may be replaced, or no such backup; nothing is lost then", async () => {
+    const user = await makeUser(auth);
+    const backup = await backUp();
+    await expect(restore(backup, { replace: false })).rejects.toMatchObject({ kind: "conflict" });
+    await expect(restore("2020-01-01T00-00-00.000Z-00000000")).rejects.toMatchObject({ kind: "not_found" });
+    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
+  });
+
+  it("is refused where a file of the backup was changed", async () => {
+    await makeUser(auth);
+    const backup = await backUp();
+    const name = `auth/${backup}/tables/users/000001.jsonl`;
+    const { blobs } = auth.deployment;
+    const text = Buffer.from((await blobs.get(backupsContainer, name)) ?? []).toString();
+    await blobs.put(backupsContainer, name, text.replace('"epoch":1', '"epoch":2'));
+    await expect(restore(backup)).rejects.toMatchObject({ kind: "conflict" });
+    await blobs.put(backupsContainer, name, text);
+    await expect(restore(backup)).resolves.toBeDefined();
+  });
+
+  it("costs four calls of storage to empty, and six to write, a user with a key and an attribute", async () => {
+    const on = await testAuth();
+    await on.deployment.blobs.createContainer(backupsContainer);
+    const users = 12;
+    for (let n = 0; n < users; n++) {
+      const user = await makeUser(on);
+      await giveKey(on, user, hotpKey());
+      await on.post(`/core/users/${user.id}/attributes`, { key: "dept", value: "x" });
+    }
+    const backup = await backUp(on);
+    const { total } = await on.counted(() => restore(backup, {}, on));
+    // Beside that each table is looked at twice, and what they share is a few calls.
+    expect(total).toBeLessThanOrEqual((4 + 6) * users + 2 * authTables.length + 8);
+  });
+
+  it("can be begun again after it died on the way", async () => {
+    const user = await makeUser(auth);
+    const backup = await backUp();
+    let writes = 0;
+    const { deployment } = auth;
+    const dying: TestAuth = {
+      ...auth,
+      deployment: {
+        ...deployment,
+        tables: {
+          ...deployment.tables,
+          table: name => {
+            const table = deployment.tables.table(name);
+            const transact: typeof table.transact = (...args) =>
+              ++writes > 2 ? Promise.reject(new Error("died")) : table.transact(...args);
+            return { ...table, transact };
+          },
+        },
+      },
+    };
+    await expect(restore(backup, {}, dying)).rejects.toThrow("died");
+    await restore(backup);
+    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
+  });
+});
+
+describe("backups", () => {
+  it("are removed by the next one when they are older than BACKUP_KEEP_DAYS, or never got finished", async () => {
+    const on = (await testAuth()).beside({ settings: { BACKUP_KEEP_DAYS: "2" } });
+    const { blobs } = on.deployment;
+    await blobs.createContainer(backupsContainer);
+    await makeUser(on);
+    const [old, unfinished] = [await backUp(on), await backUp(on)];
+    await blobs.remove(backupsContainer, `auth/${unfinished}/manifest.json`);
+    on.advance(days(1) + 1);
+    const young = await backUp(on);
+    const left = async () => {
+      const ids = new Set<string>();
+      for await (const name of blobs.list(backupsContainer, "auth/")) ids.add(name.split("/")[1] ?? "");
+      return ids;
+    };
+    expect(await left()).toEqual(new Set([old, young]));
+    on.advance(days(1));
+    const last = await backUp(on);
+    expect(await left()).toEqual(new Set([young, last]));
+  });
+});

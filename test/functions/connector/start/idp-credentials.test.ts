@@ -1,0 +1,151 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exportJWK } from "jose";
+import { afterAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { openConnector } from "../../../../functions/connector/start/deps.ts";
+import { settingsOf } from "../../../../functions/settings.ts";
+import { startAic } from "../../../../local/peers/aic/aic.ts";
+import { startEntra } from "../../../../local/peers/entra/entra.ts";
+import { listen, shut } from "../../../../local/peers/http-exchange.ts";
+import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";
+import { certifiedKey } from "../../../support/certified-key.ts";
+import { environmentOf, newUser, orderBody, peersOfFile, testConnector } from "../../../support/connector.ts";
+
+const peers = await peersOfFile();
+const { attestationRoot } = peers.delivery;
+const directory = mkdtempSync(join(tmpdir(), "idps-"));
+const closing: (() => unknown)[] = [() => rmSync(directory, { recursive: true })];
+afterAll(() => Promise.all(closing.map(close => close())));
+
+const closed = <P extends { close(): Promise<void> }>(peer: P): P => {
+  closing.push(peer.close);
+  return peer;
+};
+
+/** Orders a key with a credential at this IdP and sees it registered. Returns the connector that did it. */
+async function registered(id: string, idp: object) {
+  const path = join(directory, `${id}.yaml`);
+  writeFileSync(path, stringify({ [id]: idp }));
+  const addresses = Object.values(idp).map(value => URL.parse(String(value))?.host);
+  const settings = {
+    IDP_ENABLE_MULTI_IDP: "true",
+    IDP_CONFIGURATION_PATH: path,
+    IDP_DEFAULT: id,
+    IDP_SECRET_HOSTS: addresses.filter(Boolean).join(","),
+  };
+  const connector = await testConnector(peers, { settings });
+  const { requestId } = await connector.order(orderBody([1], newUser()));
+  await connector.runShipments();
+  await connector.runCredentials();
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  return connector;
+}
+
+const client = { clientId: "connector", clientSecret: "no secret" };
+describe("client authentication by private_key_jwt (decision C13)", () => {
+  test("at kind B is by the private key and the certificate that lie where a secret would", async () => {
+    const [own, issuer] = await Promise.all([certifiedKey("connector"), certifiedKey("issuer")]);
+    const trusting = { ...client, tenantId: "tenant", clientKey: own.publicKey, attestationRoot };
+    const entra = closed(await startEntra(trusting));
+    const pem = own.privateKey + issuer.certificate + own.certificate;
+    peers.vault.set("idp-certified-client-secret", pem);
+    await registered("certified", {
+      type: "B",
+      "tenant-id": "tenant",
+      "client-id": "connector",
+      "graph-endpoint": entra.url,
+      "online-endpoint": entra.url,
+    });
+  });
+
+  test("at kind A is by a private key of an algorithm that PingOne takes", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const clientKey = await exportJWK(publicKey);
+    const environmentId = "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55";
+    const pingone = closed(await startPingOne({ ...client, environmentId, clientKey, attestationRoot }));
+    peers.vault.set("idp-keyed-client-secret", String(privateKey.export({ type: "pkcs8", format: "pem" })));
+    await registered("keyed", {
+      type: "A",
+      "environment-id": environmentId,
+      "client-id": "connector",
+      "api-base-url": pingone.url,
+      "auth-base-url": pingone.url,
+      "default-relying-party": "keys.example.com",
+    });
+  });
+
+  test("at kind C is by a private key as well", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const tenant = { realm: "alpha", journey: "RegisterKey", relyingPartyId: "keys.example.com" };
+    const aic = closed(
+      await startAic({ ...client, ...tenant, clientKey: await exportJWK(publicKey), attestationRoot }),
+    );
+    peers.vault.set("idp-journey-client-secret", String(privateKey.export({ type: "pkcs8", format: "pem" })));
+    await registered("journey", {
+      type: "C",
+      realm: "alpha",
+      journey: "RegisterKey",
+      "client-id": "connector",
+      "api-base-url": aic.url,
+      "auth-base-url": aic.url,
+    });
+  });
+});
+
+describe("the managed identity at kind B (decision C13)", () => {
+  test("is asked for a token for Graph, and no secret is read", async () => {
+    const { entra } = peers;
+    const asked: { resource: string | null; header: unknown }[] = [];
+    // What the platform offers an app for its own identity; it has a token that Graph takes.
+    const server = createServer(async (request: IncomingMessage, response) => {
+      const { searchParams } = new URL(request.url ?? "", "http://localhost");
+      asked.push({ resource: searchParams.get("resource"), header: request.headers["x-identity-header"] });
+      const form = new URLSearchParams({
+        grant_type: "client_credentials",
+        client_id: "5f0c7c56-6f1e-4c3c-9f51-2f8f2f3f9a10",
+        client_secret: peers.vault.get("idp-entra-client-secret") ?? "",
+        scope: `${entra.url}/.default`,
+      });
+      const url = `${entra.url}/${peers.issuer.tenantId}/oauth2/v2.0/token`;
+      const granted = (await (await fetch(url, { method: "POST", body: form })).json()) as { access_token: string };
+      const expires_on = String(Math.floor(Date.now() / 1000) + 3600);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ ...granted, expires_on, resource: searchParams.get("resource") }));
+    });
+    const port = await listen(server, "the identity endpoint", 0);
+    closing.push(() => shut(server));
+    Object.assign(process.env, {
+      IDENTITY_ENDPOINT: `http://127.0.0.1:${port}/msi/token`,
+      IDENTITY_HEADER: "of the platform",
+    });
+    peers.vault.resetRequests();
+    await registered("identity", { type: "B", "managed-identity": true, "graph-endpoint": entra.url });
+    expect(asked).toEqual([{ resource: entra.url, header: "of the platform" }]);
+    expect(peers.vault.requests().filter(({ path }) => path.includes("client-secret"))).toEqual([]);
+
+    const settings = { IDPA_MANAGED_IDENTITY: "true", IDPA_FIDO_API_CLIENT_ID: "", CLOUD_TENANT_ID: "" };
+    const single = await testConnector(peers, { settings: { ...settings, CALLER_AUDIENCES: "" } });
+    await single.order();
+    expect(peers.vault.requests().filter(({ path }) => path.includes("client-secret"))).toEqual([]);
+  });
+});
+
+describe("the hosts that may get secrets (decision C13)", () => {
+  test("bind each call too: without its host nothing reaches an IdP", async () => {
+    const connector = await testConnector(peers);
+    const environment = environmentOf(peers, connector.storage);
+    const told = settingsOf(environment).connector;
+    if (told === undefined) throw new Error("the connector is not served");
+    const idps = (secretHosts: readonly string[]) =>
+      openConnector(connector.deployment, told.settings, { ...told.idps, secretHosts }, environment).idps;
+    const ask = (secretHosts: readonly string[]) =>
+      idps(secretHosts).get("entra")?.creationOptions({ userId: newUser(), tag: "t" }, AbortSignal.timeout(20_000));
+    await expect(ask([])).rejects.toMatchObject({ kind: "unreachable" });
+    expect(peers.entra.requests()).toEqual([]);
+    expect(await ask(told.idps.secretHosts)).toBeDefined();
+  });
+});

@@ -1,0 +1,170 @@
+import * as crypto from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  createPasswordHasher,
+  decidedCost,
+  type PasswordHashOptions,
+} from "../../../../lib/auth/passwords/password-hash.ts";
+import type { KeyRing } from "../../../../lib/seal.ts";
+
+const cheap = { memoryCost: 64, timeCost: 1, parallelism: 1 };
+const ringOf = (...versions: readonly (readonly [version: string, key: Uint8Array])[]): KeyRing => ({
+  current: async () => {
+    const [version, key] = versions.at(-1) ?? [];
+    if (version === undefined || key === undefined) throw new Error("no vault");
+    return { version, key };
+  },
+  version: async wanted => new Map(versions).get(wanted),
+});
+const first = ["p1", randomBytes(32)] as const;
+const second = ["p2", randomBytes(32)] as const;
+const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
+  createPasswordHasher({
+    pepper: ringOf(first),
+    random: bytes => randomBytes(bytes),
+    inFlight: 2,
+    waiting: 100,
+    cost: cheap,
+    ...options,
+  });
+const hasher = hasherOf();
+
+describe("a stored password (decision A4)", () => {
+  it.each(["correct horse", " spaces stay ", "é日🔑", "x".repeat(1024), `${"x".repeat(1023)}\u0000`])(
+    "is matched by what was hashed alone (%#)",
+    async password => {
+      const stored = await hasher.hash(password);
+      expect(await hasher.verify(password, stored)).toBe(true);
+      expect(await hasher.verify(`${password}.`, stored)).toBe(false);
+      expect(await hasher.verify(password.slice(1), stored)).toBe(false);
+    },
+  );
+
+  it("is matched in any normal form", async () => {
+    const stored = await hasher.hash("caf\u00e9 caf\u00e9");
+    expect(await hasher.verify("cafe\u0301 cafe\u0301", stored)).toBe(true);
+  });
+
+  it("is a PHC string of argon2id at the decided cost, with a salt of its own and the pepper's version beside it", async () => {
+    const hashing = hasherOf({ cost: decidedCost });
+    const stored = await hashing.hash("correct horse");
+    expect(stored.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+    expect(stored.pepper).toBe("p1");
+    expect((await hashing.hash("correct horse")).hash).not.toBe(stored.hash);
+  });
+
+  it("is not matched under another pepper", async () => {
+    const stored = await hasher.hash("correct horse");
+    const other = hasherOf({ pepper: ringOf(["p1", randomBytes(32)]) });
+    expect(await other.verify("correct horse", stored)).toBe(false);
+  });
+
+  it("is matched under the pepper of its version after the pepper was replaced", async () => {
+    const stored = await hasher.hash("correct horse");
+    const rotated = hasherOf({ pepper: ringOf(first, second) });
+    expect(await rotated.verify("correct horse", stored)).toBe(true);
+    expect(await rotated.hash("correct horse")).toMatchObject({ pepper: "p2" });
+  });
+
+  it("fails as an outage, not as a wrong password, where its pepper is gone", async () => {
+    const stored = await hasher.hash("correct horse");
+    const without = hasherOf({ pepper: ringOf(second) });
+    await expect(without.verify("correct horse", stored)).rejects.toThrow("Version p1 of the pepper is not there");
+  });
+
+  it("is outdated when cost or pepper are not today's", async () => {
+    const stored = await hasher.hash("correct horse");
+    expect(await hasher.isOutdated(stored)).toBe(false);
+    expect(await hasherOf({ pepper: ringOf(first, second) }).isOutdated(stored)).toBe(true);
+    for (const change of [{ memoryCost: 65 }, { timeCost: 2 }, { parallelism: 2 }]) {
+      expect(await hasherOf({ cost: { ...cheap, ...change } }).isOutdated(stored)).toBe(true);
+    }
+  });
+
+  it("is outdated when it is of another scheme", async () => {
+    const { hash } = await import("@node-rs/argon2");
+    const stored = { hash: await hash("x", { ...cheap, algorithm: 1 }), pepper: "p1" };
+    expect(await hasher.isOutdated(stored)).toBe(true);
+  });
+});
+
+describe("a password without a stored one (decision A4)", () => {
+  it("is never right", async () => {
+    expect(await hasher.verify("correct horse", undefined)).toBe(false);
+  });
+
+  it("is nobody's where it is empty, and that takes no turn, whoever is asked for", async () => {
+    const full = hasherOf({ waiting: 0 });
+    for (const stored of [undefined, await hasher.hash("correct horse")]) {
+      expect(await full.verify("", stored)).toBe(false);
+    }
+  });
+
+  it("takes its turn among the hashes as a wrong one does, so that an unknown user costs the same", async () => {
+    const stored = await hasher.hash("correct horse");
+    for (const given of [stored, undefined]) {
+      const full = hasherOf({ waiting: 0 });
+      await expect(full.verify("wrong", given)).rejects.toMatchObject({ kind: "unavailable" });
+      const calls = countingRing();
+      await hasherOf({ pepper: calls.ring }).verify("wrong", given);
+      expect(calls.count()).toBe(1);
+    }
+  });
+});
+
+describe("the time of an unknown user (decision A4)", () => {
+  it("is that of a hash at today's cost: a cost that the algorithm has not fails for both", async () => {
+    const impossible = hasherOf({ cost: { ...cheap, memoryCost: 1 } });
+    await expect(impossible.hash("correct horse")).rejects.toThrow();
+    await expect(impossible.verify("correct horse", undefined)).rejects.toThrow();
+  });
+});
+
+describe("hashes in flight (decision A4)", () => {
+  it("are capped, and beyond those that may wait refused with a time to come back", async () => {
+    const capped = hasherOf({ inFlight: 1, waiting: 2, cost: { ...cheap, memoryCost: 8192 } });
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
+    const refused = results.filter(result => result.status === "rejected").map(({ reason }) => reason);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const reason of refused) expect(reason).toMatchObject({ kind: "unavailable", retryAfter: 1 });
+    expect(results.filter(result => result.status === "fulfilled").length).toBeGreaterThanOrEqual(2);
+    expect(await capped.verify("wrong", undefined)).toBe(false);
+  });
+});
+
+describe.skipIf(!("argon2Sync" in crypto))("beside node:crypto's argon2", () => {
+  it("the hash is that of the base64 of HMAC-SHA-256 by the pepper over the password in NFC", async () => {
+    const { argon2Sync } = crypto as unknown as { argon2Sync: (kind: string, options: object) => Buffer };
+    const { hash } = await hasherOf({ cost: decidedCost }).hash("cafe\u0301 au lait");
+    const [salt = "", tag = ""] = hash.split("$").slice(-2);
+    const message = createHmac("sha256", first[1]).update("caf\u00e9 au lait", "utf8").digest("base64");
+    const expected = argon2Sync("argon2id", {
+      message,
+      nonce: Buffer.from(salt, "base64"),
+      parallelism: 1,
+      tagLength: 32,
+      memory: 19_456,
+      passes: 2,
+    });
+    expect(tag).toBe(expected.toString("base64").replace(/=+$/, ""));
+  });
+});
+
+function countingRing(): { ring: KeyRing; count: () => number } {
+  let count = 0;
+  const ring = ringOf(first);
+  return {
+    ring: {
+      current: () => {
+        count += 1;
+        return ring.current();
+      },
+      version: wanted => {
+        count += 1;
+        return ring.version(wanted);
+      },
+    },
+    count: () => count,
+  };
+}

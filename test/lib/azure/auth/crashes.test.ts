@@ -1,0 +1,240 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { noFailures } from "../../../../lib/auth/model/throttle.ts";
+import type { AuthStore } from "../../../../lib/auth/store.ts";
+import { hours, minutes, plus } from "../../../../lib/time.ts";
+import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth-store.ts";
+import { Crash, crashingAfter, repeating } from "../../../support/auth-store-steps.ts";
+import { breaches, residue, truthOf } from "../../../support/auth-store-truth.ts";
+
+let storage: AuthStorage;
+let point = 0;
+
+beforeAll(async () => {
+  storage = await openAuthStorage();
+});
+
+/** Names of one crash, so that crashes do not meet. */
+const names = (n: number) => ({
+  user: `user${n}`,
+  other: `other${n}`,
+  prefix: `key${n}`,
+  value: `v${n}`,
+  next: `w${n}`,
+});
+type Names = ReturnType<typeof names>;
+
+type Act = (store: AuthStore, of: Names) => Promise<unknown>;
+
+const createUser: Act = (store, { user }) => store.users.create({ username: username(user) });
+const removeUser: Act = (store, { user }) => store.users.remove(named(user));
+const createKey: Act = (store, { prefix }) => store.otpkeys.create(plainKey(prefix));
+const removeKey: Act = (store, { prefix }) => store.otpkeys.remove(prefix);
+const assign: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix);
+const unassign: Act = (store, { user, prefix }) => store.otpkeys.unassign(named(user), prefix);
+const set: Act = (store, { user, value }) => store.attributes.set({ user: named(user) }, "a", value);
+const setNext: Act = (store, { user, next }) => store.attributes.set({ user: named(user) }, "a", next);
+const unset: Act = (store, { user }) => store.attributes.remove({ user: named(user) }, "a");
+const describeKey: Act = (store, { prefix }) => store.attributes.set({ otpkey: prefix }, "colour", "black");
+const disable: Act = async (store, { prefix }) => {
+  const key = await store.otpkeys.find(prefix);
+  return key && store.otpkeys.save(key, { ...key.value, enabled: false });
+};
+const another: Act = async (store, { other, prefix, value }) => {
+  await store.users.create({ username: username(other) });
+  await store.otpkeys.assign(named(other), prefix);
+  await store.attributes.set({ user: named(other) }, "a", value);
+};
+const failOnce: Act = async (store, { user }) => {
+  const standing = await store.users.standing(named(user));
+  const now = storage.now();
+  const failures = { failures: 1, failedAt: now, reservations: [] };
+  return standing && store.throttles.save(standing.throttle, failures, plus(now, hours(1)));
+};
+
+/** Does it with a crash before its first storage call, before its second, and so on until it comes to its end. */
+async function atEachCall(
+  { before, act }: { readonly before: readonly Act[]; readonly act: Act },
+  check: (of: Names, isDone: boolean) => Promise<void>,
+): Promise<number> {
+  for (let calls = 0; ; calls++) {
+    const of = names(point++);
+    for (const each of before) await each(storage.store, of);
+    const crashing = crashingAfter(storage.tables, calls);
+    const ending = await act(storage.on(crashing.tables), of).then(
+      () => "done",
+      error => error,
+    );
+    await crashing.dead();
+    if (ending !== "done" && !(ending instanceof Crash)) throw ending;
+    await check(of, ending === "done");
+    if (ending === "done") return calls;
+  }
+}
+
+/** Whatever is read must agree with the rows that count. */
+async function expectConsistent({ user, other, prefix, value, next }: Names) {
+  const { store, tables } = storage;
+  const truths = await truthOf(tables, [user, other]);
+  expect(await breaches(tables, truths)).toEqual([]);
+  const listed = (await store.users.list({ top: 1000 })).entries.filter(({ name }) => name === user || name === other);
+  expect(listed.map(({ id }) => id).sort()).toEqual(truths.map(({ id }) => id).sort());
+  for (const each of [value, next]) {
+    const found = await store.users.list({ top: 1000 }, { attributes: new Map([["a", each]]) });
+    const expected = truths.filter(({ attributes }) => attributes.get("a") === each);
+    expect(found.entries.map(({ id }) => id).sort()).toEqual(expected.map(({ id }) => id).sort());
+  }
+  const holders = await store.users.list({ top: 1000 }, { attributes: new Map(), otpkey: prefix });
+  const expected = truths.filter(({ otpkeys }) => otpkeys.has(prefix));
+  expect(holders.entries.map(({ id }) => id).sort()).toEqual(expected.map(({ id }) => id).sort());
+  const key = await store.otpkeys.find(prefix);
+  const keys = (await store.otpkeys.list({ top: 1000 })).entries.filter(each => each.prefix === prefix);
+  expect(keys).toEqual(key === undefined ? [] : [{ id: key.value.id, prefix, enabled: key.value.enabled }]);
+}
+
+/** What is left goes when it is old enough and met: by lists and filters. */
+async function expectHealed({ user, other, prefix, value, next }: Names) {
+  const { store, pass } = storage;
+  pass(minutes(61));
+  await store.users.list({ top: 1000 });
+  await store.otpkeys.list({ top: 1000 });
+  for (const each of [value, next]) await store.users.list({ top: 1000 }, { attributes: new Map([["a", each]]) });
+  await store.users.list({ top: 1000 }, { attributes: new Map(), otpkey: prefix });
+  expect(await residueOf({ user, other, prefix, value, next })).toEqual([]);
+}
+
+const residueOf = ({ user, other, prefix, value, next }: Names) =>
+  residue(storage.tables, {
+    names: [user, other],
+    prefixes: [prefix],
+    values: [value, next].map(each => ["a", each] as const),
+  });
+
+describe("a crash at any storage call leaves nothing wrong, and what it leaves goes by itself (decision A20)", () => {
+  const cases: Record<string, { before: Act[]; act: Act }> = {
+    "of creating a user": { before: [], act: createUser },
+    "of setting an attribute": { before: [createUser, set], act: setNext },
+    "of deleting an attribute": { before: [createUser, set], act: unset },
+    "of creating a key": { before: [], act: createKey },
+    "of disabling a key": { before: [createKey], act: disable },
+    "of assigning a key": { before: [createUser, createKey], act: assign },
+    "of unassigning a key": { before: [createUser, createKey, assign], act: unassign },
+    "of deleting a key": { before: [createUser, createKey, assign, another, describeKey], act: removeKey },
+  };
+  test.each(Object.entries(cases))("%s", async (_, { before, act }) => {
+    const calls = await atEachCall({ before, act }, async (of, isDone) => {
+      await expectConsistent(of);
+      if (!isDone) await act(storage.another(), of);
+      await expectHealed(of);
+      await expectConsistent(of);
+    });
+    expect(calls).toBeGreaterThan(3);
+  });
+
+  test.each([
+    ["and nobody ever takes the name again", false],
+    ["and the name is created again, which inherits no attribute, key, session or throttle", true],
+  ])("of deleting a user, %s", async (_, again) => {
+    const before = [createUser, createKey, assign, set, failOnce, another];
+    await atEachCall({ before, act: removeUser }, async of => {
+      const { store, tables } = storage;
+      await expectConsistent(of);
+      const former = (await truthOf(tables, [of.other]))[0]?.id;
+      if (again) {
+        await removeUser(storage.another(), of);
+        const user = await store.users.create({ username: username(of.user) });
+        // All but the former owner's list row, which a list removes when it is old enough.
+        const left = await residueOf(of);
+        expect(left.filter(row => !row.includes("list row"))).toEqual([]);
+        const standing = await store.users.standing(named(of.user));
+        expect(standing).toMatchObject({ user, otpkeys: [], throttle: { value: noFailures } });
+        expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
+        expect(await store.attributes.get({ user: named(of.user) }, "a")).toBeNull();
+        expect(former).toBeDefined();
+        await setNext(store, of);
+        await assign(store, of);
+        expect(await store.users.view(named(of.user))).toMatchObject({
+          attributes: { a: of.next },
+          otpkeys: [of.prefix],
+        });
+        await expectConsistent(of);
+      }
+      await expectHealed(of);
+    });
+  });
+
+  test("of deleting a key, and the prefix is created again, which inherits no attribute and no user", async () => {
+    await atEachCall({ before: [createUser, createKey, assign, describeKey], act: removeKey }, async of => {
+      const { store } = storage;
+      await removeKey(storage.another(), of);
+      await createKey(store, of);
+      const left = await residueOf(of);
+      expect(left.filter(row => !row.includes("list row"))).toEqual([]);
+      expect(await store.otpkeys.view(of.prefix)).toMatchObject({ attributes: {} });
+      expect(await store.otpkeys.findHolders(of.prefix)).toMatchObject({ candidates: [] });
+      expect(await store.attributes.set({ otpkey: of.prefix }, "colour", "white")).toMatchObject({ ok: true });
+      await expectHealed(of);
+    });
+  });
+
+  test("of deleting a user, and of creating the name again before it has tidied up", async () => {
+    const of = names(point++);
+    const { store, tables } = storage;
+    for (const each of [createUser, createKey, assign, set, failOnce]) await each(store, of);
+    const former = await store.users.find(named(of.user));
+    const deletion = crashingAfter(tables, 3);
+    await expect(removeUser(storage.on(deletion.tables), of)).rejects.toThrow(Crash);
+    expect(await store.users.find(named(of.user))).toBeUndefined();
+    // Nobody's throttle: the count of the former owner says nothing any more.
+    expect((await store.users.standing(named(of.user)))?.throttle.value).toEqual(noFailures);
+    const creation = crashingAfter(tables, 4);
+    await expect(createUser(storage.on(creation.tables), of)).rejects.toThrow(Crash);
+    await creation.dead();
+
+    const user = await store.users.find(named(of.user));
+    expect(user?.value.id).not.toBe(former?.value.id);
+    expect(await residueOf(of)).toContain(`attr:a of user ${former?.value.id}, who is gone`);
+    expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
+    expect(await store.users.standing(named(of.user))).toMatchObject({ otpkeys: [], throttle: { value: noFailures } });
+    expect(await store.attributes.get({ user: named(of.user) }, "a")).toBeNull();
+    expect(await store.attributes.all({ user: named(of.user) })).toEqual({});
+    expect(await store.otpkeys.view(of.prefix, named(of.user))).toBeUndefined();
+    expect(await unassign(store, of)).toBe(false);
+    await expectConsistent(of);
+    const pointer = { by: "handle", handle: former?.value.handle ?? "", id: former?.value.id ?? 0 } as const;
+    for (const whom of [pointer, { by: "id", id: former?.value.id ?? 0 } as const]) {
+      expect(await store.users.find(whom)).toBeUndefined();
+      expect(await store.users.view(whom)).toBeUndefined();
+      expect((await store.users.standing(whom))?.user).toBeUndefined();
+      expect(await store.attributes.set({ user: whom }, "a", "b")).toBeUndefined();
+    }
+    for (const each of [set, setNext, assign]) await each(store, of);
+    expect(await store.users.view(named(of.user))).toMatchObject({ attributes: { a: of.next }, otpkeys: [of.prefix] });
+    await expectHealed(of);
+  });
+});
+
+describe("a write whose answer got lost, and which is sent again, is known as one's own", () => {
+  const cases: Record<string, { before: Act[]; act: Act; result: unknown }> = {
+    "creating a user": { before: [], act: createUser, result: { value: { epoch: 1 } } },
+    "deleting a user": { before: [createUser, createKey, assign, set], act: removeUser, result: true },
+    "setting an attribute": { before: [createUser, set], act: setNext, result: { ok: true } },
+    "deleting an attribute": { before: [createUser, set], act: unset, result: true },
+    "creating a key": { before: [], act: createKey, result: { value: { enabled: true } } },
+    "deleting a key": { before: [createUser, createKey, assign, describeKey], act: removeKey, result: true },
+    "assigning a key": { before: [createUser, createKey], act: assign, result: "assigned" },
+    "unassigning a key": { before: [createUser, createKey, assign], act: unassign, result: true },
+  };
+  test.each(Object.entries(cases))("%s", async (_, { before, act, result }) => {
+    for (let write = 0, isRepeated = true; isRepeated; write++) {
+      const of = names(point++);
+      for (const each of before) await each(storage.store, of);
+      const repeated = repeating(storage.tables, write);
+      const outcome = await act(storage.on(repeated.tables), of);
+      if (typeof result === "object") expect(outcome).toMatchObject(result as object);
+      else expect(outcome).toBe(result);
+      await expectConsistent(of);
+      await expectHealed(of);
+      isRepeated = repeated.isRepeated();
+    }
+  });
+});

@@ -1,0 +1,458 @@
+import * as fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { AuthStore, UserFilter } from "../../../../lib/auth/store.ts";
+import { minutes } from "../../../../lib/time.ts";
+import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth-store.ts";
+import { createStage, inTurns } from "../../../support/auth-store-steps.ts";
+import { breaches, indexed, listBreaches, matches, truthOf } from "../../../support/auth-store-truth.ts";
+
+let storage: AuthStorage;
+let scene = 0;
+
+beforeAll(async () => {
+  storage = await openAuthStorage();
+});
+
+type Act = (store: AuthStore) => Promise<unknown>;
+
+/** What two writers do, and what a reader asks for meanwhile. */
+interface Scene {
+  readonly before: readonly Act[];
+  readonly writers: readonly [readonly Act[], readonly Act[]];
+  readonly filter: UserFilter;
+}
+
+/** Names of one run, so that runs do not meet. */
+const names = (n: number) => ({ user: `user${n}`, prefix: `key${n}`, key: `k${n}` });
+
+const create =
+  (name: string): Act =>
+  store =>
+    store.users.create({ username: username(name) });
+
+/** Every scene plays with one user, two attributes and one key. */
+function acts({ user, prefix, key }: ReturnType<typeof names>) {
+  const whom = named(user);
+  return {
+    createUser: create(user),
+    removeUser: (store: AuthStore) => store.users.remove(whom),
+    set: (value: string) => (store: AuthStore) => store.attributes.set({ user: whom }, key, value),
+    setSecond: (value: string) => (store: AuthStore) => store.attributes.set({ user: whom }, `${key}.2`, value),
+    unset: (store: AuthStore) => store.attributes.remove({ user: whom }, key),
+    createKey: (store: AuthStore) => store.otpkeys.create(plainKey(prefix)),
+    removeKey: (store: AuthStore) => store.otpkeys.remove(prefix),
+    assign: (store: AuthStore) => store.otpkeys.assign(whom, prefix),
+    unassign: (store: AuthStore) => store.otpkeys.unassign(whom, prefix),
+    enable: (enabled: boolean) => async (store: AuthStore) => {
+      const found = await store.otpkeys.find(prefix);
+      return found && store.otpkeys.save(found, { ...found.value, enabled });
+    },
+    by: (value: string): UserFilter => ({ attributes: new Map([[key, value]]) }),
+    byBoth: (value: string, second: string): UserFilter => ({
+      attributes: new Map([
+        [key, value],
+        [`${key}.2`, second],
+      ]),
+    }),
+    byKey: { attributes: new Map(), otpkey: prefix } satisfies UserFilter,
+    byKeyAnd: (value: string): UserFilter => ({ attributes: new Map([[key, value]]), otpkey: prefix }),
+  };
+}
+
+const scenes: Record<string, (act: ReturnType<typeof acts>) => Scene> = {
+  "a value is left and taken again": ({ createUser, set, by }) => ({
+    before: [createUser, set("a")],
+    writers: [[set("b")], [set("a")]],
+    filter: by("a"),
+  }),
+  "a value is taken and left, by two": ({ createUser, set, by }) => ({
+    before: [createUser],
+    writers: [
+      [set("a"), set("b")],
+      [set("a"), set("c")],
+    ],
+    filter: by("a"),
+  }),
+  "an attribute is deleted and set": ({ createUser, set, unset, by }) => ({
+    before: [createUser, set("a")],
+    writers: [
+      [unset, set("a")],
+      [set("b"), set("a")],
+    ],
+    filter: by("a"),
+  }),
+  "two attributes are each right, never together": ({ createUser, set, setSecond, byBoth }) => ({
+    before: [createUser, set("a"), setSecond("x")],
+    writers: [[set("b"), setSecond("y")], [set("b")]],
+    filter: byBoth("a", "y"),
+  }),
+  "the user is deleted and made anew": ({ createUser, removeUser, set, by }) => ({
+    before: [createUser, set("a")],
+    writers: [[removeUser, createUser, set("a")], [set("b")]],
+    filter: by("a"),
+  }),
+  "a key is assigned and unassigned": ({ createUser, createKey, assign, unassign, byKey }) => ({
+    before: [createUser, createKey],
+    writers: [[assign, unassign], [assign]],
+    filter: byKey,
+  }),
+  "a key is assigned while it is deleted and made anew": ({ createUser, createKey, removeKey, assign, byKey }) => ({
+    before: [createUser, createKey],
+    writers: [[removeKey, createKey], [assign]],
+    filter: byKey,
+  }),
+  "an assigned key is deleted while it is assigned anew": ({
+    createUser,
+    createKey,
+    removeKey,
+    assign,
+    unassign,
+    byKey,
+  }) => ({
+    before: [createUser, createKey, assign],
+    writers: [[removeKey], [unassign, assign]],
+    filter: byKey,
+  }),
+  "a key and an attribute come and go": ({ createUser, createKey, set, assign, unassign, byKeyAnd }) => ({
+    before: [createUser, createKey, set("a")],
+    writers: [
+      [assign, set("b")],
+      [unassign, set("a")],
+    ],
+    filter: byKeyAnd("a"),
+  }),
+};
+
+type Actor = "one" | "two" | "reader";
+type Choose = Parameters<ReturnType<typeof createStage>["run"]>[1];
+
+/** Runs a scene and tells what the reader was told, and who matched at each moment from its first call to its last. */
+async function play(
+  toScene: (act: ReturnType<typeof acts>) => Scene,
+  { choose, tidies }: { readonly choose: Choose; readonly tidies: boolean },
+) {
+  const { tables } = storage;
+  const of = names(scene++);
+  const { before, writers, filter } = toScene(acts(of));
+  for (const act of before) await act(storage.store);
+
+  const stage = createStage(tables);
+  const store = (actor: Actor, aheadMs = 0) => storage.on(stage.of(actor), aheadMs);
+  const moments: Set<number>[] = [];
+  const look = async () => {
+    const truths = await truthOf(tables, [of.user]);
+    moments.push(new Set(truths.filter(truth => matches(filter, truth)).map(({ id }) => id)));
+    return truths;
+  };
+  const write = (acts: readonly Act[], on: AuthStore) => async () => {
+    for (const act of acts) await act(on);
+  };
+  let begun: number | undefined;
+  let ended = 0;
+  let result: readonly number[] = [];
+  const work: Record<Actor, () => Promise<void>> = {
+    one: write(writers[0], store("one")),
+    two: write(writers[1], store("two")),
+    reader: async () => {
+      const page = await store("reader", tidies ? minutes(20) : 0).users.list({ top: 1000 }, filter);
+      result = page.entries.map(({ id }) => id);
+      ended = moments.length;
+    },
+  };
+  await look();
+  await stage.run(
+    work,
+    waiting => {
+      const next = choose(waiting);
+      if (waiting[next]?.actor === "reader") begun ??= moments.length - 1;
+      return next;
+    },
+    async ({ writes, name }) => {
+      if (!writes) return;
+      const truths = await look();
+      if (!name.startsWith("upsert")) expect(await breaches(tables, truths)).toEqual([]);
+    },
+  );
+  const matching = moments.slice(begun, ended);
+  const always = [...(matching[0] ?? [])].filter(id => matching.every(moment => moment.has(id)));
+  expect(result, "misses one who matched before the call began, and all the while").toEqual(
+    expect.arrayContaining(always),
+  );
+  const never = result.filter(id => !matching.some(moment => moment.has(id)));
+  expect(never, "returns one who did not match at any moment of the call").toEqual([]);
+
+  // What the losers of a race left behind goes when it is met later on.
+  const later = storage.on(tables, minutes(20));
+  const truths = await truthOf(tables, [of.user]);
+  for (const part of partsOf(filter)) {
+    await later.users.list({ top: 1000 }, part);
+    const expected = truths.filter(truth => matches(part, truth)).map(({ id }) => id);
+    expect(await indexed(tables, part)).toEqual([expected]);
+  }
+  return { result, truths };
+}
+
+/** Each part of a filter by itself. */
+const partsOf = ({ attributes, otpkey }: UserFilter): UserFilter[] => [
+  ...[...attributes].map(entry => ({ attributes: new Map([entry]) })),
+  ...(otpkey === undefined ? [] : [{ attributes: new Map(), otpkey }]),
+];
+
+/**
+ * An order of turns: whoever has the highest rank goes on until it is done, but at some calls it falls to the lowest. Most
+ * mistakes of a race need only a few such places (Burckhardt and others, 2010).
+ */
+const orders = fc.record({
+  ranks: fc.shuffledSubarray<Actor>(["one", "two", "reader"], { minLength: 3 }),
+  falls: fc.uniqueArray(fc.nat(30), { maxLength: 4 }),
+  /** Whether the reader takes every index row for one that is old enough to be tidied away. */
+  tidies: fc.boolean(),
+});
+
+function byRank({ ranks, falls }: { readonly ranks: readonly Actor[]; readonly falls: readonly number[] }): Choose {
+  const order = [...ranks];
+  let turn = 0;
+  return waiting => {
+    if (falls.includes(turn++)) order.push(...order.splice(0, 1));
+    const next = order.find(name => waiting.some(({ actor }) => actor === name));
+    return waiting.findIndex(({ actor }) => actor === next);
+  };
+}
+
+const runs = 6;
+
+describe("two writers and a reader, by turns at every storage call (decision A11)", () => {
+  test.each(Object.entries(scenes))("%s", async (_, toScene) => {
+    const check = fc.asyncProperty(orders, async order => {
+      await play(toScene, { choose: byRank(order), tidies: order.tidies });
+    });
+    await fc.assert(check, { numRuns: runs, seed: 20 });
+  });
+});
+
+describe("the turns that each guard is for (decision A11)", () => {
+  test("a value that is announced and not yet written is nobody's", async () => {
+    const { result } = await play(
+      ({ createUser, set, by }) => ({ before: [createUser], writers: [[set("a")], []], filter: by("a") }),
+      { choose: inTurns([["one", /^transact users/], ["reader"], ["one"]]), tidies: false },
+    );
+    expect(result).toEqual([]);
+  });
+
+  test("what a reader tidies away is announced again by the writer who was about to write it", async () => {
+    const { truths } = await play(
+      ({ createUser, set, by }) => ({ before: [createUser], writers: [[set("a")], []], filter: by("a") }),
+      { choose: inTurns([["one", /^transact users/], ["reader"], ["one"]]), tidies: true },
+    );
+    expect(truths[0]?.attributes.size).toBe(1);
+  });
+
+  test("a reader does not tidy away what was announced again since it looked", async () => {
+    await play(({ createUser, set, by }) => ({ before: [createUser], writers: [[set("a")], []], filter: by("a") }), {
+      choose: inTurns([["one", /^transact users/], ["reader", /^remove attributeusers/], ["one"], ["reader"]]),
+      tidies: true,
+    });
+  });
+
+  test("a writer does not take away what was announced again since it looked", async () => {
+    await play(
+      ({ createUser, set, by }) => ({
+        before: [createUser, set("a")],
+        writers: [[set("b")], [set("a")]],
+        filter: by("a"),
+      }),
+      { choose: inTurns([["one", /^remove attributeusers/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+  });
+
+  test("two attributes that were each right, one after the other, match together only where they did", async () => {
+    const { result } = await play(
+      ({ createUser, set, setSecond, byBoth }) => ({
+        before: [createUser, set("a"), setSecond("x")],
+        writers: [[set("b")], [setSecond("y")]],
+        filter: byBoth("a", "y"),
+      }),
+      {
+        choose: inTurns([["two", /^transact users/], ["reader", /^get users .*\.2"/], ["one"], ["two"], ["reader"]]),
+        tidies: false,
+      },
+    );
+    expect(result).toEqual([]);
+  });
+
+  test("a writer who meant the name's former owner leaves the next one's attribute alone", async () => {
+    const { truths } = await play(
+      ({ createUser, removeUser, set, by }) => ({
+        before: [createUser],
+        writers: [[set("b")], [removeUser, createUser, set("a")]],
+        filter: by("a"),
+      }),
+      { choose: inTurns([["one", /^get users .*"attributes"/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+    expect([...(truths[0]?.attributes.values() ?? [])]).toEqual(["a"]);
+  });
+
+  test("a key that is being assigned is not deleted as one that nobody has", async () => {
+    await play(
+      ({ createUser, createKey, removeKey, assign, byKey }) => ({
+        before: [createUser, createKey],
+        writers: [[removeKey], [assign]],
+        filter: byKey,
+      }),
+      { choose: inTurns([["one", /^remove otpkeys/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+  });
+
+  test("a writer who meant the prefix's former key does not take the next one's attribute for a leftover", async () => {
+    const of = names(scene++);
+    const { createKey, removeKey } = acts(of);
+    const describeAs = (value: string) => (store: AuthStore) =>
+      store.attributes.set({ otpkey: of.prefix }, "colour", value);
+    await createKey(storage.store);
+    const stage = createStage(storage.tables);
+    const next = storage.on(stage.of("two"));
+    await stage.run(
+      {
+        one: () => describeAs("black")(storage.on(stage.of("one"))),
+        two: async () => {
+          for (const act of [removeKey, createKey, describeAs("white")]) await act(next);
+        },
+      },
+      inTurns([["one", /^get otpkeys .*"attributes"/], ["two"], ["one"]]),
+    );
+    // It began again, and meant the next one then.
+    expect(await storage.store.attributes.all({ otpkey: of.prefix })).toEqual({ colour: "black" });
+  });
+
+  test("a key that is being deleted goes on when its holder's rows have changed", async () => {
+    await play(
+      ({ createUser, createKey, removeKey, assign, set, byKey }) => ({
+        before: [createUser, createKey, assign],
+        writers: [[removeKey], [set("a")]],
+        filter: byKey,
+      }),
+      { choose: inTurns([["one", /^transact users/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+  });
+
+  test("a key made anew while it is looked at through a user is not that user's", async () => {
+    const of = names(scene++);
+    const { createUser, createKey, assign, removeKey } = acts(of);
+    for (const act of [createUser, createKey, assign]) await act(storage.store);
+    const stage = createStage(storage.tables);
+    let seen: unknown = "nothing";
+    await stage.run(
+      {
+        reader: async () => {
+          seen = await storage.on(stage.of("reader")).otpkeys.view(of.prefix, named(of.user));
+        },
+        writer: async () => {
+          await removeKey(storage.on(stage.of("writer")));
+          await createKey(storage.on(stage.of("writer")));
+        },
+      },
+      // The reader's assignment first, its key last.
+      waiting => {
+        const place = (actor: string, call: RegExp) =>
+          waiting.findIndex(each => each.actor === actor && call.test(each.name));
+        return [place("reader", /^get users/), place("writer", /./), 0].find(index => index !== -1) ?? 0;
+      },
+    );
+    expect(seen).toBeUndefined();
+  });
+
+  test("a key that is being deleted is not assigned", async () => {
+    await play(
+      ({ createUser, createKey, removeKey, assign, byKey }) => ({
+        before: [createUser, createKey],
+        writers: [[removeKey], [assign]],
+        filter: byKey,
+      }),
+      { choose: inTurns([["two", /^transact users/], ["one"], ["two"], ["reader"]]), tidies: false },
+    );
+  });
+});
+
+describe("lists tell the truth at every storage call (decision A11)", () => {
+  type Writers = (act: ReturnType<typeof acts>) => Pick<Scene, "before" | "writers">;
+  const listScenes: Record<string, Writers> = {
+    "a user is deleted and made anew": ({ createUser, removeUser }) => ({
+      before: [createUser],
+      writers: [
+        [removeUser, createUser],
+        [createUser, removeUser],
+      ],
+    }),
+    "a key is disabled and enabled": ({ createKey, enable }) => ({
+      before: [createKey],
+      writers: [[enable(false)], [enable(true), enable(false)]],
+    }),
+    "a key is deleted, disabled and made anew": ({ createKey, removeKey, enable }) => ({
+      before: [createKey],
+      writers: [[removeKey, createKey], [enable(false)]],
+    }),
+  };
+
+  async function playList(toWriters: Writers, choose: Choose) {
+    const { tables } = storage;
+    const of = names(scene++);
+    const { before, writers } = toWriters(acts(of));
+    for (const act of before) await act(storage.store);
+    const stage = createStage(tables);
+    const write = (written: readonly Act[], actor: Actor) => async () => {
+      for (const act of written) await act(storage.on(stage.of(actor)));
+    };
+    // By a clock that is ahead, so that it settles what others have opened just now.
+    const reader = storage.on(stage.of("reader"), minutes(20));
+    const work = {
+      one: write(writers[0], "one"),
+      two: write(writers[1], "two"),
+      reader: async () => {
+        await reader.users.list({ top: 1000 });
+        await reader.otpkeys.list({ top: 1000 });
+      },
+    };
+    await stage.run(work, choose, async ({ writes }) => {
+      if (writes) expect(await listBreaches(tables, of.user, of.prefix)).toEqual([]);
+    });
+  }
+
+  test.each(Object.entries(listScenes))("%s", async (_, toWriters) => {
+    const check = fc.asyncProperty(orders, order => playList(toWriters, byRank(order)));
+    await fc.assert(check, { numRuns: runs, seed: 20 });
+  });
+
+  test("a deletion begins again where a reader has settled the list row that it opened", async () => {
+    await playList(
+      ({ createUser, removeUser }) => ({ before: [createUser], writers: [[removeUser], []] }),
+      inTurns([["one", /^remove users/], ["reader"], ["one"]]),
+    );
+  });
+
+  test("a change of a key begins again where a reader has settled the list row that it opened", async () => {
+    await playList(
+      ({ createKey, enable }) => ({ before: [createKey], writers: [[enable(false)], []] }),
+      inTurns([["one", /^replace otpkeys/], ["reader"], ["one"]]),
+    );
+  });
+
+  test("a reader does not settle what was opened again since it looked", async () => {
+    await playList(
+      ({ createKey, enable }) => ({ before: [createKey], writers: [[enable(false)], [enable(true)]] }),
+      inTurns([
+        ["one", /^replace otpkeys/],
+        ["reader", /^replace ids/],
+        ["two", /^replace otpkeys/],
+        ["reader"],
+        ["one"],
+      ]),
+    );
+  });
+
+  test("a list leaves open what is being created", async () => {
+    await playList(
+      ({ createUser }) => ({ before: [], writers: [[createUser], []] }),
+      inTurns([["one", /^insert users/], ["reader"], ["one"]]),
+    );
+  });
+});

@@ -1,0 +1,287 @@
+import { randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
+import { createSession, sessionKey } from "../../../../lib/auth/model/session.ts";
+import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
+import type { AuthStore } from "../../../../lib/auth/store.ts";
+import { userHandle } from "../../../../lib/auth/user-hash.ts";
+import { days, hours, minutes, plus } from "../../../../lib/time.ts";
+import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth-store.ts";
+import { createStage, inTurns } from "../../../support/auth-store-steps.ts";
+import { rowsOf } from "../../../support/auth-store-truth.ts";
+
+let storage: AuthStorage;
+let store: AuthStore;
+let count = 0;
+
+beforeAll(async () => {
+  storage = await openAuthStorage();
+  store = storage.store;
+});
+
+async function begun(absoluteMs = hours(24), prefix?: string) {
+  const name = `user${count++}`;
+  const user = await store.users.create({ username: username(name) });
+  if (user === undefined) throw new Error(`${name} is taken`);
+  const created = createSession({ user: user.value, prefix, now: storage.now(), absoluteMs, random: randomBytes });
+  await store.sessions.begin(created.key, created.session);
+  return { ...created, user, whom: named(name) };
+}
+
+async function found(key: SessionKey): Promise<{ value: Session; version: string }> {
+  const { session } = await store.sessions.find(key);
+  if (session === undefined) throw new Error("no session");
+  return session;
+}
+
+describe("a session (decision A15)", () => {
+  test.each([undefined, "ubhe0001"])("is found with its user by what its value holds (key %s)", async prefix => {
+    const { value, session, user } = await begun(hours(24), prefix);
+    const key = sessionKey(value);
+    expect(key && (await store.sessions.find(key))).toEqual({
+      session: { value: session, version: expect.any(String) },
+      user,
+    });
+  });
+
+  test("is stored without its value", async () => {
+    const { value, key } = await begun();
+    expect(JSON.stringify(await rowsOf(storage.tables, "sessions", key.hour))).not.toContain(value);
+  });
+
+  test("is none under a value that was never given", async () => {
+    const { key } = await begun();
+    expect((await store.sessions.find({ ...key, hash: "x".repeat(43) })).session).toBeUndefined();
+    expect(await store.sessions.find({ hour: key.hour, hash: "x", handle: "y" })).toEqual({});
+  });
+
+  test("is touched by version; a touch that comes after its end does not begin it again", async () => {
+    const { key } = await begun();
+    const session = await found(key);
+    const next = { epoch: 2, accessedAt: storage.now() };
+    const saves = await Promise.all([1, 2, 3].map(() => store.sessions.save(key, session, next)));
+    expect(saves.filter(saved => saved !== undefined)).toHaveLength(1);
+    expect((await found(key)).value).toEqual({ ...session.value, ...next });
+    const read = await found(key);
+    expect(await store.sessions.end(key)).toBe(true);
+    expect(await store.sessions.save(key, read, next)).toBeUndefined();
+    expect(await store.sessions.end(key)).toBe(false);
+    expect((await store.sessions.find(key)).session).toBeUndefined();
+  });
+
+  test("of a user who is deleted finds none, and of one made anew another user", async () => {
+    const { key, whom, user } = await begun();
+    await store.users.remove(whom);
+    expect(await store.sessions.find(key)).not.toHaveProperty("user");
+    await store.users.create({ username: { name: user.value.name, folded: user.value.name } });
+    expect((await store.sessions.find(key)).user?.value.id).not.toBe(user.value.id);
+  });
+});
+
+const failures: Throttle = { failures: 4, failedAt: "2026-11-21T12:00:00.000Z", reservations: [] };
+
+describe("a throttle (decision A12)", () => {
+  const ends = () => plus(storage.now(), hours(1));
+  const standing = async (name: string) => {
+    const { throttle } = (await store.users.standing(named(name))) ?? {};
+    if (throttle === undefined) throw new Error("no standing");
+    return throttle;
+  };
+
+  test("counts for a name that nobody has as for one that somebody has", async () => {
+    await store.users.create({ username: username("arthur") });
+    for (const name of ["arthur", "nobody"]) {
+      const saved = await store.throttles.save(await standing(name), failures, ends());
+      expect(saved?.value).toEqual(failures);
+      expect(await standing(name)).toEqual(saved);
+    }
+  });
+
+  test("is reserved by version: of 100 attempts at the same time one is first", async () => {
+    const entry = await standing("ghost");
+    const save = () => Promise.all(Array.from({ length: 50 }, () => store.throttles.save(entry, failures, ends())));
+    expect((await save()).filter(saved => saved !== undefined)).toHaveLength(1);
+    const next = await standing("ghost");
+    const again = Array.from({ length: 50 }, () => store.throttles.save(next, noFailures, ends()));
+    expect((await Promise.all(again)).filter(saved => saved !== undefined)).toHaveLength(1);
+  });
+
+  test("goes on after a success as if nothing was; unlock forgets it", async () => {
+    const saved = await store.throttles.save(await standing("marvin"), failures, ends());
+    const cleared = saved && (await store.throttles.save(saved, noFailures));
+    expect(cleared && (await store.throttles.save(cleared, failures, ends()))).toBeDefined();
+    await store.throttles.clear(userHandle("marvin"));
+    expect(await standing("marvin")).toEqual({ handle: userHandle("marvin"), value: noFailures });
+    await store.throttles.clear(userHandle("marvin"));
+  });
+
+  test("is nobody else's: not the next owner's, and not the owner's who came while the name was nobody's", async () => {
+    await store.throttles.save(await standing("fenchurch"), failures, ends());
+    await store.users.create({ username: username("fenchurch") });
+    expect((await standing("fenchurch")).value).toEqual(noFailures);
+    const saved = await store.throttles.save(await standing("fenchurch"), failures, ends());
+    expect((await standing("fenchurch")).value).toEqual(failures);
+    await store.users.remove(named("fenchurch"));
+    expect((await standing("fenchurch")).value).toEqual(noFailures);
+    expect(saved && (await store.throttles.save(saved, failures, ends()))).toBeUndefined();
+  });
+
+  test("of an address counts by version, and its address is not stored", async () => {
+    const address = await store.addresses.find("203.0.113.7");
+    const next = { since: storage.now(), attempts: 1 };
+    const saves = await Promise.all([1, 2].map(() => store.addresses.save(address, next, ends())));
+    expect(saves.filter(saved => saved !== undefined)).toHaveLength(1);
+    const read = await store.addresses.find("203.0.113.7");
+    expect(read.value).toEqual(next);
+    expect((await store.addresses.save(read, { ...next, attempts: 2 }, ends()))?.value?.attempts).toBe(2);
+    expect(JSON.stringify(await rowsOf(storage.tables, "expiry", "address"))).not.toContain("203.0");
+    expect((await store.addresses.find("2001:db8::/64")).value).toBeUndefined();
+  });
+});
+
+describe("clean-up (decision A19)", () => {
+  test("removes sessions of hours that are over, hour after hour, and no other", async () => {
+    const own = await openAuthStorage();
+    const begin = async (absoluteMs: number) => {
+      const user = { id: 1, epoch: 1, handle: userHandle("arthur") };
+      const { key, session } = createSession({ user, now: own.now(), absoluteMs, random: randomBytes });
+      await own.store.sessions.begin(key, session);
+      return key;
+    };
+    const keys = [await begin(minutes(10)), await begin(hours(1)), await begin(hours(3)), await begin(hours(3))];
+    const there = async () =>
+      (await Promise.all(keys.map(key => own.store.sessions.find(key)))).map(each => "session" in each);
+    expect((await own.store.cleanUp()).sessions).toBe(0);
+    expect(await there()).toEqual([true, true, true, true]);
+    own.pass(hours(2));
+    expect((await own.store.cleanUp()).sessions).toBe(2);
+    expect(await there()).toEqual([false, false, true, true]);
+    own.pass(hours(2));
+    // From where the last one ended: that hour again, two that are over since, and nothing of all others.
+    const { result, calls } = await own.counted(() => own.store.cleanUp());
+    expect(result.sessions).toBe(2);
+    expect(await there()).toEqual([false, false, false, false]);
+    expect(calls.total).toBeLessThan(10);
+    own.pass(days(4));
+    keys.push(await begin(minutes(10)));
+    own.pass(hours(2));
+    expect((await own.store.cleanUp()).sessions).toBe(1);
+  });
+
+  test("empties an hour of hundreds, also while others end", async () => {
+    const own = await openAuthStorage();
+    const hour = own.now().slice(0, 13);
+    const row = (n: number) => ({ insert: { rowKey: `s${String(n).padStart(3, "0")}`, schema: 1 } });
+    for (const start of [0, 100, 200]) {
+      await own.tables.table("sessions").transact(
+        hour,
+        Array.from({ length: 100 }, (_, n) => row(start + n)),
+      );
+    }
+    own.pass(hours(1));
+    const stage = createStage(own.tables);
+    await stage.run(
+      {
+        cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
+        other: () => own.on(stage.of("other")).sessions.end({ hour, hash: "s150", handle: "" }),
+      },
+      inTurns([["cleaner", /^transact sessions/], ["other"], ["cleaner"]]),
+    );
+    expect(await rowsOf(own.tables, "sessions", hour)).toEqual([]);
+  });
+
+  test("removes throttles, address counts and spent OTPs when they say nothing any more, in the order of expiry", async () => {
+    const own = await openAuthStorage();
+    const throttled = async (name: string, ms: number) => {
+      const standing = await own.store.users.standing(named(name));
+      return standing && own.store.throttles.save(standing.throttle, failures, plus(own.now(), ms));
+    };
+    await throttled("early", hours(1));
+    await throttled("late", hours(5));
+    await throttled("moved", hours(1));
+    await throttled("moved", hours(5));
+    await throttled("cleared", hours(1));
+    const cleared = await own.store.users.standing(named("cleared"));
+    if (cleared) await own.store.throttles.save(cleared.throttle, noFailures);
+    await own.store.addresses.save(
+      await own.store.addresses.find("203.0.113.7"),
+      { since: "", attempts: 1 },
+      plus(own.now(), hours(1)),
+    );
+    await own.store.otpkeys.spend("ubhe", "h", plus(own.now(), days(30)));
+    const value = async (name: string) => (await own.store.users.standing(named(name)))?.throttle.value.failures;
+
+    own.pass(minutes(59));
+    expect(await own.store.cleanUp()).toEqual({ sessions: 0, throttles: 0, addresses: 0, spentOtps: 0 });
+    own.pass(hours(1));
+    expect(await own.store.cleanUp()).toEqual({ sessions: 0, throttles: 2, addresses: 1, spentOtps: 0 });
+    expect(await Promise.all(["early", "late", "moved"].map(value))).toEqual([0, 4, 4]);
+    expect((await own.store.addresses.find("203.0.113.7")).version).toBeUndefined();
+    own.pass(hours(5));
+    expect((await own.store.cleanUp()).throttles).toBe(2);
+    expect(await own.store.otpkeys.spend("ubhe", "h", plus(own.now(), days(30)))).toBe(false);
+    own.pass(days(30));
+    expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
+    expect(await own.store.otpkeys.spend("ubhe", "h", own.now())).toBe(true);
+    own.pass(hours(9));
+    expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
+    for (const queue of ["throttle", "address", "spentotp"]) {
+      expect(await rowsOf(own.tables, "expiry", queue)).toEqual([]);
+    }
+  });
+
+  test("leaves alone what counts again since it was looked at, and finds it when that is over", async () => {
+    const own = await openAuthStorage();
+    const standing = async () => {
+      const { throttle } = (await own.store.users.standing(named("ghost"))) ?? {};
+      if (throttle === undefined) throw new Error("no standing");
+      return throttle;
+    };
+    await own.store.throttles.save(await standing(), failures, plus(own.now(), hours(1)));
+    own.pass(hours(3));
+    const [stage, old] = [createStage(own.tables), await standing()];
+    await stage.run(
+      {
+        cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
+        guesser: () => own.on(stage.of("guesser")).throttles.save(old, failures, plus(own.now(), hours(1))),
+      },
+      inTurns([["cleaner", /^remove users/], ["guesser"], ["cleaner"]]),
+    );
+    expect((await standing()).value).toEqual(failures);
+    own.pass(hours(3));
+    expect((await own.store.cleanUp()).throttles).toBe(1);
+    expect(await rowsOf(own.tables, "expiry", "throttle")).toEqual([]);
+  });
+
+  test("knows attempts that came too late to be the first by one row", async () => {
+    const own = await openAuthStorage();
+    const { throttle } = (await own.store.users.standing(named("ghost"))) ?? {};
+    if (throttle === undefined) throw new Error("no standing");
+    const saves = Array.from({ length: 20 }, () =>
+      own.store.throttles.save(throttle, failures, plus(own.now(), hours(1))),
+    );
+    await Promise.all(saves);
+    expect(await rowsOf(own.tables, "expiry", "throttle")).toHaveLength(1);
+  });
+
+  test("reads what is over, not what there is", async () => {
+    const own = await openAuthStorage();
+    const cost = async () => (await own.counted(() => own.store.cleanUp())).calls.total;
+    await own.store.cleanUp();
+    const before = await cost();
+    const throttle = async (n: number) => {
+      const standing = await own.store.users.standing(named(`name${n}`));
+      return standing && own.store.throttles.save(standing.throttle, noFailures, plus(own.now(), hours(1)));
+    };
+    await Promise.all(Array.from({ length: 30 }, (_, n) => throttle(n)));
+    expect(await cost()).toBe(before);
+  });
+
+  test("ends early at the signal", async () => {
+    const own = await openAuthStorage();
+    await own.store.otpkeys.spend("ubhe", "h", own.now());
+    own.pass(hours(2));
+    expect(await own.store.cleanUp(AbortSignal.abort())).toMatchObject({ spentOtps: 0 });
+    expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
+  });
+});

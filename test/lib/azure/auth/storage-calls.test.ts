@@ -1,0 +1,231 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
+import { noFailures } from "../../../../lib/auth/model/throttle.ts";
+import type { AuthStore, Standing, Whom } from "../../../../lib/auth/store.ts";
+import { hours, plus } from "../../../../lib/time.ts";
+import {
+  type AuthStorage,
+  identified,
+  named,
+  openAuthStorage,
+  plainKey,
+  username,
+} from "../../../support/auth-store.ts";
+import { addUsers } from "../../../support/auth-store-crowd.ts";
+
+let storage: AuthStorage;
+let store: AuthStore;
+let counted: AuthStorage["counted"];
+let by: Record<"name" | "id", Whom>;
+
+beforeAll(async () => {
+  storage = await openAuthStorage();
+  ({ store, counted } = storage);
+  const user = await store.users.create({ username: username("Ford Prefect") });
+  by = { name: named("ford prefect"), id: identified(user?.value.id ?? 0) };
+  for (const prefix of ["ubhe0001", "ubhe0002"]) {
+    await store.otpkeys.create(plainKey(prefix));
+    await store.otpkeys.assign(by.name, prefix);
+  }
+  await store.attributes.set({ user: by.name }, "planet", "betelgeuse five");
+});
+
+const callsOf = async (work: () => Promise<unknown>) => (await counted(work)).calls;
+const depthOf = async (work: () => Promise<unknown>) => (await callsOf(work)).depth;
+
+const found = async <T>(value: Promise<T | undefined>): Promise<T> => {
+  const result = await value;
+  if (result === undefined) throw new Error("not found");
+  return result;
+};
+
+/** The calls of a sign-in, as far as storage sees them: reserve, check, answer. */
+async function signIn(standing: Standing, otpkey?: string, withSession = true) {
+  const { user, throttle, otpkeys } = standing;
+  const now = storage.now();
+  const ends = plus(now, hours(1));
+  const reserved = { failures: 0, reservations: [{ id: "mine", at: now }] };
+  const [place] = await Promise.all([
+    found(store.throttles.save(throttle, reserved, ends)),
+    ...otpkeys.map(({ prefix }) => store.otpkeys.find(prefix)),
+  ]);
+  if (otpkey !== undefined) {
+    const key = await found(Promise.resolve(keysRead.get(otpkey)));
+    const form = { state: { counter: key.value.form.state.counter + 1 } };
+    keysRead.set(otpkey, await found(store.otpkeys.save(key, { ...key.value, form })));
+  }
+  const { key, session } = sessionOf(user?.value.id ?? 0, throttle.handle);
+  await Promise.all([
+    store.throttles.save(place, noFailures),
+    ...(withSession ? [store.sessions.begin(key, session)] : []),
+  ]);
+  return { key, session };
+}
+
+const keysRead = new Map<string, Awaited<ReturnType<AuthStore["otpkeys"]["create"]>>>();
+const readKey = async (prefix: string) => keysRead.set(prefix, await store.otpkeys.find(prefix));
+
+let sessions = 0;
+function sessionOf(userId: number, handle: string): { key: SessionKey; session: Session } {
+  const createdAt = storage.now();
+  const expiresAt = plus(createdAt, hours(24));
+  const hash = String(sessions++).padStart(43, "h");
+  return {
+    key: { handle, hour: expiresAt.slice(0, 13), hash },
+    session: { userId, epoch: 1, createdAt, accessedAt: createdAt, expiresAt },
+  };
+}
+
+describe("storage calls one after another, without contention (decision A20)", () => {
+  test("a user by name 1, by id 2", async () => {
+    for (const read of [store.users.find, store.users.view, store.users.standing]) {
+      expect(await callsOf(() => read(by.name))).toEqual({ total: 1, depth: 1 });
+      expect(await callsOf(() => read(by.id))).toEqual({ total: 2, depth: 2 });
+    }
+  });
+
+  test("create user 3, and 409 no more", async () => {
+    const create = () => store.users.create({ username: username("Zaphod") });
+    expect(await callsOf(create)).toEqual({ total: 5, depth: 3 });
+    const again = await counted(create);
+    expect(again.result).toBeUndefined();
+    expect(again.calls.depth).toBe(2);
+  });
+
+  test("status 1, with user and session side by side; plus 1 write a minute", async () => {
+    const standing = await found(store.users.standing(by.name));
+    const { key } = await signIn(standing);
+    expect(await callsOf(() => store.sessions.find(key))).toEqual({ total: 2, depth: 1 });
+    const { session } = await store.sessions.find(key);
+    const touched = session && (await callsOf(() => store.sessions.save(key, session, session.value)));
+    expect(touched).toEqual({ total: 1, depth: 1 });
+    expect(await callsOf(() => store.sessions.end(key))).toEqual({ total: 1, depth: 1 });
+  });
+
+  test.each(["before anything counts", "when something counted"])("login by password 3, %s", async () => {
+    expect(await depthOf(async () => signIn(await found(store.users.standing(by.name))))).toBe(3);
+  });
+
+  test("authenticate by password 3", async () => {
+    const work = async () => signIn(await found(store.users.standing(by.name)), undefined, false);
+    expect(await depthOf(work)).toBe(3);
+  });
+
+  test("login of a name that nobody has: no more calls, and none fewer before the answer", async () => {
+    const ghost = (name: string) =>
+      callsOf(async () => signIn(await found(store.users.standing(named(name))), undefined, false));
+    expect((await ghost("nobody")).depth).toBe(3);
+  });
+
+  test("login with OTP 4", async () => {
+    const depth = await depthOf(async () => {
+      const [standing] = await Promise.all([found(store.users.standing(by.name)), readKey("ubhe0001")]);
+      return signIn(standing, "ubhe0001");
+    });
+    expect(depth).toBe(4);
+  });
+
+  test("login identified by OTP 5", async () => {
+    const depth = await depthOf(async () => {
+      const { key, candidates } = await found(store.otpkeys.findHolders("ubhe0002"));
+      keysRead.set("ubhe0002", key);
+      const [standing] = await Promise.all(candidates.map(pointer => found(store.users.standing(pointer))));
+      if (standing === undefined) throw new Error("nobody has the key");
+      return signIn(standing, "ubhe0002");
+    });
+    expect(depth).toBe(5);
+  });
+
+  test.each([
+    ["name", 2],
+    ["id", 3],
+  ] as const)("validate by %s %d", async (way, depth) => {
+    const work = async () => {
+      await Promise.all([store.users.standing(by[way]), readKey("ubhe0001")]);
+      const key = await found(Promise.resolve(keysRead.get("ubhe0001")));
+      return store.otpkeys.save(key, key.value);
+    };
+    expect(await depthOf(work)).toBe(depth);
+  });
+
+  test("an OTP that validation servers check is spent by 1", async () => {
+    const spend = () => store.otpkeys.spend("ubhe0001", "h".repeat(43), storage.now());
+    expect(await callsOf(spend)).toEqual({ total: 2, depth: 1 });
+  });
+
+  test.each([
+    ["name", 4],
+    ["id", 5],
+  ] as const)("a user's attribute by %s: set and deleted by %d", async (way, depth) => {
+    const owner = { user: by[way] };
+    const set = (value: string) => depthOf(() => store.attributes.set(owner, "towel", value));
+    expect(await set("blue")).toBe(depth - 1);
+    expect(await set("green")).toBe(depth);
+    expect(await depthOf(() => store.attributes.remove(owner, "towel"))).toBe(depth);
+    expect(await depthOf(() => store.attributes.remove(owner, "towel"))).toBe(depth - 3);
+    expect(await depthOf(() => store.attributes.get(owner, "towel"))).toBe(depth - 3);
+    expect(await depthOf(() => store.attributes.all(owner))).toBe(depth - 3);
+  });
+
+  test.each([
+    ["itself", undefined, 2],
+    ["its user's name", "name", 2],
+    ["its user's id", "id", 3],
+  ] as const)("a key's attribute through %s: set and deleted by %4$d", async (_, way, depth) => {
+    const owner = way === undefined ? { otpkey: "ubhe0001" } : { user: by[way], otpkey: "ubhe0001" };
+    expect(await depthOf(() => store.attributes.set(owner, "colour", "black"))).toBe(depth);
+    expect(await depthOf(() => store.attributes.set(owner, "colour", "white"))).toBe(depth);
+    expect(await depthOf(() => store.attributes.remove(owner, "colour"))).toBe(depth);
+    expect(await depthOf(() => store.attributes.all(owner))).toBe(depth - 1);
+  });
+
+  test("a key 1, also through its user's name; assigned by 3, unassigned by 4", async () => {
+    expect(await depthOf(() => store.otpkeys.find("ubhe0001"))).toBe(1);
+    expect(await depthOf(() => store.otpkeys.view("ubhe0001", by.name))).toBe(1);
+    await store.otpkeys.create(plainKey("ubhe0009"));
+    expect(await depthOf(() => store.otpkeys.assign(by.name, "ubhe0009"))).toBe(3);
+    expect(await depthOf(() => store.otpkeys.unassign(by.name, "ubhe0009"))).toBe(4);
+  });
+});
+
+describe("a filtered list costs in proportion to its matches (decision A11)", () => {
+  const filters = {
+    "by attribute": { attributes: new Map([["badge", "77"]]) },
+    "by two attributes, one of which everybody has": {
+      attributes: new Map([
+        ["badge", "77"],
+        ["guild", "all"],
+      ]),
+    },
+    "by key": { attributes: new Map<string, string>(), otpkey: "ubhe0077" },
+    "by key and an attribute that everybody has": { attributes: new Map([["guild", "all"]]), otpkey: "ubhe0077" },
+    "by a value that nobody has": { attributes: new Map([["badge", "none"]]) },
+  };
+  test.each([3, 3000])("beside %d other users", async others => {
+    const crowd = await openAuthStorage();
+    await addUsers(crowd, { count: others, attributes: { guild: "all" }, prefix: "ubhe0078" });
+    const match = await found(crowd.store.users.create({ username: username("Marvin") }));
+    const user = named("Marvin");
+    await crowd.store.attributes.set({ user }, "badge", "77");
+    await crowd.store.attributes.set({ user }, "guild", "all");
+    await crowd.store.otpkeys.create(plainKey("ubhe0077"));
+    await crowd.store.otpkeys.assign(user, "ubhe0077");
+    const cost: Record<string, unknown> = {};
+    for (const [name, filter] of Object.entries(filters)) {
+      const { result, calls } = await crowd.counted(() => crowd.store.users.list({ top: 1000 }, filter));
+      cost[name] = calls;
+      const isMatched = name !== "by a value that nobody has";
+      expect(result, name).toEqual({ entries: isMatched ? [{ id: match.value.id, name: "Marvin" }] : [] });
+    }
+    expect(cost).toEqual({
+      "by attribute": { total: 3, depth: 2 },
+      "by two attributes, one of which everybody has": { total: 8, depth: 3 },
+      "by key": { total: 3, depth: 2 },
+      "by key and an attribute that everybody has": { total: 8, depth: 3 },
+      "by a value that nobody has": { total: 1, depth: 1 },
+    });
+    const unfiltered = await crowd.counted(() => crowd.store.users.list({ top: 5000 }));
+    expect(unfiltered.result.entries).toHaveLength(others + 1);
+    expect(unfiltered.calls.total).toBe(Math.ceil((others + 1) / 1000));
+  });
+});

@@ -1,0 +1,283 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
+import type { AuthStore } from "../../../../lib/auth/store.ts";
+import { userHandle } from "../../../../lib/auth/user-hash.ts";
+import { attributeUsersKey, idKey } from "../../../../lib/azure/auth/rows/rows.ts";
+import { seconds } from "../../../../lib/time.ts";
+import {
+  type AuthStorage,
+  identified,
+  named,
+  openAuthStorage,
+  plainKey,
+  username,
+} from "../../../support/auth-store.ts";
+import { rowsOf } from "../../../support/auth-store-truth.ts";
+
+let storage: AuthStorage;
+let store: AuthStore;
+let another: AuthStore;
+let count = 0;
+
+beforeAll(async () => {
+  storage = await openAuthStorage();
+  store = storage.store;
+  another = storage.another();
+});
+
+const fresh = () => `user${count++}`;
+const password = { hash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn", pepper: "v1" };
+
+async function created(name = fresh()) {
+  const user = await store.users.create({ username: username(name), password });
+  if (user === undefined) throw new Error(`${name} is taken`);
+  return { user, whom: named(name), id: user.value.id };
+}
+
+describe("a user", () => {
+  test("is found by name and by id as created", async () => {
+    const { user, id } = await created("Trillian Astra");
+    expect(user.value).toMatchObject({ name: "Trillian Astra", password, epoch: 1 });
+    for (const whom of [
+      named("TRILLIAN astra"),
+      identified(id),
+      { by: "handle", handle: user.value.handle, id } as const,
+    ]) {
+      expect(await store.users.find(whom)).toEqual(user);
+      expect(await store.users.view(whom)).toEqual({ id, name: "Trillian Astra", attributes: {}, otpkeys: [] });
+      expect((await store.users.standing(whom))?.user).toEqual(user);
+    }
+  });
+
+  test.each([
+    "it's",
+    "100%",
+    "a+b",
+    "a&b=c",
+    "𝒳🔑",
+    "é",
+    "x'y\"z",
+    "{a}",
+    "__proto__",
+    "a'b or RowKey gt '",
+    " a\u00a0b",
+  ])("is found by the name %j", async name => {
+    const { user, whom } = await created(name);
+    expect(await another.users.find(whom)).toEqual(user);
+    expect((await store.users.list({ top: 1000 })).entries).toContainEqual({ id: user.value.id, name });
+  });
+
+  test("is not there under a name or an id that nobody has", async () => {
+    const nobody = [named("nobody"), identified(1), { by: "handle", handle: "x", id: 1 } as const];
+    for (const whom of nobody) {
+      expect(await store.users.find(whom)).toBeUndefined();
+      expect(await store.users.view(whom)).toBeUndefined();
+      expect(await store.users.remove(whom)).toBe(false);
+    }
+    expect(await store.users.standing(identified(1))).toBeUndefined();
+    expect((await store.users.standing(named("nobody")))?.user).toBeUndefined();
+  });
+
+  test("has an id from 1 to 2^53, in the order of creation", async () => {
+    const ids: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      ids.push((await created()).id);
+      storage.pass(seconds(2));
+    }
+    for (const id of ids) expect(Number.isSafeInteger(id) && id > 0).toBe(true);
+    expect(ids).toEqual([...ids].sort((one, other) => one - other));
+  });
+
+  test("is one: of 50 simultaneous creations over two hosts one wins, and ids never repeat", async () => {
+    const names = Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? "Slartibartfast" : "slartiBARTfast"));
+    const results = await Promise.all(
+      names.map((name, n) => (n % 2 ? store : another).users.create({ username: username(name) })),
+    );
+    const winners = results.filter(user => user !== undefined);
+    expect(winners).toHaveLength(1);
+    expect(await store.users.find(named("slartibartfast"))).toEqual(winners[0]);
+    const listed = (await store.users.list({ top: 1000 })).entries;
+    expect(listed.filter(({ name }) => /slarti/i.test(name))).toHaveLength(1);
+
+    const others = await Promise.all(
+      names.map((_, n) => (n % 2 ? store : another).users.create({ username: username(`fjord${n}`) })),
+    );
+    expect(new Set(others.map(user => user?.value.id)).size).toBe(50);
+  });
+
+  test("gets an id that nobody ever had, though clock and chance offer a former one again", async () => {
+    const own = await openAuthStorage();
+    const frozen = own.fixed();
+    const first = await frozen.users.create({ username: username(fresh()) });
+    await frozen.users.remove(identified(first?.value.id ?? 0));
+    const ids = new Set([first?.value.id]);
+    for (let n = 0; n < 3; n++) ids.add((await frozen.users.create({ username: username(fresh()) }))?.value.id);
+    expect(ids.size).toBe(4);
+    expect(await rowsOf(own.tables, "ids", "users")).toHaveLength(3);
+  });
+
+  test("is changed by version: of several changes one wins, and one of an older version none", async () => {
+    const { user, whom } = await created();
+    const saves = [2, 3, 4].map(epoch => store.users.save(user, { epoch, password }));
+    const saved = (await Promise.all(saves)).filter(each => each !== undefined);
+    expect(saved).toHaveLength(1);
+    expect(await store.users.find(whom)).toEqual(saved[0]);
+    expect(await store.users.save(user, { epoch: 9 })).toBeUndefined();
+  });
+
+  test("loses the password that is left out", async () => {
+    const { user, whom } = await created();
+    const saved = await store.users.save(user, { epoch: 2 });
+    expect(saved?.value).not.toHaveProperty("password");
+    expect(await store.users.find(whom)).toEqual(saved);
+  });
+
+  test("that is deleted is gone at once, with attributes and assignments; keys stay (decision A17)", async () => {
+    const { user, whom, id } = await created();
+    const prefix = `p${count++}`;
+    await store.otpkeys.create(plainKey(prefix));
+    await store.otpkeys.assign(whom, prefix);
+    await store.attributes.set({ user: whom }, "gone", "yes");
+    expect(await store.users.remove(identified(id))).toBe(true);
+    expect(await store.users.find(whom)).toBeUndefined();
+    expect(await store.users.save(user, { epoch: 2 })).toBeUndefined();
+    expect(await store.users.list({ top: 10 }, { attributes: new Map([["gone", "yes"]]) })).toEqual({ entries: [] });
+    expect(await store.otpkeys.findHolders(prefix)).toMatchObject({ candidates: [] });
+    expect(await store.users.remove(whom)).toBe(false);
+  });
+});
+
+describe("a list (decision A11)", () => {
+  test("is paged in the order of ids; the last page says so", async () => {
+    const own = await openAuthStorage();
+    for (let n = 0; n < 5; n++) {
+      await own.store.users.create({ username: username(`page${n}`) });
+      own.pass(seconds(2));
+    }
+    const filter = { attributes: new Map([["all", "yes"]]) };
+    for (let n = 0; n < 5; n++) await own.store.attributes.set({ user: named(`page${n}`) }, "all", "yes");
+    for (const wanted of [undefined, filter]) {
+      const names: string[] = [];
+      const sizes: number[] = [];
+      let after: number | undefined;
+      do {
+        const page = await own.store.users.list({ top: 2, ...(after === undefined ? {} : { after }) }, wanted);
+        names.push(...page.entries.map(({ name }) => name));
+        sizes.push(page.entries.length);
+        after = page.next;
+      } while (after !== undefined);
+      expect(names).toEqual([0, 1, 2, 3, 4].map(n => `page${n}`));
+      expect(sizes).toEqual([2, 2, 1]);
+      expect(await own.store.users.list({ top: 5 }, wanted)).not.toHaveProperty("next");
+    }
+  });
+
+  test("by attributes and key finds those of whom all are true", async () => {
+    const [one, two, three] = [await created(), await created(), await created()];
+    await store.otpkeys.create(plainKey("filterkey"));
+    for (const { whom } of [one, two]) await store.otpkeys.assign(whom, "filterkey");
+    for (const { whom } of [two, three]) await store.attributes.set({ user: whom }, "ship", "Heart of Gold");
+    await store.attributes.set({ user: two.whom }, "seat", "2");
+    const ids = async (attributes: Record<string, string>, otpkey?: string) => {
+      const filter = { attributes: new Map(Object.entries(attributes)), ...(otpkey && { otpkey }) };
+      return (await store.users.list({ top: 1000 }, filter)).entries.map(({ id }) => id);
+    };
+    expect(await ids({ ship: "Heart of Gold" })).toEqual([two.id, three.id]);
+    expect(await ids({ ship: "heart of gold" })).toEqual([]);
+    expect(await ids({}, "filterkey")).toEqual([one.id, two.id]);
+    expect(await ids({ ship: "Heart of Gold" }, "filterkey")).toEqual([two.id]);
+    expect(await ids({ ship: "Heart of Gold", seat: "2" })).toEqual([two.id]);
+    expect(await ids({ ship: "Heart of Gold", seat: "3" })).toEqual([]);
+    expect(await ids({ "no such/key": "x" })).toEqual([]);
+    expect(await ids({}, "nosuchkey")).toEqual([]);
+  });
+
+  test("by attributes that hundreds have each, and few both", async () => {
+    const own = await openAuthStorage();
+    const both = await own.store.users.create({ username: username("both") });
+    const [odd, even] = [new Map([["odd", "1"]]), new Map([["even", "1"]])];
+    for (const key of ["odd", "even"]) await own.store.attributes.set({ user: named("both") }, key, "1");
+    const index = own.tables.table("attributeusers");
+    for (const [key, first] of [
+      ["odd", 1],
+      ["even", 2],
+    ] as const) {
+      for (let batch = 0; batch < 12; batch++) {
+        const rows = Array.from({ length: 100 }, (_, n) => ({
+          insert: { rowKey: idKey(first + 2 * (batch * 100 + n)), schema: 1, handle: "x", writtenAt: own.now() },
+        }));
+        await index.transact(attributeUsersKey(key, "1"), rows);
+      }
+    }
+    // One just behind the first page of either.
+    const handle = userHandle("behind");
+    const rows = [
+      { rowKey: "user", name: "behind", epoch: 1, createdAt: own.now() },
+      { rowKey: "attr:odd", value: "1" },
+      { rowKey: "attr:even", value: "1" },
+    ];
+    const inserts = rows.map(row => ({ insert: { schema: 1, id: 2001, ...row } }));
+    await own.tables.table("users").transact(handle, inserts);
+    for (const key of ["odd", "even"]) {
+      const place = { partitionKey: attributeUsersKey(key, "1"), rowKey: idKey(2001) };
+      await index.upsert({ ...place, schema: 1, handle, writtenAt: own.now() });
+    }
+    const filter = { attributes: new Map([...odd, ...even]) };
+    const { result, calls } = await own.counted(() => own.store.users.list({ top: 10 }, filter));
+    expect(result.entries).toEqual([
+      { id: 2001, name: "behind" },
+      { id: both?.value.id, name: "both" },
+    ]);
+    // Two pages of each index, three rows of one at a page's end who may be in the other's next, twice three of each match.
+    expect(calls.total).toBe(19);
+  });
+});
+
+describe("a user's attributes (decision A14)", () => {
+  const values = ["", " ", "é".normalize("NFD"), "\u0000\n\t", "𝒳🔑", "x".repeat(32_768), "[1]", "'"];
+
+  test("come back as they were set", async () => {
+    const { whom } = await created();
+    const owner = { user: whom };
+    for (const [n, value] of values.entries()) {
+      expect(await store.attributes.set(owner, `key-${n}.@:_`, value)).toMatchObject({ ok: true });
+      expect(await store.attributes.get(owner, `key-${n}.@:_`)).toBe(value);
+      const found = await store.users.list({ top: 10 }, { attributes: new Map([[`key-${n}.@:_`, value]]) });
+      expect(found.entries).toHaveLength(1);
+    }
+    const all = Object.fromEntries(values.map((value, n) => [`key-${n}.@:_`, value]));
+    expect(await store.attributes.all(owner)).toEqual(all);
+    expect((await store.users.view(whom))?.attributes).toEqual(all);
+  });
+
+  test.each(["__proto__", "constructor", "toString", "length"])("may be called %s", async key => {
+    const { whom } = await created();
+    expect(await store.attributes.get({ user: whom }, key)).toBeNull();
+    await store.attributes.set({ user: whom }, key, "x");
+    expect(await store.attributes.get({ user: whom }, key)).toBe("x");
+    expect(JSON.stringify(await store.attributes.all({ user: whom }))).toBe(`{"${key}":"x"}`);
+    expect(await store.attributes.remove({ user: whom }, key)).toBe(true);
+    expect(JSON.stringify(await store.attributes.all({ user: whom }))).toBe("{}");
+  });
+
+  test("are none of a user whom nobody has the name of; deleting an absent one is fine", async () => {
+    const owner = { user: named("nobody") };
+    expect(await store.attributes.all(owner)).toBeUndefined();
+    expect(await store.attributes.get(owner, "a")).toBeUndefined();
+    expect(await store.attributes.set(owner, "a", "b")).toBeUndefined();
+    expect(await store.attributes.remove(owner, "a")).toBe(false);
+    expect(await store.attributes.remove({ user: (await created()).whom }, "a")).toBe(true);
+  });
+
+  test("keep to their limits, whoever writes at once", async () => {
+    const { whom } = await created();
+    const owner = { user: whom };
+    const value = "x".repeat(attributeLimits.valueSize - 10);
+    const sets = Array.from({ length: 12 }, (_, n) => (n % 2 ? store : another).attributes.set(owner, `k${n}`, value));
+    const done = (await Promise.all(sets)).filter(result => result?.ok);
+    expect(done).toHaveLength(8);
+    expect(Object.keys((await store.attributes.all(owner)) ?? {})).toHaveLength(8);
+    for (const key of Object.keys((await store.attributes.all(owner)) ?? {})) await store.attributes.remove(owner, key);
+    expect(await store.attributes.set(owner, "last", "x")).toEqual({ ok: true, value: { count: 1, size: 5 } });
+  });
+});

@@ -1,0 +1,45 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Blobs, openBlobs } from "../../../../lib/azure/blobs.ts";
+import { responseBlobs, responsesContainer } from "../../../../lib/azure/connector/responses.ts";
+import type { ResponseStore } from "../../../../lib/connector/deps.ts";
+import { freshStorage } from "../../../support/storage.ts";
+
+const { connectionString } = freshStorage();
+let blobs: Blobs;
+let responses: ResponseStore;
+
+beforeAll(async () => {
+  blobs = openBlobs({ connectionString, timeoutMs: 20_000 });
+  await blobs.createContainer(responsesContainer);
+  responses = responseBlobs(blobs);
+});
+
+describe("the responses of a key (decision C18)", () => {
+  test("come back as they came, by the name that the row keeps, however large they are", async () => {
+    const told = { serial: "12", firmware: "5.7.4", credentials: ["a".repeat(100_000), ""], pin: "p" };
+    const name = await responses.put("request", "s-01-001", told);
+    expect(await responses.get(name)).toEqual(told);
+    const few = { credentials: ["b"] };
+    const other = await responses.put("request", "s-02-001", few);
+    expect(other).not.toBe(name);
+    expect(await responses.get(other)).toEqual(few);
+  });
+
+  test("are replaced whole by later ones", async () => {
+    await responses.put("again", "s-01-001", { serial: "1", credentials: ["a"], pin: "p" });
+    const name = await responses.put("again", "s-01-001", { credentials: ["a", "b"] });
+    expect(await responses.get(name)).toEqual({ credentials: ["a", "b"] });
+  });
+
+  test("are gone when they are removed, which may be done twice", async () => {
+    const name = await responses.put("gone", "s-01-001", { credentials: [] });
+    await responses.remove(name);
+    await responses.remove(name);
+    expect(await responses.get(name)).toBeUndefined();
+  });
+
+  test("that are no such thing are not believed", async () => {
+    await blobs.put(responsesContainer, "bad", '{"credentials":"x"}');
+    await expect(responses.get("bad")).rejects.toThrow();
+  });
+});

@@ -1,0 +1,330 @@
+import * as fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import {
+  fromKeyRow,
+  fromRequestRow,
+  schemaVersion,
+  toKeyColumns,
+  toRequestColumns,
+} from "../../../../lib/azure/connector/rows.ts";
+import { connectorStore, connectorTables } from "../../../../lib/azure/connector/store.ts";
+import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
+import type { DueEntry, Loaded, RequestStore } from "../../../../lib/connector/deps.ts";
+import type { Credential, CredentialRequest, Key, Queue } from "../../../../lib/connector/model/request.ts";
+import { createLog } from "../../../../lib/log.ts";
+import { forAll } from "../../../support/for-all.ts";
+import { freshStorage } from "../../../support/storage.ts";
+
+const now = "2026-01-31T10:00:00.000Z";
+const { connectionString } = freshStorage();
+const shipmentsTable = "othershipments";
+let tables: Tables;
+let store: RequestStore;
+
+beforeAll(async () => {
+  tables = openTables({ connectionString, timeoutMs: 20_000 });
+  await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
+  store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) });
+});
+
+const least = (id: string): CredentialRequest => ({
+  id,
+  origin: "v2",
+  state: "received",
+  createdAt: now,
+  recipient: { email: "a@example.com", firstName: "Ada", lastName: "", company: "", telephone: "1", externalId: "x" },
+  emailsTo: ["a@example.com"],
+  attempts: 0,
+});
+
+const fullRequest = (id: string): CredentialRequest => ({
+  ...least(id),
+  state: "failed",
+  terminalAt: now,
+  shipment: {
+    deliveryType: 2,
+    resellerOrganizationId: "org",
+    customerReference: "it's 100% #1",
+    addressValidationBypass: true,
+    mailingAddress: {
+      streetLine1: "Straße 1",
+      streetLine2: "2",
+      postalCode: " ",
+      city: "Åre",
+      region: "AB",
+      countryCode: "SE",
+    },
+  },
+  delivery: {
+    sentAt: now,
+    shipmentId: "s",
+    adopted: true,
+    strangers: ["t"],
+    stateId: 8,
+    message: "Error",
+    missing: { count: 2, since: now },
+  },
+  errorMessage: '{"not":"parsed"}',
+  due: { queue: "clean", at: now, held: true },
+  lease: { owner: "o", until: now },
+});
+
+const credential: Credential = {
+  idpId: "entra",
+  relyingPartyId: "login.microsoft.com",
+  userId: "ネ🔑",
+  state: "activation_pending",
+  errorMessage: "no",
+  handle: { userId: "u", nested: { list: [1, null] } },
+  binding: { challengeHash: "h", origin: "https://x", relyingPartyId: "x", userVerification: true },
+  challengeExpiresAt: now,
+  responseKey: "sealed",
+  credentialId: "c",
+  retryableUntil: now,
+  triedAt: now,
+  refusal: { at: now, reason: "r" },
+  attempts: 3,
+  nextAt: now,
+  held: true,
+};
+
+const fullKey = (id: string, credentials: readonly Credential[] = [credential]): Key => ({
+  id,
+  place: "shipment",
+  name: "true",
+  customizationId: "12",
+  productId: 1,
+  inventoryProductId: 15,
+  preferredAuthenticatorType: "hardware",
+  state: "processing",
+  serial: "0012",
+  firmware: "5.7",
+  pinRequest: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
+  pinKey: "sealed",
+  responses: "r/s-01-001.json",
+  credentials,
+  mail: {
+    state: "due",
+    number: 2,
+    triedAt: now,
+    firstDueAt: now,
+    attempts: 1,
+    nextAt: now,
+    held: true,
+    resentAt: [now],
+  },
+  due: { queue: "key", at: now },
+  lease: { owner: "o", until: now },
+});
+
+const leastKey = (id: string): Key => ({
+  id,
+  place: "authenticator",
+  state: "processing",
+  credentials: [{ idpId: "entra", userId: "u", state: "processing", attempts: 0 }],
+  mail: { state: "none", number: 0, attempts: 0 },
+});
+
+let count = 0;
+const newId = () => `request-${++count}`;
+const values = (loaded: Loaded | undefined) =>
+  loaded && { request: loaded.request.value, keys: loaded.keys.map(({ value }) => value) };
+
+describe("a credential request in Table storage", () => {
+  test("comes back as it was inserted, keys in the request's order, with versions that a save may name", async () => {
+    const id = newId();
+    const keys = [
+      fullKey("s-01-001"),
+      fullKey("s-02-001", [credential, { ...credential, userId: "2" }]),
+      leastKey("a-01"),
+    ];
+    const inserted = await store.insert(fullRequest(id), keys);
+    const loaded = await store.load(id);
+    expect(loaded?.request).toEqual(inserted.request);
+    expect(values(loaded)).toEqual({ request: fullRequest(id), keys: [keys[2], keys[0], keys[1]] });
+    for (const key of inserted.keys) expect(loaded?.keys).toContainEqual(key);
+  });
+
+  test("is found by its id alone", async () => {
+    const id = newId();
+    await store.insert(least(id), [leastKey("s-01-001")]);
+    for (const other of [`${id}x`, id.toUpperCase(), "", "a/b", "#", "x".repeat(2000), "\u0000", "\ud800"])
+      expect(await store.load(other)).toBeUndefined();
+  });
+
+  test("of an id that is there is the one that is there", async () => {
+    const id = newId();
+    const first = await store.insert(least(id), [leastKey("s-01-001")]);
+    expect(await store.insert({ ...least(id), state: "failed" }, [leastKey("s-01-001")])).toEqual(first);
+  });
+
+  test("is saved whole: what is gone from a value is gone from its row", async () => {
+    const id = newId();
+    const inserted = await store.insert(fullRequest(id), [fullKey("s-01-001", [credential, credential])]);
+    const saved = await store.save(inserted, { request: least(id), keys: [leastKey("s-01-001")] });
+    expect(values(saved)).toEqual({ request: least(id), keys: [leastKey("s-01-001")] });
+    expect(await store.load(id)).toEqual(saved);
+  });
+
+  test("is saved again and again by what the last save gave", async () => {
+    const id = newId();
+    let loaded: Loaded | undefined = await store.insert(least(id), [leastKey("s-01-001"), leastKey("s-02-001")]);
+    for (const attempts of [1, 2, 3]) {
+      loaded = loaded && (await store.save(loaded, { keys: [{ ...leastKey("s-02-001"), serial: String(attempts) }] }));
+      loaded = loaded && (await store.save(loaded, { request: { ...least(id), attempts } }));
+    }
+    expect(loaded).toBeDefined();
+    expect(await store.load(id)).toEqual(loaded);
+  });
+
+  test.each([
+    ["the request", { request: true, keys: [] }],
+    ["a key", { request: false, keys: ["s-01-001"] }],
+    ["the request and keys together", { request: true, keys: ["s-01-001", "s-02-001"] }],
+  ])("is not saved where %s changed meanwhile: nothing of it", async (_, { request, keys }) => {
+    const id = newId();
+    const inserted = await store.insert(least(id), [leastKey("s-01-001"), leastKey("s-02-001")]);
+    const other = await store.save(
+      inserted,
+      request ? { request: { ...least(id), attempts: 7 } } : { keys: [{ ...leastKey("s-01-001"), serial: "7" }] },
+    );
+    const changes = {
+      ...(request && { request: { ...least(id), attempts: 8 } }),
+      keys: keys.map(key => ({ ...leastKey(key), serial: "8" })),
+    };
+    expect(await store.save(inserted, changes)).toBeUndefined();
+    expect(await store.load(id)).toEqual(other);
+  });
+
+  test("is not saved where it was removed, nor a key that is none of its own", async () => {
+    const id = newId();
+    const inserted = await store.insert(least(id), [leastKey("s-01-001")]);
+    await expect(store.save(inserted, { keys: [leastKey("s-09-001")] })).rejects.toThrow("none of the request");
+    await store.remove(inserted);
+    expect(await store.load(id)).toBeUndefined();
+    expect(await store.save(inserted, { request: least(id) })).toBeUndefined();
+    await store.remove(inserted);
+  });
+
+  test("written by a later version is not misread (decision G12)", async () => {
+    const id = newId();
+    await tables
+      .table("credentialrequests")
+      .insert({ partitionKey: id, rowKey: "request", ...toRequestColumns(least(id)), schema: schemaVersion + 1 });
+    await expect(store.load(id)).rejects.toThrow(`schema version ${schemaVersion + 1}`);
+  });
+
+  const row = { partitionKey: "p", rowKey: "r", etag: "e" };
+  const text = fc.string({ unit: "binary" });
+  const anyCredential = fc
+    .record({ userId: text, errorMessage: text, credentialId: text })
+    .map(some => ({ ...credential, ...some }));
+  test("is the same after its rows, whatever texts it holds", () => {
+    forAll(
+      fc.record({ name: text, serial: text, credentials: fc.array(anyCredential, { minLength: 1, maxLength: 20 }) }),
+      some => {
+        const key = { ...fullKey("s-01-001"), ...some };
+        expect(fromKeyRow({ ...row, ...toKeyColumns(key) })).toEqual(key);
+      },
+      { numRuns: 50 },
+    );
+    forAll(text, errorMessage => {
+      const request = { ...fullRequest("x"), errorMessage };
+      expect(fromRequestRow({ ...row, ...toRequestColumns(request) })).toEqual(request);
+    });
+  });
+
+  test("of the largest size fits into properties, rows and a transaction (decision C18)", () => {
+    const large: Credential = {
+      ...credential,
+      userId: "ネ".repeat(255),
+      handle: { userId: "ネ".repeat(255) },
+      errorMessage: "ネ".repeat(500),
+      refusal: { at: now, reason: "ネ".repeat(500) },
+      responseKey: "x".repeat(1000),
+      credentialId: "x".repeat(1400),
+    };
+    const keys = Array.from({ length: 5 }, (_, index) =>
+      toKeyColumns(fullKey(`s-0${index}-001`, Array<Credential>(20).fill(large))),
+    );
+    for (const columns of keys) {
+      const sizes = Object.entries(columns).map(([name, value]) => 2 * (name.length + String(value).length));
+      expect(Math.max(...sizes)).toBeLessThan(65_536);
+      expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(1_048_576);
+      expect(Object.keys(columns).length).toBeLessThan(252);
+    }
+    expect(Buffer.byteLength(JSON.stringify(keys))).toBeLessThan(4_194_304);
+  });
+});
+
+describe("the index of due work", () => {
+  const all = async (queue: Queue, until?: string): Promise<readonly DueEntry[]> => {
+    const entries: DueEntry[] = [];
+    for await (const entry of store.due(queue, until)) entries.push(entry);
+    return entries;
+  };
+  const at = (second: number) => `2026-02-01T00:00:0${second}.000Z`;
+
+  test("is in order of time, up to and with a time, each queue for itself", async () => {
+    await store.schedule({ queue: "poll", at: at(3) }, "three");
+    await store.schedule({ queue: "poll", at: at(1) }, "one");
+    await store.schedule({ queue: "poll", at: at(2) }, "two");
+    await store.schedule({ queue: "settle", at: at(1) }, "another");
+    const ids = async (until?: string) => (await all("poll", until)).map(({ requestId }) => requestId);
+    expect(await ids()).toEqual(["one", "two", "three"]);
+    expect(await ids(at(2))).toEqual(["one", "two"]);
+    expect(await ids("2026-02-01T00:00:01.999Z")).toEqual(["one"]);
+    expect(await ids("2026-02-01T00:00:00.999Z")).toEqual([]);
+    expect(await all("settle")).toEqual([{ queue: "settle", at: at(1), requestId: "another", writtenAt: now }]);
+  });
+
+  test("tells key, hold and the time of writing, and has one row for one due", async () => {
+    const due = { queue: "key", at: at(1) } as const;
+    await store.schedule({ ...due, held: true }, "one", "s-01-001");
+    const [held] = await all("key");
+    expect(held).toEqual({ ...due, requestId: "one", keyId: "s-01-001", held: true, writtenAt: now });
+    await store.schedule(due, "one", "s-01-001");
+    await store.schedule(due, "one", "s-02-001");
+    expect((await all("key")).map(({ keyId, held }) => [keyId, held])).toEqual([
+      ["s-01-001", undefined],
+      ["s-02-001", undefined],
+    ]);
+    await store.unschedule(due, "one", "s-01-001");
+    await store.unschedule(due, "one", "s-01-001");
+    expect((await all("key")).map(({ keyId }) => keyId)).toEqual(["s-02-001"]);
+  });
+});
+
+describe("the row of a shipment id (decision C6)", () => {
+  test("belongs to whoever claims it first, also when that one asks again", async () => {
+    expect(await store.claimShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
+    expect(await store.claimShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
+    expect(await store.claimShipment("U89bvfKKCtQfhnqaFBrAZW", "two")).toBe(false);
+    expect(await store.requestOfShipment("U89bvfKKCtQfhnqaFBrAZW")).toBe("one");
+    expect(await store.requestOfShipment("u89bvfKKCtQfhnqaFBrAZW")).toBeUndefined();
+  });
+
+  test("is claimed by one of many at once", async () => {
+    const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => store.claimShipment("contested", `r${n}`)));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+  });
+
+  test("is released by its owner alone", async () => {
+    await store.claimShipment("mine", "one");
+    await store.releaseShipment("mine", "two");
+    expect(await store.requestOfShipment("mine")).toBe("one");
+    await store.releaseShipment("mine", "one");
+    await store.releaseShipment("mine", "one");
+    expect(await store.requestOfShipment("mine")).toBeUndefined();
+    expect(await store.claimShipment("mine", "two")).toBe(true);
+  });
+
+  test.each(["a.b~c", "a/b", "#?\\", "é🔑", "it's", "x".repeat(300), ""])(
+    "is found by any id: %j",
+    async shipmentId => {
+      expect(await store.claimShipment(shipmentId, "one")).toBe(true);
+      expect(await store.requestOfShipment(shipmentId)).toBe("one");
+      expect(await store.claimShipment(shipmentId, "two")).toBe(false);
+    },
+  );
+});

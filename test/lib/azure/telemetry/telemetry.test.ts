@@ -1,0 +1,122 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { traceSdkCalls } from "../../../../lib/azure/telemetry/sdk-calls.ts";
+import { openTelemetry, type TelemetryOptions } from "../../../../lib/azure/telemetry/telemetry.ts";
+import { inTrace, type Tracer } from "../../../../lib/telemetry.ts";
+import { type Collector, startCollector } from "../../../support/telemetry-collector.ts";
+
+let collector: Collector;
+beforeAll(async () => {
+  vi.stubEnv("APPLICATION_INSIGHTS_NO_STATSBEAT", "1");
+  collector = await startCollector();
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await collector.close();
+});
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const telemetry of opened.splice(0)) await telemetry.close();
+});
+
+function telemetryTo(options: Partial<TelemetryOptions>) {
+  const lines: string[] = [];
+  let now = Date.parse("2026-11-01T12:00:00Z");
+  const telemetry = openTelemetry({
+    resource: { "service.name": "test" },
+    now: () => now,
+    writeLine: (_, line) => lines.push(line),
+    ...options,
+  });
+  if (telemetry === undefined) throw new Error("no telemetry");
+  opened.push(telemetry);
+  const tracer: Tracer = { sink: telemetry, now: () => now, random: bytes => new Uint8Array(bytes).fill(5) };
+  return { telemetry, lines, tracer, advance: (ms: number) => (now += ms) };
+}
+
+describe("telemetry", () => {
+  it("is none where no place for it is named", () => {
+    const options = { resource: {}, now: Date.now, writeLine: () => {} };
+    expect(openTelemetry(options)).toBeUndefined();
+  });
+
+  it("sends what came before it was loaded, with its own times and in its trace", async () => {
+    const { telemetry, tracer, advance } = telemetryTo({ otlpEndpoint: collector.url });
+    const before = { spans: collector.spans().length, logs: collector.logs().length };
+    await inTrace(tracer, { name: "early", labels: { a: "b" } }, async () => {
+      telemetry.writeLine("warn", '{"event":"told","count":2,"ok":true,"list":["x"],"error":{"name":"E"}}');
+      telemetry.measure("peer.call.duration", 1.5, { peer: "p" });
+      advance(250);
+    });
+    await telemetry.flush();
+    const [span] = collector.spans().slice(before.spans);
+    const [log] = collector.logs().slice(before.logs);
+    expect(span).toMatchObject({ name: "early", attributes: { a: "b" } });
+    expect(BigInt(span?.endTimeUnixNano ?? 0) - BigInt(span?.startTimeUnixNano ?? 0)).toBe(250_000_000n);
+    expect(span?.startTimeUnixNano).toBe(`${Date.parse("2026-11-01T12:00:00Z")}000000`);
+    expect(log).toMatchObject({
+      body: { stringValue: "told" },
+      severityNumber: 13,
+      attributes: { count: 2, ok: true, list: '["x"]', error: '{"name":"E"}' },
+      traceId: span?.traceId,
+      spanId: span?.spanId,
+    });
+    const [metric] = collector.metrics().filter(({ name }) => name === "peer.call.duration");
+    expect(metric).toMatchObject({ unit: "s", histogram: { dataPoints: [{ sum: 1.5, attributes: { peer: "p" } }] } });
+  });
+
+  it("says on the console what it could not send, once a minute, and quotes nothing", async () => {
+    const { telemetry, lines, advance } = telemetryTo({ otlpEndpoint: `${collector.url}/refusing` });
+    const lose = async () => {
+      telemetry.writeLine("info", '{"event":"secret-of-the-event"}');
+      await telemetry.flush();
+    };
+    await lose();
+    await lose();
+    expect(lines.map(line => JSON.parse(line).event)).toEqual(["telemetry_lost"]);
+    advance(60_000);
+    await lose();
+    expect(lines).toHaveLength(2);
+    expect(lines.join()).not.toContain("secret-of-the-event");
+    expect(lines.join()).not.toContain("words of the collector");
+  });
+
+  it("is not told of itself: what sends it is part of no trace, wherever it was begun", async () => {
+    traceSdkCalls();
+    const { connectionString, url: otlpEndpoint } = collector;
+    const { telemetry, tracer } = telemetryTo({ connectionString, otlpEndpoint });
+    await inTrace(tracer, { name: "sending", labels: {} }, async () => {
+      telemetry.writeLine("info", '{"event":"e"}');
+      await telemetry.flush();
+    });
+    await telemetry.flush();
+    const { host } = new URL(collector.url);
+    const spans = collector.spans();
+    expect(spans.map(({ name }) => name)).toContain("sending");
+    expect(spans.filter(({ attributes }) => attributes["server.address"] === host)).toEqual([]);
+  });
+
+  it("does not send to Application Insights without TLS, but on this machine", async () => {
+    const connectionString = collector.connectionString.replace("127.0.0.1", "insights.example");
+    const { telemetry, lines } = telemetryTo({ connectionString });
+    telemetry.writeLine("info", '{"event":"e"}');
+    await telemetry.flush();
+    expect(lines).toEqual([expect.stringContaining("telemetry_lost")]);
+  });
+
+  it("shows Application Insights the token of the app's identity, where it is given one", async () => {
+    const asked: unknown[] = [];
+    const credential = {
+      getToken: async (scope: string | string[]) => {
+        asked.push(scope);
+        return { token: "token-of-the-identity", expiresOnTimestamp: Date.now() + 3_600_000 };
+      },
+    };
+    const { telemetry } = telemetryTo({ connectionString: collector.connectionString, credential });
+    telemetry.writeLine("info", '{"event":"by identity"}');
+    await telemetry.flush();
+    expect(asked.flat()).toContain("https://monitor.azure.com/.default");
+    const sent = collector.received.find(({ path, text }) => path.startsWith("/v2") && text.includes("by identity"));
+    expect(sent?.text).toContain('"authorization":"Bearer token-of-the-identity"');
+  });
+});

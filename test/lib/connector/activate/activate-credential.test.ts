@@ -1,0 +1,479 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import type { Idp } from "../../../../lib/connector/idp/contract.ts";
+import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  type ConnectorOptions,
+  graphAt,
+  idpsOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { deadAddress } from "../../../support/peer-tools.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const posts = () => peers.entra.count("POST", /fido2Methods$/);
+const readBacks = () => peers.entra.count("GET", /fido2Methods$/);
+const failing = (rule: FaultRule) => peers.entra.fail({ method: "POST", path: "fido2Methods$", ...rule });
+const registrationsOf = (user: string) => peers.entra.registrations().filter(({ userId }) => userId === user).length;
+
+interface Ready {
+  readonly connector: TestConnector;
+  readonly requestId: string;
+  readonly users: readonly string[];
+  /** The credential as read, the first one where no index is given. */
+  credential(index?: number): Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** A request of one key whose responses have come. */
+async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): Promise<Ready> {
+  const connector = await testConnector(peers, options);
+  const { requestId } = await connector.order(body);
+  await connector.runShipments();
+  return {
+    connector,
+    requestId,
+    users: body.shipment.shipment_items.flatMap((item: Body) => item.credentials.map((one: Body) => one.user_id)),
+    credential: async (index = 0) => {
+      const { shipment } = await connector.read(requestId);
+      return shipment?.shipment_items[0]?.credentials[index] ?? {};
+    },
+  };
+}
+
+const changed = (change: (idp: Idp) => Partial<Idp>): ConnectorOptions => ({
+  ports: context => ({ idps: idpsOf(context, change) }),
+});
+
+describe("an activation that fails for a passing reason (decision C8)", () => {
+  test.each<[string, FaultRule, string]>([
+    ["is throttled", { kind: "throttle", retryAfter: 90 }, "A simulated fault"],
+    ["is answered 500", { kind: "refuse", status: 500 }, "A simulated fault"],
+    ["is answered 503", { kind: "refuse", status: 503 }, "A simulated fault"],
+    ["is answered 401", { kind: "refuse", status: 401 }, "A simulated fault"],
+    ["loses its connection", { kind: "drop" }, "registration unanswered"],
+    ["is answered unreadably", { kind: "nonsense" }, "not readable"],
+    ["is not answered in time", { kind: "hang" }, "registration unanswered"],
+  ])("because it %s stays activation_pending with a message, and is tried again", async (_, fault, message) => {
+    const { connector, requestId, users, credential } = await ready({
+      settings: fault.kind === "hang" ? { IDP_TIMEOUT_SECONDS: "1.5" } : {},
+    });
+    failing(fault);
+    expect(await connector.runCredentials()).toEqual({ processed: 1, activated: 0, failed: 0, pending: 1, left: 0 });
+    expect(await credential()).toMatchObject({
+      state: "activation_pending",
+      error_message: expect.stringContaining(message),
+      retryable_until: expect.any(String),
+    });
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+    connector.advance(seconds(90));
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 1, activated: 1 });
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect((await credential()).error_message).toBeUndefined();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(registrationsOf(users[0] ?? "")).toBe(1);
+  });
+
+  test("because nobody listens there stays activation_pending, too", async () => {
+    const { connector, requestId, credential } = await ready();
+    const away = connector.beside({ settings: await graphAt(peers, deadAddress()) });
+    await away.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
+    expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
+  });
+
+  test("backs off from 1 minute to 6 hours", async () => {
+    const { connector, requestId } = await ready();
+    failing({ kind: "refuse", status: 500, times: 100 });
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 12; attempt++) {
+      await connector.runCredentials("timer");
+      const { due } = await connector.keyRow(requestId);
+      waits.push(between(connector.now(), due?.at ?? ""));
+      connector.advance((waits.at(-1) ?? 0) - 1);
+      expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
+      connector.advance(1);
+    }
+    expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
+    expect(posts()).toBe(12);
+  });
+
+  test("is found to have succeeded also where Graph lists keys under GUIDs, from the first unanswered try on", async () => {
+    peers.entra.settings({ methodIds: "guid" });
+    onTestFinished(() => peers.entra.settings({ methodIds: "credential" }));
+    const { connector, requestId, users, credential } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    const first = (await connector.keyRow(requestId)).credentials[0]?.triedAt;
+    // The list is a while behind: another try is made, and refused as one too many.
+    peers.entra.fail({ kind: "refuse", status: 200, body: { value: [] }, method: "GET", path: "fido2Methods$" });
+    connector.advance(hours(1));
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBe(first);
+    connector.advance(hours(1));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect(registrationsOf(users[0] ?? "")).toBe(1);
+  });
+
+  test("honours Retry-After, on demand too, and does not count as sent", async () => {
+    const { connector, requestId } = await ready();
+    failing({ kind: "throttle", retryAfter: 600 });
+    await connector.runCredentials();
+    connector.advance(seconds(599));
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ processed: 0 });
+    expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
+    connector.advance(seconds(1));
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 1 });
+    expect(readBacks()).toBe(0);
+    expect(posts()).toBe(2);
+  });
+
+  test("is tried at once on demand where no peer asked to wait", async () => {
+    const { connector } = await ready();
+    failing({ kind: "refuse", status: 500 });
+    await connector.runCredentials();
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 1 });
+  });
+});
+
+describe("retryable_until (decision C8)", () => {
+  const until = async (settings: Record<string, string>) => {
+    const { connector, credential } = await ready({ settings });
+    return between(connector.now(), String((await credential()).retryable_until));
+  };
+  test("is the time of the response and RFPR_RETRY_NUMBER_DAYS", async () => {
+    const longChallenge = { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "43200" };
+    expect(await until(longChallenge)).toBe(days(14));
+    expect(await until({ ...longChallenge, RFPR_RETRY_NUMBER_DAYS: "2" })).toBe(days(2));
+  });
+
+  test("is never beyond the identity provider's own challenge expiry", async () => {
+    const left = await until({ IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "60" });
+    expect(left).toBeLessThanOrEqual(hours(1) + minutes(1));
+    expect(left).toBeGreaterThan(minutes(59));
+  });
+
+  const untilEnd = async (connector: TestConnector, credential: Ready["credential"]) =>
+    connector.advance(between(connector.now(), String((await credential()).retryable_until)));
+
+  test("ends a pending credential at its time, not at the next back-off, failed with the last reason", async () => {
+    const { connector, requestId, credential } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
+    failing({ kind: "throttle", retryAfter: 3600, times: 1000 });
+    for (let hour = 0; hour < 23.5; hour += 0.5) {
+      await connector.runCredentials("timer");
+      connector.advance(minutes(30));
+    }
+    expect(await credential()).toMatchObject({ state: "activation_pending" });
+    await untilEnd(connector, credential);
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 1, failed: 1 });
+    expect(await credential()).toMatchObject({
+      state: "failed",
+      error_message: expect.stringMatching(/^Not activated in time. A simulated fault/),
+    });
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(readBacks()).toBe(0);
+  });
+
+  test("is the end also for one whose Retry-After reaches beyond it", async () => {
+    const { connector, credential } = await ready({ settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "60" } });
+    failing({ kind: "throttle", retryAfter: 86_400 });
+    await connector.runCredentials();
+    await untilEnd(connector, credential);
+    expect(await connector.runCredentials("timer")).toMatchObject({ failed: 1 });
+    expect(posts()).toBe(1);
+  });
+
+  test.each([
+    ["after", "active", undefined],
+    ["before", "failed", "Not activated in time. IdP entra: registration unanswered"],
+  ] as const)("reads an unanswered try back that was %s done", async (phase, state, message) => {
+    const { connector, credential } = await ready();
+    failing({ kind: "drop", phase });
+    await connector.runCredentials();
+    await untilEnd(connector, credential);
+    await connector.runCredentials("timer");
+    expect(await credential()).toMatchObject({ state });
+    expect((await credential()).error_message).toBe(message);
+    expect(posts()).toBe(1);
+    expect(readBacks()).toBe(1);
+  });
+
+  test("tells that the credential may be registered where it can not be read back", async () => {
+    const { connector, credential } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 10 });
+    await untilEnd(connector, credential);
+    await connector.runCredentials("timer");
+    expect(await credential()).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("may be registered, check"),
+    });
+    expect(posts()).toBe(1);
+  });
+});
+
+describe("an activation that is refused (decision C8)", () => {
+  test.each<[string, (user: string) => void, string]>([
+    ["the user is gone", user => peers.entra.setUser(user, "unknown"), "does not exist"],
+    ["policy forbids it", user => peers.entra.setUser(user, "blocked"), "restriction policy"],
+    ["the challenge has expired", () => peers.entra.expireChallenges(), "challenge"],
+  ])("because %s is failed at once", async (_, prepare, message) => {
+    const { connector, requestId, users, credential } = await ready();
+    prepare(users[0] ?? "");
+    expect(await connector.runCredentials()).toEqual({ processed: 1, activated: 0, failed: 1, pending: 0, left: 0 });
+    expect(await credential()).toMatchObject({ state: "failed", error_message: expect.stringContaining(message) });
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(posts()).toBe(1);
+    expect(await connector.queue("key")).toEqual([]);
+    connector.advance(days(1));
+    expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
+  });
+});
+
+describe("an activation that is not answered (decision C8)", () => {
+  test("is read back first, by credential id, and is active where it was done", async () => {
+    const { connector, users, credential } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending" });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect(posts()).toBe(1);
+    expect(readBacks()).toBe(1);
+    expect(registrationsOf(users[0] ?? "")).toBe(1);
+  });
+
+  test("is sent again where it was not", async () => {
+    const { connector, users, credential } = await ready();
+    failing({ kind: "drop", phase: "before" });
+    await connector.runCredentials();
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect([posts(), readBacks(), registrationsOf(users[0] ?? "")]).toEqual([2, 1, 1]);
+  });
+
+  test("is recorded before it is sent: a creator that dies in the call is read back by the next run", async () => {
+    const { connector, requestId, credential } = await ready({
+      ports: context => ({
+        idps: idpsOf(context, idp => ({
+          activate: async (...call) => {
+            await idp.activate(...call);
+            throw new Error("killed");
+          },
+        })),
+      }),
+    });
+    await connector.runCredentials();
+    expect(connector.events("work_failed")).toHaveLength(1);
+    expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBe(connector.now());
+    const host = connector.beside({ ports: () => ({}) });
+    await host.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending" });
+    host.advance(seconds(180));
+    await host.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect([posts(), readBacks()]).toEqual([1, 1]);
+  });
+
+  test("is not sent while it can not be read back", async () => {
+    const { connector, credential } = await ready();
+    failing({ kind: "drop", phase: "before" });
+    await connector.runCredentials();
+    peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 3 });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({
+      state: "activation_pending",
+      error_message: expect.stringContaining("could not be asked"),
+    });
+    peers.entra.fail({ kind: "throttle", method: "GET", path: "fido2Methods$", retryAfter: 900 });
+    await connector.runCredentials("on_demand");
+    connector.advance(seconds(899));
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ processed: 0 });
+    expect(posts()).toBe(1);
+    connector.advance(seconds(1));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+  });
+
+  test("that is answered 503 with a time to come back counts as unanswered", async () => {
+    const away = new Response("{}", { status: 503, headers: { "retry-after": "120" } });
+    let first = true;
+    const { connector, credential } = await ready({
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init);
+        if (!first || init?.method !== "POST" || !/fido2Methods$/.test(String(url))) return answer;
+        first = false;
+        return away;
+      },
+    });
+    await connector.runCredentials();
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ processed: 0 });
+    connector.advance(seconds(120));
+    await connector.runCredentials("on_demand");
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect([posts(), readBacks()]).toEqual([1, 1]);
+  });
+
+  test("and then refused is believed only after a second read-back at least a minute later", async () => {
+    const { connector, users, credential } = await ready();
+    failing({ kind: "drop", phase: "before" });
+    await connector.runCredentials();
+    peers.entra.setUser(users[0] ?? "", "blocked");
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({
+      state: "activation_pending",
+      error_message: expect.stringContaining("restriction policy"),
+    });
+    expect([posts(), readBacks()]).toEqual([2, 1]);
+    connector.advance(seconds(60) - 1);
+    await connector.runCredentials("on_demand");
+    expect([posts(), readBacks()]).toEqual([2, 1]);
+    connector.advance(1);
+    await connector.runCredentials("timer");
+    expect(await credential()).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("restriction policy"),
+    });
+    expect([posts(), readBacks()]).toEqual([2, 2]);
+  });
+
+  test("and then refused is active where the first one arrives late", async () => {
+    let calls = 0;
+    const { connector, users, credential } = await ready(
+      changed(idp => ({
+        activate: async (...call) => {
+          if (++calls === 1) throw new PeerFailure("IdP entra", "registration", "unanswered");
+          await idp.activate(...call);
+          throw new PeerFailure("IdP entra", "registration", "refused", { detail: "The challenge was used." });
+        },
+      })),
+    );
+    await connector.runCredentials();
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending", error_message: "The challenge was used." });
+    connector.advance(seconds(60));
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "active" });
+    expect(calls).toBe(2);
+    expect(registrationsOf(users[0] ?? "")).toBe(1);
+  });
+
+  test("and then refused stays in doubt while the second read-back is not answered", async () => {
+    const { connector, users, credential } = await ready();
+    failing({ kind: "drop", phase: "before" });
+    await connector.runCredentials();
+    peers.entra.setUser(users[0] ?? "", "blocked");
+    await connector.runCredentials();
+    connector.advance(seconds(60));
+    peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 3 });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending" });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("restriction policy"),
+    });
+    expect(posts()).toBe(2);
+  });
+
+  describe("at an identity provider that offers no read-back", () => {
+    const blind = (idp: Idp): Partial<Idp> => ({ ...idp, isRegistered: async () => undefined });
+    test("is sent once more", async () => {
+      const { connector, credential } = await ready(changed(blind));
+      failing({ kind: "drop", phase: "before" });
+      await connector.runCredentials();
+      await connector.runCredentials();
+      expect(await credential()).toMatchObject({ state: "active" });
+      expect(posts()).toBe(2);
+    });
+
+    test("ends failed by a refusal, and may be registered", async () => {
+      const { connector, credential } = await ready(changed(blind));
+      failing({ kind: "drop", phase: "after" });
+      await connector.runCredentials();
+      await connector.runCredentials();
+      expect(await credential()).toMatchObject({
+        state: "failed",
+        error_message: expect.stringMatching(/already registered.*\(may be registered, check\)$/),
+      });
+      expect(posts()).toBe(2);
+    });
+  });
+});
+
+describe("credentials of one key (decisions C7, C15)", () => {
+  test("are activated one after another in the order of the array", async () => {
+    const { connector, users } = await ready({}, orderBody([5]));
+    await connector.runCredentials();
+    const order = peers.entra.registrations().filter(({ userId }) => users.includes(userId));
+    expect(order.map(({ userId }) => userId)).toEqual(users);
+  });
+
+  test("do not wait for one that must wait", async () => {
+    const { connector, requestId, credential } = await ready({}, orderBody([3]));
+    failing({ kind: "throttle", retryAfter: 300 });
+    expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 0 });
+    expect((await credential(0)).state).toBe("activation_pending");
+    expect((await credential(1)).state).toBe("active");
+    const read = await connector.read(requestId);
+    expect(read).toMatchObject({ state: "started" });
+    expect(read.shipment?.shipment_items[0]?.state).toBe("processing");
+    connector.advance(seconds(300));
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 1, activated: 1 });
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("roll up over the items: complete, partial and failed ones make a partial request", async () => {
+    const blocked = [newUser(), newUser()];
+    const body = altered(orderBody([1, 2, 1]), {
+      "shipment.shipment_items[1].credentials[0].user_id": blocked[0],
+      "shipment.shipment_items[2].credentials[0].user_id": blocked[1],
+    });
+    const { connector, requestId } = await ready({}, body);
+    for (const user of blocked) peers.entra.setUser(user, "blocked");
+    expect(await connector.runCredentials()).toEqual({ processed: 4, activated: 2, failed: 2, pending: 0, left: 0 });
+    const { state, shipment } = await connector.read(requestId);
+    expect(state).toBe("partial");
+    expect(shipment?.shipment_items.map(item => item.state)).toEqual(["complete", "partial", "failed"]);
+    expect((await connector.requestRow(requestId)).terminalAt).toBe(connector.now());
+    expect(await connector.queue("key")).toEqual([]);
+    expect(await connector.queue("poll")).toEqual([]);
+  });
+
+  test("of an identity provider that has vanished stay due with that message (decision C13)", async () => {
+    const { connector, credential } = await ready();
+    const without = connector.beside({ ports: () => ({ idps: { defaultId: "entra", get: () => undefined } }) });
+    expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });
+    expect(await credential()).toMatchObject({
+      state: "activation_pending",
+      error_message: "Its identity provider is not configured any more.",
+    });
+    connector.advance(days(20));
+    expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });
+    const [due] = await connector.queue("key");
+    expect((due?.at ?? "") > connector.now()).toBe(true);
+  });
+});
+
+describe("signing keys that can not be read", () => {
+  test("keep a credential pending with a message and do not hold back other keys", async () => {
+    const { connector, requestId, credential } = await ready({}, orderBody([1, 1]));
+    const later = connector.beside();
+    peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
+    await later.runCredentials();
+    expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
+    expect((await connector.keyRow(requestId, "s-02-001")).state).toBe("complete");
+    expect(later.events("work_failed")).toEqual([]);
+    connector.advance(minutes(1));
+    await later.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import {
+  createCredentialRequestBodyV1,
+  createCredentialRequestV1,
+} from "../../../../../lib/connector/api/v1/create-credential-request.ts";
+import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
+import { problems } from "../../../../../lib/http/input/problems.ts";
+import { newUser, peersOfFile, refusalOf, testConnector } from "../../../../support/connector.ts";
+import { authenticatorsOf } from "../../../../support/on-site.ts";
+import { altered, type Body } from "../v2/bodies.ts";
+
+const peers = await peersOfFile();
+
+const least = (): Body => ({
+  recipient: { firstname: "Ada", lastname: "Lovelace", email: "ada@example.com" },
+  credentials: [{ user_id: newUser() }],
+  pin_request: {},
+  enrollment_contacts: { emails_to: ["ada@example.com"] },
+});
+
+const full = (): Body => ({
+  ...least(),
+  credentials: [{ user_id: newUser() }, { user_id: newUser() }],
+  pin_request: { min_length: 8, entry_method: "user_entered" },
+  authenticator_name: "Desk 4",
+  customization_id: "C-1",
+});
+
+/** The paths of what is wrong in a body. */
+const wrong = (body: Body): readonly string[] => {
+  const { error } = createCredentialRequestBodyV1.safeParse(body);
+  return error === undefined ? [] : problems(error).map(({ path }) => path);
+};
+
+describe("the version 1 credential request body (decision C3)", () => {
+  it("becomes one on-site authenticator, with version 2's defaults", () => {
+    const { recipient, emailsTo, keys, shipment } = createCredentialRequestBodyV1.parse(least());
+    expect(shipment).toBeUndefined();
+    expect(recipient).toMatchObject({ email: "ada@example.com", externalId: "ada@example.com", company: "" });
+    expect(emailsTo).toEqual(["ada@example.com"]);
+    expect(keys).toEqual([
+      {
+        id: "a-01",
+        place: "authenticator",
+        preferredAuthenticatorType: "hardware",
+        pinRequest: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
+        credentials: [{ userId: expect.any(String) }],
+      },
+    ]);
+  });
+
+  it("takes all that it knows", () => {
+    const body = full();
+    const [key] = createCredentialRequestBodyV1.parse(body).keys;
+    expect(key).toMatchObject({
+      name: "Desk 4",
+      customizationId: "C-1",
+      pinRequest: { length: 8, entryMethod: "user_entered" },
+      credentials: body.credentials.map(({ user_id }: Body) => ({ userId: user_id })),
+    });
+  });
+
+  it.each([
+    ["recipient", undefined],
+    ["recipient.firstname", undefined],
+    ["recipient.firstname", " "],
+    ["recipient.lastname", undefined],
+    ["recipient.lastname", ""],
+    ["recipient.email", undefined],
+    ["recipient.email", "ada"],
+    ["credentials", undefined],
+    ["credentials", []],
+    ["credentials", Array.from({ length: 21 }, () => ({ user_id: "x" }))],
+    ["credentials[1].user_id", undefined],
+    ["credentials[1].user_id", ""],
+    ["credentials[0].user_id", "a\u0000b"],
+    ["pin_request", undefined],
+    ["pin_request.min_length", 3],
+    ["pin_request.min_length", 64],
+    ["pin_request.min_length", "6"],
+    ["pin_request.entry_method", "guessed"],
+    ["authenticator_name", "nineteen characters"],
+    ["authenticator_name", "Schlüssel"],
+    ["enrollment_contacts", undefined],
+    ["enrollment_contacts.emails_to", undefined],
+    ["enrollment_contacts.emails_to", []],
+    ["enrollment_contacts.emails_to[0]", "nobody"],
+    ["enrollment_contacts.emails_to[1]", "ADA@example.com"],
+  ])("is refused with a wrong %s: %j", (path, value) => {
+    const body = full();
+    if (path === "enrollment_contacts.emails_to[1]") body.enrollment_contacts.emails_to.push("");
+    expect(wrong(body).filter(wrongPath => wrongPath !== path)).toEqual([]);
+    expect(wrong(altered(body, { [path]: value }))).toEqual([path]);
+  });
+
+  it.each([
+    ["credentials[1].user_id", "idp"],
+    ["credentials[0].user_id", "relyingParty"],
+  ] as const)("has no field for the IdP, so %s names its %s", (path, field) => {
+    const index = Number(path[12]);
+    const draft = createCredentialRequestBodyV1.parse(full());
+    expect(createCredentialRequestV1.pathOf({ field, keyId: "a-01", index }, draft)).toBe(path);
+  });
+});
+
+describe("a version 1 credential request", () => {
+  const order = (context: Parameters<typeof createRequest>[2], body = least()) =>
+    createRequest(createCredentialRequestBodyV1.parse(body), createCredentialRequestV1, context);
+
+  it("goes to the default IdP and to the enrollment side, and ships nothing", async () => {
+    const { context, read } = await testConnector(peers);
+    const body = full();
+    const { requestId, shipmentId } = await order(context, body);
+    expect([shipmentId, peers.delivery.count("POST", /shipments/)]).toEqual([undefined, 0]);
+    expect(authenticatorsOf(peers, requestId)).toMatchObject([
+      { name: "Desk 4", recipient: { external_id: "ada@example.com", first_name: "Ada", last_name: "Lovelace" } },
+    ]);
+    expect((await read(requestId)).authenticators?.[0]?.credentials).toMatchObject(
+      body.credentials.map(({ user_id }: Body) => ({ user_id, idp_id: "entra", state: "processing" })),
+    );
+  });
+
+  it("is refused in its own words where the deployment has no enrollment service, or no mail may go there", async () => {
+    const { context } = await testConnector(peers, {
+      settings: { ENROLLMENT_SERVICE_API_BASE_URL: "", RFPR_API_BASE_URL: "", PIN_MAIL_DOMAINS: "example.org" },
+    });
+    const { status, body } = await refusalOf(order(context));
+    const paths = (body as Body).error_data.fields.map(({ path }: Body) => path);
+    expect([status, paths]).toEqual([400, ["credentials", "enrollment_contacts.emails_to[0]"]]);
+  });
+});

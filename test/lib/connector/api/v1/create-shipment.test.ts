@@ -1,0 +1,162 @@
+import { describe, expect, it } from "vitest";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/create-shipment.ts";
+import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
+import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
+import { problems } from "../../../../../lib/http/input/problems.ts";
+import { minutes } from "../../../../../lib/time.ts";
+import { newUser, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../../support/connector.ts";
+import { shipmentBodyV1 } from "./shipment-body.ts";
+
+const peers = await peersOfFile();
+
+const order = async (connector: TestConnector, body: object): Promise<{ requestId: string; shipmentId: string }> => {
+  const made = await createRequest(createShipmentBodyV1.parse(body), createShipmentV1, connector.context);
+  return { requestId: made.requestId, shipmentId: made.shipmentId ?? "" };
+};
+
+async function read(connector: TestConnector, { requestId, shipmentId }: { requestId: string; shipmentId: string }) {
+  const { request, keys } = await connector.load(requestId);
+  return readShipmentV1(
+    shipmentId,
+    request.value,
+    keys.map(({ value }) => value),
+    connector.now(),
+  );
+}
+
+const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
+
+describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11a, C14, C15)", () => {
+  it("are activated and mailed by process-shipments, to the recipient where no list is given", async () => {
+    const connector = await testConnector(peers);
+    const to = newUser();
+    const made = await order(connector, shipmentBodyV1(to));
+    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "ongoing" });
+    await connector.runShipments();
+    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "complete" });
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  it("make as many keys as the quantity says, each with its own credential, PIN and mail", async () => {
+    const connector = await testConnector(peers);
+    const to = newUser();
+    const made = await order(connector, shipmentBodyV1(to, 3));
+    await connector.runShipments();
+    expect((await connector.load(made.requestId)).keys.map(({ value }) => [value.id, value.state])).toEqual([
+      ["s-01-001", "complete"],
+      ["s-01-002", "complete"],
+      ["s-01-003", "complete"],
+    ]);
+    expect(new Set(mailsTo(to).map(({ subject }) => subject)).size).toBe(3);
+  });
+
+  it("are pending_pin_sending while the PIN mail fails, and process-shipments sends it later", async () => {
+    const connector = await testConnector(peers);
+    const to = newUser();
+    const made = await order(connector, shipmentBodyV1(to));
+    peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
+    await connector.runShipments();
+    expect(await read(connector, made)).toMatchObject({ shipment_state: "pending_pin_sending", error_kind: "GENERAL" });
+    connector.advance(minutes(2));
+    await connector.runShipments("timer");
+    expect(await read(connector, made)).toEqual({ shipment_id: made.shipmentId, shipment_state: "complete" });
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  it("tell a refusal of the IdP as a processing error and stay ongoing", async () => {
+    const connector = await testConnector(peers);
+    const body = shipmentBodyV1();
+    const made = await order(connector, body);
+    peers.entra.setUser(body.user_id, "unknown");
+    await connector.runShipments();
+    expect(await read(connector, made)).toMatchObject({ shipment_state: "ongoing", error_kind: "GENERAL" });
+  });
+
+  it.each([
+    ["the recipient's address", undefined, "delivery_shipment_request.recipient.recipient_email"],
+    ["the list's", { emails_to: ["one@example.com", "two@elsewhere.org"] }, "enrollment_contacts.emails_to[1]"],
+  ])("name %s as they wrote it where PIN mails may not go there (decisions C4, C14)", async (_, contacts, path) => {
+    const connector = await testConnector(peers, { settings: { PIN_MAIL_DOMAINS: "example.com" } });
+    const body = { ...shipmentBodyV1("ada@elsewhere.org"), ...(contacts && { enrollment_contacts: contacts }) };
+    expect(await refusalOf(order(connector, body))).toMatchObject({
+      status: 400,
+      body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN mails may go to" }] } },
+    });
+    expect(await connector.queue("settle")).toEqual([]);
+  });
+
+  it.each([
+    [1, undefined],
+    [6, undefined],
+    [7, undefined],
+    [8, "The delivery service reports: Error: Processing Error, contact Support"],
+    [9, "The delivery service reports: Error: DPL Match"],
+    [99, "The delivery service reports: Error: Shipping error, contact Support"],
+  ])(
+    "are in processing error only by the delivery service's errors, and open in the others: state %i (decision C10)",
+    async (state, message) => {
+      const connector = await testConnector(peers);
+      const made = await order(connector, shipmentBodyV1());
+      await peers.delivery.control(made.shipmentId, { state });
+      await connector.runShipments();
+      expect(await read(connector, made)).toEqual({
+        shipment_id: made.shipmentId,
+        shipment_state: "ongoing",
+        ...(message !== undefined && { error_kind: "GENERAL", error_message: message }),
+      });
+      // Version 2 tells both.
+      expect(await connector.read(made.requestId)).toMatchObject({
+        error_message: expect.stringContaining("The delivery service reports"),
+      });
+    },
+  );
+
+  it("leave version 2 credentials to process-credential-requests", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order();
+    await connector.runShipments();
+    expect((await connector.keyRow(requestId)).credentials[0]?.state).toBe("activation_pending");
+  });
+
+  it.each([
+    [
+      "pin_request.length",
+      (body: ReturnType<typeof shipmentBodyV1>) => {
+        body.pin_request.length = 3;
+      },
+    ],
+    [
+      "user_id",
+      (body: ReturnType<typeof shipmentBodyV1>) => {
+        body.user_id = " ";
+      },
+    ],
+    [
+      "delivery_shipment_request.shipment_items",
+      (body: ReturnType<typeof shipmentBodyV1>) =>
+        void body.delivery_shipment_request.shipment_items.push({
+          product_id: 1,
+          inventory_product_id: 15,
+          product_quantity: 50,
+          fc_additional_data: { key_name: "x" },
+        }),
+    ],
+    [
+      "delivery_shipment_request.mailing_address.region",
+      (body: ReturnType<typeof shipmentBodyV1>) => {
+        body.delivery_shipment_request.mailing_address.region = "XX";
+      },
+    ],
+    [
+      "delivery_shipment_request.recipient.recipient_firstname",
+      (body: ReturnType<typeof shipmentBodyV1>) => {
+        body.delivery_shipment_request.recipient.recipient_firstname = "";
+      },
+    ],
+  ])("are refused with a wrong %s", (path, spoil) => {
+    const body = shipmentBodyV1();
+    spoil(body);
+    const { error } = createShipmentBodyV1.safeParse(body);
+    expect(error && problems(error).map(problem => problem.path)).toEqual([path]);
+  });
+});

@@ -1,0 +1,709 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
+import type { NewRequest } from "../../../../../lib/connector/model/draft.ts";
+import { ignoredFields } from "../../../../../lib/http/input/ignored-fields.ts";
+import { problems } from "../../../../../lib/http/input/problems.ts";
+import { forAll } from "../../../../support/for-all.ts";
+import { altered, type Body, fullBodies, optionalFields, valueAt } from "./bodies.ts";
+
+const few = { numRuns: 5 };
+
+const parsed = (body: unknown): NewRequest => createBodyV2.parse(body);
+const found = (body: unknown) => {
+  const result = createBodyV2.safeParse(body);
+  return result.success ? [] : problems(result.error);
+};
+const pathsOf = (body: unknown) => [...new Set(found(body).map(({ path }) => path))].sort();
+
+const address = "shipment.mailing_address";
+const item = "shipment.shipment_items[0]";
+const onSite = "authenticators[0]";
+
+const credential = { user_id: "u" };
+const key = { product_id: "1", inventory_product_id: "2", credentials: [credential] };
+const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
+
+/** Each wrong value of one field, with what the caller is told. */
+const wrongFields: readonly (readonly [path: string, value: unknown, reason: RegExp])[] = [
+  ...["recipient", "enrollment_contacts", address].map(path => [path, undefined, /^is required$/] as const),
+  ...[
+    "recipient.email",
+    "recipient.first_name",
+    "recipient.last_name",
+    "recipient.telephone",
+    "enrollment_contacts.emails_to",
+    "shipment.shipment_items",
+    `${address}.street_line1`,
+    `${address}.postal_code`,
+    `${address}.city`,
+    `${address}.country_code`,
+    `${item}.product_id`,
+    `${item}.inventory_product_id`,
+    `${item}.credentials`,
+    `${item}.credentials[0].user_id`,
+    `${onSite}.credentials`,
+    `${onSite}.credentials[0].user_id`,
+  ].flatMap(path => [
+    [path, undefined, /^is required$/] as const,
+    [path, null, /^is required$/] as const,
+    [path, true, /^must be a (string|list)$/] as const,
+  ]),
+  ...[
+    "recipient.first_name",
+    "recipient.last_name",
+    "recipient.company",
+    "recipient.external_id",
+    "shipment.reseller_organization_id",
+    "shipment.customer_reference",
+    `${address}.street_line1`,
+    `${address}.street_line2`,
+    `${address}.city`,
+    `${item}.customization_id`,
+    `${item}.credentials[0].relying_party_id`,
+    `${item}.credentials[0].user_id`,
+    `${onSite}.customization_id`,
+    `${onSite}.credentials[0].user_id`,
+  ].flatMap(path => [
+    [path, 7, /^must be a string$/] as const,
+    [path, "a\u0000b", /^must not contain control characters$/] as const,
+    [path, "a\nb", /^must not contain control characters$/] as const,
+    [path, "a\n", /^must not contain control characters$/] as const,
+    [path, "a\u0085b", /^must not contain control characters$/] as const,
+    [path, "a\u2028b", /^must not contain control characters$/] as const,
+    [path, "a".repeat(256), /^must have at most 255 characters$/] as const,
+  ]),
+  ...["recipient.email", "enrollment_contacts.emails_to[0]"].flatMap(path =>
+    [
+      "",
+      "ada",
+      "ada@",
+      "@example.com",
+      "ada@example",
+      "ada@example..com",
+      "ada@-example.com",
+      "ada@example-.com",
+      "ada@example.c",
+      "ada@example.1",
+      "ada@127.0.0.1",
+      ".ada@example.com",
+      "ada.@example.com",
+      "a..da@example.com",
+      "ada b@example.com",
+      "ada@exa mple.com",
+      "ada,bob@example.com",
+      "ada@example.com,bob@example.com",
+      "Ada <ada@example.com>",
+      '"ada"@example.com',
+      "ada@[127.0.0.1]",
+      "ada@exämple.com",
+      "ada@example.com\nBcc: bob@example.com",
+      `ada@${"a".repeat(64)}.com`,
+    ].map(value => [path, value, /^must be an e-mail address$/] as const),
+  ),
+  ["recipient.email", `${"a".repeat(65)}@example.com`, /^must have at most 64 characters before the @$/],
+  ["recipient.email", `a@${"a.".repeat(126)}com`, /^must have at most 254 characters$/],
+  ["enrollment_contacts.emails_to", [], /^must have at least 1 element$/],
+  [
+    "enrollment_contacts.emails_to",
+    times(21, "").map((_, n) => `a${n}@example.com`),
+    /^must have at most 20 elements$/,
+  ],
+  ["recipient.telephone", "", /at least one digit/],
+  ["recipient.telephone", "+()-", /at least one digit/],
+  ["recipient.telephone", "555 0100", /only digits/],
+  ["recipient.telephone", "555.0100", /only digits/],
+  ["recipient.telephone", "555x", /only digits/],
+  ["recipient.telephone", "٣", /only digits/],
+  ["recipient.telephone", "5".repeat(41), /^must have at most 40 characters$/],
+  ["authenticators", [], /^must have at least 1 element$/],
+  ["authenticators", {}, /^must be a list$/],
+  ["authenticators", times(51, { credentials: [credential] }), /^must have at most 50 elements$/],
+  ["authenticators", times(51, 0), /^must have at most 50 elements$/],
+  ["shipment", [], /^must be an object$/],
+  ["shipment", "", /^must be an object$/],
+  ["shipment.shipment_items", [], /^must have at least 1 element$/],
+  ["shipment.shipment_items", times(51, key), /^must have at most 50 elements$/],
+  ["shipment.delivery_type", 0, /^must be one of 1, 2$/],
+  ["shipment.delivery_type", 3, /^must be one of 1, 2$/],
+  ["shipment.delivery_type", 1.5, /^must be one of 1, 2$/],
+  ["shipment.delivery_type", "1", /^must be one of 1, 2$/],
+  ["shipment.address_validation_bypass", "true", /^must be true or false$/],
+  ["shipment.address_validation_bypass", 1, /^must be true or false$/],
+  [`${address}.street_line1`, " ", /^must not be blank$/],
+  [`${address}.city`, "", /^must not be blank$/],
+  [`${address}.postal_code`, "", /^must not be empty/],
+  [`${address}.postal_code`, 12345, /^must be a string$/],
+  [`${address}.postal_code`, "1\t2", /^must not contain control characters$/],
+  [`${address}.postal_code`, "1".repeat(51), /^must have at most 50 characters$/],
+  ...["", " ", "USA", "U", "XX", "XK", "ZZ", "840", "ß", "U S"].map(
+    value => [`${address}.country_code`, value, /^must be a two-letter country code of ISO 3166-1$/] as const,
+  ),
+  [`${address}.region`, 7, /^must be a string$/],
+  ...[item, onSite].flatMap(place => [
+    [`${place}.name`, "x".repeat(19), /^must have at most 18 characters$/] as const,
+    [`${place}.name`, "Schlüssel", /^must have ASCII characters only$/] as const,
+    [`${place}.name`, "key 🔑", /^must have ASCII characters only$/] as const,
+    [`${place}.name`, "a\tb", /control characters|ASCII/] as const,
+    [`${place}.name`, 5, /^must be a string$/] as const,
+    [`${place}.pin_request`, [], /^must be an object$/] as const,
+    [`${place}.pin_request`, true, /^must be an object$/] as const,
+    [`${place}.credentials`, [], /^must have at least 1 element$/] as const,
+    [`${place}.credentials`, times(21, credential), /^must have at most 20 elements$/] as const,
+    [`${place}.credentials[0]`, "u", /^must be an object$/] as const,
+    [`${place}.credentials[0].user_id`, "", /^must not be blank$/] as const,
+    [`${place}.credentials[0].user_id`, " ", /^must not be blank$/] as const,
+    [`${place}.credentials[0].idp_id`, "", /^must not be blank$/] as const,
+    [`${place}.credentials[0].idp_id`, "a\u0007", /^must not contain control characters$/] as const,
+    [`${place}.credentials[0].idp_id`, "a".repeat(65), /^must have at most 64 characters$/] as const,
+    [`${place}.credentials[0].idp_id`, 1, /^must be a string$/] as const,
+    [`${place}.credentials[0].relying_party_id`, " ", /^must not be blank$/] as const,
+  ]),
+  ...["product_id", "inventory_product_id"].flatMap(name =>
+    ["", "x", "-1", "1.5", "1e3", " 1", "0x1", "1234567890", "1\n", "١"].map(
+      value => [`${item}.${name}`, value, /^must be a string of 1 to 9 digits$/] as const,
+    ),
+  ),
+  [`${item}.product_id`, 1, /^must be a string$/],
+  ...[`${item}.pin_request.length`, `${onSite}.pin_request.min_length`].flatMap(path => [
+    [path, 3, /^must be at least 4$/] as const,
+    [path, 64, /^must be at most 63$/] as const,
+    [path, -6, /^must be at least 4$/] as const,
+    [path, 6.5, /^must be a whole number$/] as const,
+    [path, "6", /^must be a number$/] as const,
+  ]),
+  [`${item}.pin_request.type`, "random", /^must be generate$/],
+  [`${item}.pin_request.type`, "Generate", /^must be generate$/],
+  [`${onSite}.preferred_authenticator_type`, "mobile", /^must be one of hardware, software$/],
+  [`${onSite}.pin_request.entry_method`, "typed", /^must be one of generated, user_entered$/],
+  [`${onSite}.pin_request.delivery_method`, "sms", /^must be one of none, app, email$/],
+];
+
+/** Rules across fields: what is changed, which field is named. */
+const wrongTogether: readonly (readonly [
+  name: string,
+  values: Record<string, unknown>,
+  path: string,
+  reason: RegExp,
+])[] = [
+  [
+    "neither shipment nor authenticators",
+    { shipment: undefined, authenticators: undefined },
+    "shipment",
+    /^is required where authenticators is absent$/,
+  ],
+  ["both null", { shipment: null, authenticators: null }, "shipment", /^is required where authenticators is absent$/],
+  [
+    "a blank first name without company",
+    { "recipient.first_name": "", "recipient.company": undefined },
+    "recipient.first_name",
+    /company is blank$/,
+  ],
+  [
+    "a blank last name with a blank company",
+    { "recipient.last_name": "  ", "recipient.company": " " },
+    "recipient.last_name",
+    /company is blank$/,
+  ],
+  [
+    "no region in the US",
+    { [`${address}.country_code`]: "US", [`${address}.region`]: undefined },
+    `${address}.region`,
+    /^is required for/,
+  ],
+  [
+    "a null region in Canada",
+    { [`${address}.country_code`]: "ca", [`${address}.region`]: null },
+    `${address}.region`,
+    /^is required for/,
+  ],
+  [
+    "a blank region in the US",
+    { [`${address}.country_code`]: "US", [`${address}.region`]: "" },
+    `${address}.region`,
+    /^is required for/,
+  ],
+  [
+    "a Canadian region in the US",
+    { [`${address}.country_code`]: "us", [`${address}.region`]: "QC" },
+    `${address}.region`,
+    /of US$/,
+  ],
+  [
+    "a US region in Canada",
+    { [`${address}.country_code`]: "CA", [`${address}.region`]: "MA" },
+    `${address}.region`,
+    /of CA$/,
+  ],
+  [
+    "a region by its name",
+    { [`${address}.country_code`]: "US", [`${address}.region`]: "Texas" },
+    `${address}.region`,
+    /of US$/,
+  ],
+  [
+    "an address twice in another case",
+    { "enrollment_contacts.emails_to": ["Ada@Example.com", "bob@example.com", "ada@example.com"] },
+    "enrollment_contacts.emails_to[2]",
+    /^must differ from element 0$/,
+  ],
+  [
+    "51 keys in both lists together",
+    { "shipment.shipment_items": times(26, key), authenticators: times(25, { credentials: [credential] }) },
+    "authenticators",
+    /^makes more than 50 keys/,
+  ],
+  [
+    "101 credentials on several keys",
+    {
+      "shipment.shipment_items": times(3, { ...key, credentials: times(20, credential) }),
+      authenticators: times(3, { credentials: times(14, credential) }),
+    },
+    "authenticators[2].credentials",
+    /^makes more than 100 credentials/,
+  ],
+  [
+    "credentials over the limit, once",
+    { shipment: undefined, authenticators: times(8, { credentials: times(20, credential) }) },
+    "authenticators[5].credentials",
+    /^makes more than 100 credentials/,
+  ],
+];
+
+describe("a valid version 2 create body", () => {
+  it("is taken whatever its fields hold", () => {
+    forAll(fullBodies, body => {
+      expect(found(body)).toEqual([]);
+      expect(ignoredFields(createBodyV2, body)).toEqual([]);
+    });
+  });
+
+  it("becomes a request in the caller's order, in the domain's names", () => {
+    forAll(fullBodies, body => {
+      const { recipient, emailsTo, shipment, keys } = parsed(body);
+      expect(recipient).toEqual({
+        email: body.recipient.email,
+        firstName: body.recipient.first_name,
+        lastName: body.recipient.last_name,
+        company: body.recipient.company,
+        telephone: body.recipient.telephone,
+        externalId: body.recipient.external_id,
+      });
+      expect(emailsTo).toEqual(body.enrollment_contacts.emails_to);
+      expect(shipment).toEqual({
+        deliveryType: body.shipment.delivery_type,
+        resellerOrganizationId: body.shipment.reseller_organization_id,
+        customerReference: body.shipment.customer_reference,
+        addressValidationBypass: body.shipment.address_validation_bypass,
+        mailingAddress: {
+          streetLine1: body.shipment.mailing_address.street_line1,
+          streetLine2: body.shipment.mailing_address.street_line2,
+          postalCode: body.shipment.mailing_address.postal_code,
+          city: body.shipment.mailing_address.city,
+          region: body.shipment.mailing_address.region,
+          countryCode: body.shipment.mailing_address.country_code,
+        },
+      });
+      const sent = [...body.shipment.shipment_items, ...body.authenticators];
+      expect(keys.map(({ name, customizationId }) => ({ name, customizationId }))).toEqual(
+        sent.map(({ name, customization_id }) => ({ name, customizationId: customization_id })),
+      );
+      expect(keys.flatMap(({ credentials }) => credentials)).toEqual(
+        sent.flatMap(({ credentials }) =>
+          credentials.map((credential: Body) => ({
+            idpId: credential.idp_id,
+            relyingPartyId: credential.relying_party_id,
+            userId: credential.user_id,
+          })),
+        ),
+      );
+    });
+  });
+
+  it("gives shipped keys a mailed, generated PIN and numeric product ids (decision C11a)", () => {
+    forAll(fullBodies, body => {
+      const shipped = parsed(body).keys.filter(({ place }) => place === "shipment");
+      expect(
+        shipped.map(({ id, productId, inventoryProductId, pinRequest }) => ({
+          id,
+          productId,
+          inventoryProductId,
+          pinRequest,
+        })),
+      ).toEqual(
+        body.shipment.shipment_items.map(({ product_id, inventory_product_id, pin_request }: Body, index: number) => ({
+          id: `s-0${index + 1}-001`,
+          productId: Number(product_id),
+          inventoryProductId: Number(inventory_product_id),
+          pinRequest: { length: pin_request.length, entryMethod: "generated", deliveryMethod: "email" },
+        })),
+      );
+    });
+  });
+
+  it("gives authenticators the PIN they asked for", () => {
+    forAll(fullBodies, body => {
+      const onSite = parsed(body).keys.filter(({ place }) => place === "authenticator");
+      expect(
+        onSite.map(({ id, preferredAuthenticatorType, pinRequest }) => ({
+          id,
+          preferredAuthenticatorType,
+          pinRequest,
+        })),
+      ).toEqual(
+        body.authenticators.map(({ preferred_authenticator_type, pin_request }: Body, index: number) => ({
+          id: `a-0${index + 1}`,
+          preferredAuthenticatorType: preferred_authenticator_type,
+          pinRequest: {
+            length: pin_request.min_length,
+            entryMethod: pin_request.entry_method,
+            deliveryMethod: pin_request.delivery_method,
+          },
+        })),
+      );
+    });
+  });
+
+  it("may have 50 keys and 100 credentials, 20 a key, and 20 addresses", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const most = altered(body, {
+      "enrollment_contacts.emails_to": times(20, "").map((_, n) => `a${n}@example.com`),
+      "shipment.shipment_items": [...times(2, { ...key, credentials: times(20, credential) }), ...times(28, key)],
+      authenticators: [{ credentials: times(13, credential) }, ...times(19, { credentials: [credential] })],
+    });
+    expect(found(most)).toEqual([]);
+    expect(parsed(most).keys.map(({ id }) => id)).toEqual([
+      ...times(30, "").map((_, n) => `s-${String(n + 1).padStart(2, "0")}-001`),
+      ...times(20, "").map((_, n) => `a-${String(n + 1).padStart(2, "0")}`),
+    ]);
+  });
+
+  it.each([
+    ["recipient.email", "o'hara+keys=1/2!#$%&*?^_`{|}~-@mail.xn--bcher-kva.example"],
+    ["recipient.email", `${"a".repeat(64)}@example.com`],
+    ["recipient.email", "ada@example.xn--p1ai"],
+    ["recipient.first_name", ""],
+    ["recipient.last_name", ""],
+    ["recipient.company", ""],
+    ["recipient.first_name", "x".repeat(255)],
+    ["recipient.telephone", "+(0)1-2"],
+    ["recipient.telephone", "5".repeat(40)],
+    [`${address}.postal_code`, " "],
+    [`${item}.product_id`, "000000000"],
+    [`${item}.product_id`, "999999999"],
+    [`${item}.name`, "x".repeat(18)],
+    [`${item}.pin_request.length`, 4],
+    [`${item}.pin_request.length`, 63],
+    [`${onSite}.pin_request.min_length`, 4],
+    [`${onSite}.pin_request.min_length`, 63],
+  ])("may have %s %j", (path, value) => {
+    forAll(
+      fullBodies,
+      body => {
+        expect(found(altered(body, { [path]: value }))).toEqual([]);
+      },
+      few,
+    );
+  });
+});
+
+describe("fields that are absent", () => {
+  it.each(optionalFields)("%s may be null as if absent (decision G4)", path => {
+    forAll(
+      fullBodies,
+      body => {
+        const without = parsed(altered(body, { [path]: undefined }));
+        expect(parsed(altered(body, { [path]: null }))).toEqual(without);
+        expect(JSON.stringify(without)).not.toContain("null");
+      },
+      few,
+    );
+  });
+
+  it.each([
+    "recipient.company",
+    "recipient.external_id",
+    "shipment.reseller_organization_id",
+    "shipment.customer_reference",
+    `${address}.street_line2`,
+    `${item}.name`,
+    `${item}.customization_id`,
+    `${onSite}.name`,
+    `${onSite}.customization_id`,
+  ])("%s may be blank as if absent", path => {
+    forAll(
+      fullBodies,
+      body => {
+        expect(parsed(altered(body, { [path]: "  " }))).toEqual(parsed(altered(body, { [path]: undefined })));
+      },
+      few,
+    );
+  });
+
+  it("have the defaults of the specification", () => {
+    forAll(
+      fullBodies,
+      body => {
+        const bare = Object.fromEntries(
+          optionalFields.filter(path => !path.includes("pin_request")).map(path => [path, undefined]),
+        );
+        const request = parsed(altered(body, { ...bare, [`${item}.pin_request`]: {}, [`${onSite}.pin_request`]: {} }));
+        expect(request.recipient).toMatchObject({ company: "", externalId: body.recipient.email });
+        expect(request.shipment).toStrictEqual({
+          deliveryType: 1,
+          mailingAddress: expect.not.objectContaining({ streetLine2: expect.anything() }),
+        });
+        const onSiteKey = request.keys.find(({ place }) => place === "authenticator");
+        const pinRequest = { length: 6, entryMethod: "generated", deliveryMethod: "email" };
+        expect(request.keys[0]).toStrictEqual({
+          id: "s-01-001",
+          place: "shipment",
+          productId: expect.any(Number),
+          inventoryProductId: expect.any(Number),
+          pinRequest,
+          credentials: expect.any(Array),
+        });
+        expect(onSiteKey).toStrictEqual({
+          id: "a-01",
+          place: "authenticator",
+          preferredAuthenticatorType: "hardware",
+          pinRequest,
+          credentials: expect.any(Array),
+        });
+        expect(request.keys[0]?.credentials[0]).toStrictEqual({
+          userId: valueAt(body, `${item}.credentials[0].user_id`),
+        });
+      },
+      few,
+    );
+  });
+
+  it("without pin_request no PIN is asked for", () => {
+    forAll(
+      fullBodies,
+      body => {
+        const { keys } = parsed(
+          altered(body, { [`${item}.pin_request`]: undefined, [`${onSite}.pin_request`]: undefined }),
+        );
+        expect(keys[0]).not.toHaveProperty("pinRequest");
+        expect(keys.find(({ id }) => id === "a-01")).not.toHaveProperty("pinRequest");
+      },
+      few,
+    );
+  });
+
+  it("one of shipment and authenticators is enough", () => {
+    forAll(
+      fullBodies,
+      body => {
+        const shipped = parsed(altered(body, { authenticators: undefined }));
+        expect(shipped.keys.every(({ place }) => place === "shipment")).toBe(true);
+        const onSite = parsed(altered(body, { shipment: undefined }));
+        expect(onSite).not.toHaveProperty("shipment");
+        expect(onSite.keys.every(({ place }) => place === "authenticator")).toBe(true);
+      },
+      few,
+    );
+  });
+});
+
+describe("what people write is normalised", () => {
+  it("outer blanks go", () => {
+    forAll(
+      fullBodies,
+      body => {
+        const paths = [
+          "recipient.email",
+          "recipient.first_name",
+          "recipient.telephone",
+          `${address}.city`,
+          `${address}.country_code`,
+          `${item}.credentials[0].user_id`,
+          "enrollment_contacts.emails_to[0]",
+        ];
+        const padded = Object.fromEntries(paths.map(path => [path, ` ${valueAt(body, path)} `]));
+        expect(parsed(altered(body, padded))).toEqual(parsed(body));
+      },
+      few,
+    );
+  });
+
+  it("countries and the regions that are codes are taken in any case (decision C5)", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const place = (country_code: string, region: string) =>
+      parsed(altered(body, { [`${address}.country_code`]: country_code, [`${address}.region`]: region })).shipment
+        ?.mailingAddress;
+    expect(place("us", "ma")).toMatchObject({ countryCode: "US", region: "MA" });
+    expect(place("cA", "qC")).toMatchObject({ countryCode: "CA", region: "QC" });
+    expect(place("de", "Bayern")).toMatchObject({ countryCode: "DE", region: "Bayern" });
+  });
+
+  it("a postal code is trimmed to no less than a space", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const code = (value: string) =>
+      parsed(altered(body, { [`${address}.postal_code`]: value })).shipment?.mailingAddress.postalCode;
+    expect(code(" 02026 ")).toBe("02026");
+    expect(code("  ")).toBe(" ");
+  });
+});
+
+describe("a violation of one rule", () => {
+  it.each(wrongFields)("%s %j: %s", (path, value, reason) => {
+    forAll(
+      fullBodies,
+      body => {
+        const problems = found(altered(body, { [path]: value }));
+        expect(new Set(problems.map(problem => problem.path))).toEqual(new Set([path]));
+        expect(problems.some(problem => reason.test(problem.reason))).toBe(true);
+      },
+      few,
+    );
+  });
+
+  it.each(wrongTogether)("%s", (_, values, path, reason) => {
+    forAll(
+      fullBodies,
+      body => {
+        expect(found(altered(body, values))).toEqual([{ path, reason: expect.stringMatching(reason) }]);
+      },
+      few,
+    );
+  });
+
+  it("is told without the value", () => {
+    const secret = "s3cr3t\u0000value";
+    forAll(
+      fullBodies,
+      body => {
+        for (const [path] of wrongFields) {
+          if (typeof valueAt(body, path) !== "string") continue;
+          expect(JSON.stringify(found(altered(body, { [path]: secret })))).not.toContain("s3cr3t");
+        }
+      },
+      { numRuns: 1 },
+    );
+  });
+});
+
+describe("violations of several rules", () => {
+  const paths = [...new Set(wrongFields.map(([path]) => path))];
+  const leaves = paths.filter(path => !paths.some(other => other !== path && other.startsWith(path)));
+  const wrong = fc.uniqueArray(
+    fc.constantFrom(...wrongFields.filter(([path]) => leaves.includes(path) && path !== `${address}.country_code`)),
+    { selector: ([path]) => path, minLength: 2, maxLength: 8 },
+  );
+
+  it("are told all at once (decision C1)", () => {
+    forAll(fc.tuple(fullBodies, wrong), ([body, violations]) => {
+      const values = Object.fromEntries(violations.map(([path, value]) => [path, value]));
+      expect(pathsOf(altered(body, values))).toEqual(Object.keys(values).sort());
+    });
+  });
+
+  it("are told across fields although single fields are wrong, and the other way round", () => {
+    const elsewhere = { "recipient.telephone": 7, "recipient.email": "x", [`${address}.city`]: 7 };
+    forAll(fc.tuple(fullBodies, fc.constantFrom(...wrongTogether)), ([body, [, values, path]]) => {
+      const reachable = Object.entries(elsewhere).filter(
+        ([field]) => !("shipment" in values && field.startsWith("shipment")),
+      );
+      const all = { ...values, ...Object.fromEntries(reachable) };
+      expect(pathsOf(altered(body, all))).toEqual([path, ...reachable.map(([field]) => field)].sort());
+    });
+  });
+
+  it("are told across lists although one list is too long to look into", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const emails = times(21, "a@example.com");
+    expect(
+      pathsOf(
+        altered(body, { shipment: undefined, authenticators: undefined, "enrollment_contacts.emails_to": emails }),
+      ),
+    ).toEqual(["enrollment_contacts.emails_to", "shipment"]);
+  });
+
+  it("finds equal addresses beside what is no address", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    expect(
+      pathsOf(altered(body, { "enrollment_contacts.emails_to": [7, null, "a@example.com", "A@example.com"] })),
+    ).toEqual([
+      "enrollment_contacts.emails_to[0]",
+      "enrollment_contacts.emails_to[1]",
+      "enrollment_contacts.emails_to[3]",
+    ]);
+  });
+
+  it("counts credentials although some are wrong", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const authenticators = [...times(5, { credentials: times(20, credential) }), { credentials: [{ user_id: "" }] }];
+    expect(pathsOf(altered(body, { shipment: undefined, authenticators }))).toEqual([
+      "authenticators[5].credentials",
+      "authenticators[5].credentials[0].user_id",
+    ]);
+  });
+
+  it("an oversized list is refused without a look at its elements", () => {
+    const [body] = fc.sample(fullBodies, 1);
+    const authenticators = times(100_000, {});
+    expect(found(altered(body, { authenticators }))).toEqual([
+      { path: "authenticators", reason: "must have at most 50 elements" },
+    ]);
+  });
+
+  it("never fails on any input whatever", () => {
+    forAll(fc.anything({ withNullPrototype: true }), input => {
+      expect(found(input)).not.toEqual([]);
+    });
+    const anywhere = fc.constantFrom(
+      "recipient",
+      "enrollment_contacts",
+      "shipment",
+      "authenticators",
+      address,
+      item,
+      onSite,
+      `${item}.credentials`,
+      `${item}.pin_request`,
+    );
+    forAll(fc.tuple(fullBodies, anywhere, fc.anything()), ([body, path, value]) => {
+      expect(found(altered(body, { [path]: value ?? false }))).toBeInstanceOf(Array);
+    });
+  });
+});
+
+describe("the schema as a document", () => {
+  const document = z.toJSONSchema(createBodyV2, { io: "input", unrepresentable: "any" });
+
+  it("describes every field", () => {
+    const missing: string[] = [];
+    const look = (schema: Body, path: string): void => {
+      for (const [name, field] of Object.entries<Body>(schema.properties ?? {})) {
+        if (field.description === undefined) missing.push(`${path}.${name}`);
+        look(field, `${path}.${name}`);
+      }
+      if (schema.items) look(schema.items, `${path}[]`);
+    };
+    look(document, "");
+    expect(missing).toEqual([]);
+  });
+
+  it("names what is required, the defaults and the bounds", () => {
+    expect(document.required).toEqual(["recipient", "enrollment_contacts"]);
+    const { shipment, authenticators } = (document as Body).properties;
+    expect(shipment.required).toEqual(["mailing_address", "shipment_items"]);
+    expect(shipment.properties.delivery_type).toMatchObject({ type: "integer", enum: [1, 2], default: 1 });
+    expect(shipment.properties.shipment_items).toMatchObject({ minItems: 1, maxItems: 50 });
+    expect(shipment.properties.shipment_items.items.properties.pin_request.properties.length).toMatchObject({
+      minimum: 4,
+      maximum: 63,
+      default: 6,
+    });
+    expect(authenticators.items.required).toEqual(["credentials"]);
+  });
+
+  it("can be had for OpenAPI 3.0 too", () => {
+    expect(() =>
+      z.toJSONSchema(createBodyV2, { io: "input", target: "openapi-3.0", unrepresentable: "any" }),
+    ).not.toThrow();
+  });
+});

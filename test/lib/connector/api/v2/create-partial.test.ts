@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { decidableV2 } from "../../../../../lib/connector/api/v2/create-partial.ts";
+
+describe("a version 2 body that does not fit its schema", () => {
+  test("is read as far as it can be, each part at its own position", () => {
+    const told = {
+      enrollment_contacts: { emails_to: ["ada@example.com", 7, " bob@example.com "] },
+      shipment: {
+        shipment_items: [null, { credentials: [{ idp_id: 7 }, { idp_id: " main ", relying_party_id: null }] }],
+      },
+      authenticators: [{ credentials: "none" }, { credentials: [{ relying_party_id: "keys.example" }] }],
+    };
+    expect(decidableV2(told)).toEqual({
+      emailsTo: ["ada@example.com", "", "bob@example.com"],
+      keys: [
+        { id: "s-01-001", place: "shipment", credentials: [] },
+        { id: "s-02-001", place: "shipment", credentials: [{}, { idpId: "main" }] },
+        { id: "a-01", place: "authenticator", credentials: [] },
+        { id: "a-02", place: "authenticator", credentials: [{ relyingPartyId: "keys.example" }] },
+      ],
+    });
+  });
+
+  test("judges no relying party of an IdP that is not readable", () => {
+    const credentials = [{ idp_id: "", relying_party_id: "other.example" }];
+    expect(decidableV2({ authenticators: [{ credentials }] }).keys[0]?.credentials).toEqual([{}]);
+  });
+
+  test("may be anything, and nothing is read of a list that is too long", () => {
+    fc.assert(fc.property(fc.anything(), body => void decidableV2(body)));
+    const items = (keys: number, credentials: number) => Array(keys).fill({ credentials: Array(credentials).fill({}) });
+    const read = (keys: number, credentials: number) =>
+      decidableV2({ shipment: { shipment_items: items(keys, credentials) } }).keys.flatMap(key => key.credentials)
+        .length;
+    expect([read(50, 20), read(51, 20), read(50, 21)]).toEqual([1000, 0, 0]);
+  });
+});

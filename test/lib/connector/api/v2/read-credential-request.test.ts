@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
+import {
+  created,
+  createdV2,
+  credentialRequestV2,
+  readV2,
+} from "../../../../../lib/connector/api/v2/read-credential-request.ts";
+import { received } from "../../../../../lib/connector/model/draft.ts";
+import { present } from "../../../../../lib/connector/model/omit-undefined.ts";
+import type { CredentialRequest, Key } from "../../../../../lib/connector/model/request.ts";
+import { forAll } from "../../../../support/for-all.ts";
+import { type Body, fullBodies } from "./bodies.ts";
+
+const now = "2026-01-31T10:00:00.000Z";
+const stored = (body: unknown) =>
+  received(createBodyV2.parse(body), { id: "r1", origin: "v2", now, receivedMaxAge: 1, defaultIdp: "entra" });
+
+const readKeys = (keys: Body[], id: (index: number) => string) =>
+  keys.map((key, index) => ({
+    id: id(index),
+    name: key.name,
+    state: "processing",
+    credentials: key.credentials.map((credential: Body) => ({ ...credential, state: "processing" })),
+  }));
+
+const credential = { idpId: "entra", userId: "ada@example.com", state: "active", attempts: 0 } as const;
+const key: Key = {
+  id: "s-01-001",
+  place: "shipment",
+  state: "complete",
+  serial: "3632071",
+  credentials: [credential],
+  mail: { state: "sent", number: 1, attempts: 0 },
+};
+const request: CredentialRequest = {
+  id: "r1",
+  origin: "v2",
+  state: "started",
+  createdAt: now,
+  recipient: {
+    email: "e@x.example",
+    firstName: "f",
+    lastName: "l",
+    company: "",
+    telephone: "+1555",
+    externalId: "ext-1",
+  },
+  emailsTo: ["pin@x.example"],
+  shipment: {
+    deliveryType: 1,
+    mailingAddress: { streetLine1: "1 Main St", postalCode: " ", city: "Dedham", countryCode: "US" },
+  },
+  attempts: 0,
+};
+
+describe("the version 2 read model (specification section 2)", () => {
+  it("shows what was created: keys and credentials in order, and the address", () => {
+    forAll(fullBodies, body => {
+      const { request, keys } = stored(body);
+      const read = readV2(request, keys);
+      expect(read).toStrictEqual({
+        credential_request_id: "r1",
+        state: "received",
+        authenticators: readKeys(body.authenticators, index => `a-0${index + 1}`),
+        shipment: {
+          shipment_items: readKeys(body.shipment.shipment_items, index => `s-0${index + 1}-001`),
+          mailing_address: body.shipment.mailing_address,
+        },
+      });
+      expect(credentialRequestV2.parse(read)).toStrictEqual(read);
+    });
+  });
+
+  it("has authenticators or a shipment only where there are some", () => {
+    forAll(fullBodies, body => {
+      const shipped = stored({ ...body, authenticators: undefined });
+      expect(readV2(shipped.request, shipped.keys)).not.toHaveProperty("authenticators");
+      const onSite = stored({ ...body, shipment: undefined });
+      expect(readV2(onSite.request, onSite.keys)).not.toHaveProperty("shipment");
+    });
+  });
+
+  it("holds no more than this, whatever the rows hold", () => {
+    const everything: Key = {
+      ...key,
+      name: "Work key",
+      firmware: "5.7.4",
+      pinKey: "sealed",
+      responses: "blob",
+      credentials: [
+        {
+          ...credential,
+          state: "activation_pending",
+          relyingPartyId: "login.example",
+          errorMessage: "The identity provider does not answer.",
+          retryableUntil: "2026-02-14T10:00:00.000Z",
+          handle: { secret: 1 },
+          responseKey: "sealed",
+          credentialId: "abc",
+          nextAt: now,
+        },
+      ],
+    };
+    const delivery = { sentAt: now, shipmentId: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped" };
+    expect(readV2({ ...request, delivery, errorMessage: "It is being looked up." }, [everything])).toStrictEqual({
+      credential_request_id: "r1",
+      state: "started",
+      error_message: "It is being looked up.",
+      shipment: {
+        shipment_id: "U89bvfKKCtQfhnqaFBrAZW",
+        shipment_items: [
+          {
+            id: "s-01-001",
+            name: "Work key",
+            state: "complete",
+            credentials: [
+              {
+                idp_id: "entra",
+                relying_party_id: "login.example",
+                user_id: "ada@example.com",
+                state: "activation_pending",
+                retryable_until: "2026-02-14T10:00:00.000Z",
+                error_message: "The identity provider does not answer.",
+              },
+            ],
+          },
+        ],
+        mailing_address: { street_line1: "1 Main St", postal_code: " ", city: "Dedham", country_code: "US" },
+      },
+    });
+  });
+
+  it("never shows the recipient or the contacts (decision C5)", () => {
+    const text = JSON.stringify(readV2(request, [key]));
+    for (const hidden of ["e@x.example", "+1555", "ext-1", "pin@x.example"]) expect(text).not.toContain(hidden);
+  });
+
+  it("calls a key without a name Pre-Reg Key, without its serial (decision C11a)", () => {
+    expect(readV2(request, [key]).shipment?.shipment_items[0]?.name).toBe("Pre-Reg Key");
+    expect(readV2(request, [{ ...key, place: "authenticator" }]).authenticators?.[0]?.name).toBe("Pre-Reg Key");
+  });
+
+  it("says until when activation is tried again only while it is", () => {
+    const retryableUntil = "2026-02-14T10:00:00.000Z";
+    for (const [state, shown] of [
+      ["activation_pending", retryableUntil],
+      ["active", undefined],
+      ["failed", undefined],
+    ] as const) {
+      const read = readV2(request, [{ ...key, credentials: [{ ...credential, state, retryableUntil }] }]);
+      expect(read.shipment?.shipment_items[0]?.credentials[0]?.retryable_until, state).toBe(shown);
+    }
+  });
+
+  it("tells of a failing PIN mail with the active credentials of its key (decision C14)", () => {
+    const failed = { ...credential, state: "failed", errorMessage: "The user is gone." } as const;
+    const mail = { ...key.mail, state: "due", errorMessage: "The PIN mail could not be sent." } as const;
+    const read = readV2(request, [{ ...key, state: "partial", credentials: [credential, failed], mail }]);
+    expect(read.shipment?.shipment_items[0]?.credentials.map(({ error_message }) => error_message)).toEqual([
+      "The PIN mail could not be sent.",
+      "The user is gone.",
+    ]);
+    const waiting = { ...credential, state: "activation_pending" } as const;
+    const pending = readV2(request, [{ ...key, state: "processing", credentials: [waiting], mail }]);
+    expect(pending.shipment?.shipment_items[0]?.credentials[0]).not.toHaveProperty("error_message");
+  });
+
+  it("reads a request that version 1 made (decision C4)", () => {
+    const keys = [key, { ...key, id: "s-01-002" }];
+    const read = readV2({ ...request, origin: "v1_shipment" }, keys);
+    expect(read.shipment?.shipment_items.map(({ id }) => id)).toEqual(["s-01-001", "s-01-002"]);
+  });
+
+  it("is documented with the specification's names only, but for the request's error_message", () => {
+    const properties = (schema: Body): Body => Object.keys(schema.properties);
+    const top: Body = z.toJSONSchema(credentialRequestV2, { io: "output" });
+    const { shipment, authenticators } = top.properties;
+    expect(properties(top)).toEqual(["credential_request_id", "state", "error_message", "authenticators", "shipment"]);
+    expect(properties(shipment)).toEqual(["shipment_id", "shipment_items", "mailing_address"]);
+    expect(properties(authenticators.items)).toEqual(["id", "name", "state", "credentials"]);
+    expect(properties(authenticators.items.properties.credentials.items)).toEqual([
+      "idp_id",
+      "relying_party_id",
+      "user_id",
+      "state",
+      "retryable_until",
+      "error_message",
+    ]);
+    expect(properties(shipment.properties.mailing_address)).toEqual([
+      "street_line1",
+      "street_line2",
+      "postal_code",
+      "city",
+      "region",
+      "country_code",
+    ]);
+  });
+});
+
+describe("the answer to a create (specification section 4)", () => {
+  it("names the request, and the shipment where there is one", () => {
+    expect(created({ requestId: "r1" })).toStrictEqual({ data: { credential_request_id: "r1" } });
+    const shipped = created({ requestId: "r1", shipmentId: "U89" });
+    expect(shipped).toStrictEqual({ data: { credential_request_id: "r1", shipment_id: "U89" } });
+    expect(createdV2.parse(shipped)).toStrictEqual(shipped);
+  });
+});
+
+describe("records without what is absent", () => {
+  it("keep every other value", () => {
+    expect(present({ a: undefined, b: null, c: 0, d: "", e: false })).toStrictEqual({ b: null, c: 0, d: "", e: false });
+  });
+});

@@ -1,0 +1,343 @@
+import { describe, expect, test } from "vitest";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
+import { days, hours, minutes, plus } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  idpsOf,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { crashing } from "../../../support/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+
+const peers = await peersOfFile();
+const deletions = () => peers.delivery.count("DELETE", /shipments\//);
+const cancelled = "The request was cancelled.";
+
+/** A connector that tells which handles were undone, and an order that the delivery service has not begun. */
+async function ordered(body: unknown = orderBody([2, 1]), state = 101) {
+  const undone: unknown[] = [];
+  const connector = await testConnector(peers, {
+    ports: context => ({
+      idps: idpsOf(context, idp => ({
+        undo: (handle, signal) => {
+          undone.push(handle);
+          return idp.undo(handle, signal);
+        },
+      })),
+    }),
+  });
+  const { requestId, shipmentId = "" } = await connector.order(body);
+  if (shipmentId !== "") await peers.delivery.control(shipmentId, { state });
+  const cancel = ({ context }: TestConnector = connector) => cancelRequest(requestId, context);
+  const statesOf = async () => {
+    const { state, shipment, authenticators = [] } = await connector.read(requestId);
+    const keys = [...(shipment?.shipment_items ?? []), ...authenticators];
+    return { state, keys: keys.map(key => key.credentials.map(credential => credential.state).join()) };
+  };
+  return { connector, requestId, shipmentId, undone, cancel, statesOf };
+}
+
+const idsOfShipments = async () => (await peers.delivery.shipments()).map(({ id }) => id);
+
+describe("a cancel (decision C19)", () => {
+  test("deletes the shipment, undoes what the IdPs began and ends every key; a second one changes nothing", async () => {
+    const { connector, requestId, shipmentId, undone, cancel } = await ordered();
+    const { request } = await cancel();
+    expect(request.value).toMatchObject({ state: "cancelled", terminalAt: connector.now() });
+    expect(await idsOfShipments()).not.toContain(shipmentId);
+    expect(undone).toHaveLength(3);
+    const read = await connector.read(requestId);
+    expect(read.shipment?.shipment_items).toMatchObject([
+      { state: "cancelled", credentials: Array(2).fill({ state: "cancelled", error_message: cancelled }) },
+      { state: "cancelled", credentials: [{ state: "cancelled", error_message: cancelled }] },
+    ]);
+    expect((await cancel()).request.value).toEqual(request.value);
+    expect([deletions(), undone.length]).toEqual([1, 3]);
+    for (const queue of ["poll", "settle", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
+    const { requests } = await listRequests({ state: "cancelled" }, { top: 10 }, connector.context);
+    expect(requests).toHaveLength(1);
+    connector.advance(days(1));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+  });
+
+  test.each([
+    [102, "in production"],
+    [103, "shipped"],
+    [99, "in error"],
+  ])("is refused where the shipment is %i, %s: 409, and the request goes on as before", async state => {
+    const { connector, requestId, undone, cancel } = await ordered(mixedBody([1], [authenticator(1)]), state);
+    const before = await connector.requestRow(requestId);
+    expect(await refusalOf(cancel())).toMatchObject({
+      status: 409,
+      body: {
+        error_message: "The delivery service can not delete the shipment any more.",
+        error_data: { error_type: "conflict" },
+      },
+    });
+    expect(await connector.requestRow(requestId)).toEqual(before);
+    expect(undone).toEqual([]);
+    expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "waiting" }]);
+    expect(await connector.queue("poll")).toHaveLength(1);
+    expect(await connector.queue("settle")).toEqual([]);
+  });
+
+  test("cancels authenticators that wait and leaves those that are enrolled, which go on to be activated", async () => {
+    const { connector, requestId, undone, cancel, statesOf } = await ordered(
+      onSiteBody([authenticator(2), authenticator(1)]),
+    );
+    await peers.rfpr.enroll(idAt(requestId));
+    await cancel();
+    expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "completed" }, { state: "cancelled" }]);
+    expect(undone).toHaveLength(1);
+    expect(await statesOf()).toEqual({ state: "started", keys: ["processing,processing", "cancelled"] });
+    await connector.runCredentials();
+    expect(await statesOf()).toEqual({ state: "partial", keys: ["active,active", "cancelled"] });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 409, body: { error_message: "The request has ended." } });
+  });
+
+  test("cancels shipment and authenticators of one request together", async () => {
+    const { requestId, shipmentId, undone, cancel, statesOf } = await ordered(mixedBody([1], [authenticator(2)]));
+    await cancel();
+    expect(await idsOfShipments()).not.toContain(shipmentId);
+    expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "cancelled" }]);
+    expect(undone).toHaveLength(3);
+    expect(await statesOf()).toEqual({ state: "cancelled", keys: ["cancelled", "cancelled,cancelled"] });
+  });
+
+  test("leaves keys that are produced to be activated, without a word to the delivery service", async () => {
+    const { connector, requestId, shipmentId, undone, cancel, statesOf } = await ordered(
+      mixedBody([1], [authenticator(1)]),
+    );
+    await peers.delivery.control(shipmentId, { ship: true });
+    await connector.runShipments();
+    await cancel();
+    expect(deletions()).toBe(0);
+    expect(undone).toHaveLength(1);
+    expect(await statesOf()).toEqual({ state: "started", keys: ["activation_pending", "cancelled"] });
+    await connector.runCredentials();
+    expect(await statesOf()).toEqual({ state: "partial", keys: ["active", "cancelled"] });
+    expect(await connector.queue("clean")).toMatchObject([{ requestId }]);
+  });
+
+  test("is refused with 409 where every key is produced, and 404 where there is no such request", async () => {
+    const { connector, shipmentId, cancel } = await ordered();
+    await peers.delivery.control(shipmentId, { ship: true });
+    await connector.runShipments();
+    const produced = "Every key of the request has been produced.";
+    expect(await refusalOf(cancel())).toMatchObject({ status: 409, body: { error_message: produced } });
+    expect(await refusalOf(cancelRequest("unknown", connector.context))).toMatchObject({ status: 404 });
+    const onSite = await ordered(onSiteBody());
+    await peers.rfpr.enroll(idAt(onSite.requestId));
+    expect(await refusalOf(onSite.cancel())).toMatchObject({ status: 409, body: { error_message: produced } });
+    expect(await onSite.connector.queue("settle")).toEqual([]);
+    await onSite.connector.runCredentials();
+    expect(await onSite.statesOf()).toEqual({ state: "complete", keys: ["active"] });
+  });
+
+  test("waits for a job that holds the request: 409 with Retry-After", async () => {
+    const { connector, requestId, cancel } = await ordered();
+    const loaded = await connector.load(requestId);
+    const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
+    await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "5" } });
+    expect(deletions()).toBe(0);
+  });
+
+  test("is refused while the request is being made, and later undoes what its creator left", async () => {
+    const connector = await testConnector(peers);
+    const dying = crashing("delivery.createShipment", "before");
+    const marked = crashing("requests.save", "before");
+    const lost = connector.beside({ ports: marked.ports }).order(mixedBody());
+    await Promise.race([marked.died, lost]);
+    const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+    const cancel = () => cancelRequest(requestId, connector.context);
+    expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "300" } });
+    connector.advance(minutes(5));
+    expect((await cancel()).request.value.state).toBe("cancelled");
+
+    const unsettled = connector.beside({ ports: dying.ports }).order();
+    await Promise.race([dying.died, unsettled]);
+    const [second] = await connector.queue("settle");
+    expect(await refusalOf(cancelRequest(second?.requestId ?? "", connector.context))).toMatchObject({
+      status: 409,
+      body: { error_message: "It is not known yet whether the shipment was ordered." },
+    });
+  });
+
+  test("touches no shipment that was found by look-up and may be another's", async () => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });
+    await connector.order().catch(() => {});
+    const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+    const [found] = (await peers.delivery.shipments()).slice(-1);
+    await peers.delivery.control(found?.id ?? "", { state: 101 });
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    expect(await connector.requestRow(requestId)).toMatchObject({ delivery: { adopted: true } });
+    expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 409 });
+    expect(deletions()).toBe(0);
+  });
+});
+
+describe("a cancel whose delivery call fails (decision C19)", () => {
+  test.each<[string, FaultRule, object]>([
+    ["throttles", { kind: "throttle", retryAfter: 7 }, { status: 503, headers: { "retry-after": "7" } }],
+    ["refuses the token", { kind: "refuse", status: 401 }, { status: 500 }],
+    ["is behind a proxy that answers 404", { kind: "refuse", status: 404 }, { status: 503 }],
+    [
+      "does not know the shipment",
+      { kind: "refuse", status: 404, body: { code: "not_found", message: "?" } },
+      { status: 409 },
+    ],
+  ])("because the service %s: nothing is cancelled, and the request goes on as before", async (_, fault, told) => {
+    const { connector, requestId, undone, cancel } = await ordered();
+    const before = await connector.requestRow(requestId);
+    peers.delivery.fail({ ...fault, method: "DELETE" });
+    expect(await refusalOf(cancel())).toMatchObject(told);
+    expect(await connector.requestRow(requestId)).toEqual(before);
+    expect([undone.length, deletions()]).toEqual([0, 1]);
+    expect(await connector.queue("poll")).toHaveLength(1);
+    await cancel();
+    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+  });
+
+  test.each<[string, FaultRule, number]>([
+    ["the connection is lost before it was done", { kind: "drop" }, 2],
+    ["the connection is lost after it was done", { kind: "drop", phase: "after" }, 1],
+    ["the service fails after it has done it", { kind: "refuse", status: 500, phase: "after" }, 1],
+    ["it answers 503 that names a time", { kind: "refuse", status: 503 }, 2],
+  ])("because %s: it is read back, and made again only where the shipment is there", async (_, fault, calls) => {
+    const { connector, requestId, shipmentId, cancel } = await ordered();
+    peers.delivery.fail({ ...fault, method: "DELETE" });
+    await cancel();
+    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+    expect(await idsOfShipments()).not.toContain(shipmentId);
+    expect(deletions()).toBe(calls);
+  });
+
+  test.each<["before" | "after", string]>([
+    ["before", "not done"],
+    ["after", "done"],
+  ])(
+    "and can not be read back either: 503, and the job goes on with it, whether it was done or not (%s: %s)",
+    async phase => {
+      const { connector, requestId, shipmentId, undone, cancel } = await ordered();
+      peers.delivery.fail({ kind: "drop", phase, method: "DELETE" });
+      peers.delivery.fail({ kind: "refuse", status: 500, method: "GET", path: "/v1/fpr/shipments/", times: 100 });
+      expect(await refusalOf(cancel())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+      expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+      expect(undone).toEqual([]);
+      peers.delivery.clearFaults();
+      connector.advance(minutes(2));
+      await connector.runCredentials("timer");
+      expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+      expect(await idsOfShipments()).not.toContain(shipmentId);
+      expect(undone).toHaveLength(3);
+      expect(await connector.queue("settle")).toEqual([]);
+    },
+  );
+
+  test("goes on by the job where the service then says that it is too late: the request goes on as before", async () => {
+    const { connector, requestId, shipmentId, cancel, statesOf } = await ordered();
+    peers.delivery.fail({ kind: "drop", method: "DELETE", times: 2 });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
+    await peers.delivery.control(shipmentId, { ship: true });
+    connector.advance(minutes(2));
+    await connector.runCredentials("timer");
+    expect(await connector.requestRow(requestId)).not.toHaveProperty("cancelling");
+    connector.advance(hours(1));
+    await connector.runShipments("timer");
+    await connector.runCredentials();
+    expect(await statesOf()).toMatchObject({ state: "complete" });
+  });
+
+  test("goes on by the job where the enrollment side or an IdP does not answer after the shipment is gone", async () => {
+    for (const fail of [
+      () => peers.rfpr.fail({ kind: "refuse", status: 500, path: "/cancel", times: 100 }),
+      undefined,
+    ]) {
+      let isAway = true;
+      const connector = await testConnector(peers, {
+        ports: context => ({
+          idps: idpsOf(context, idp => ({
+            undo: async (handle, signal) => {
+              if (fail === undefined && isAway) throw new PeerFailure("IdP", "undo", "unreachable");
+              await idp.undo(handle, signal);
+            },
+          })),
+        }),
+      });
+      const { requestId, shipmentId = "" } = await connector.order(mixedBody([1], [authenticator(1)]));
+      await peers.delivery.control(shipmentId, { state: 101 });
+      fail?.();
+      const told = await refusalOf(cancelRequest(requestId, connector.context));
+      expect(told.status).toBeGreaterThanOrEqual(500);
+      expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+      isAway = false;
+      peers.rfpr.clearFaults();
+      connector.advance(minutes(2));
+      await connector.runCredentials("timer");
+      expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+    }
+  });
+});
+
+describe("a cancel that dies on the way (decision C19)", () => {
+  test("is done by the job, whatever step it died before", async () => {
+    const steps = new Set<string>();
+    for (let step = 0; ; step++) {
+      const { connector, requestId, shipmentId, statesOf, cancel } = await ordered(mixedBody([1], [authenticator(1)]));
+      const dying = crashing(step, "before", "all");
+      const died = await Promise.race([dying.died, cancel(connector.beside({ ports: dying.ports }))]);
+      if (typeof died !== "string") break;
+      steps.add(died.replace(/^\d+: /, ""));
+      connector.advance(minutes(4));
+      await connector.runCredentials("timer");
+      if ((await connector.requestRow(requestId)).state !== "cancelled") {
+        // Before it was written down that it is cancelled, nothing has begun.
+        expect(died).toMatch(/requests\.(load|schedule|save)$/);
+        expect(await statesOf()).toMatchObject({ state: "started" });
+        await cancel();
+      }
+      expect(await statesOf(), died).toEqual({ state: "cancelled", keys: ["cancelled", "cancelled"] });
+      expect(await idsOfShipments()).not.toContain(shipmentId);
+      expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "cancelled" }]);
+    }
+    for (const call of ["delivery.deleteShipment", "rfpr.cancel", "idp.undo", "requests.save"])
+      expect(steps).toContain(call);
+  }, 60_000);
+
+  test("takes hold of no request that another cancel has ended meanwhile", async () => {
+    const { connector, requestId, cancel } = await ordered();
+    const late = crashing("requests.save", "before");
+    const second = cancel(connector.beside({ ports: late.ports }));
+    await late.died;
+    await cancel();
+    const ended = await connector.load(requestId);
+    late.goOn();
+    expect(await refusalOf(second)).toMatchObject({ status: 409, headers: { "retry-after": "5" } });
+    expect(await connector.load(requestId)).toEqual(ended);
+    expect(deletions()).toBe(1);
+  });
+
+  test("ends a request once where a job goes on with it while it is still at work", async () => {
+    const { connector, requestId, statesOf, cancel } = await ordered();
+    const late = crashing("idp.undo", "before", "all");
+    const first = cancel(connector.beside({ ports: late.ports }));
+    await late.died;
+    connector.advance(minutes(4));
+    await connector.runCredentials("timer");
+    expect(await statesOf()).toMatchObject({ state: "cancelled" });
+    const ended = await connector.load(requestId);
+    late.goOn();
+    await first;
+    expect(await connector.load(requestId)).toEqual(ended);
+    expect(await connector.queue("clean")).toHaveLength(1);
+  });
+});

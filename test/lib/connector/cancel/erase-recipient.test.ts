@@ -1,0 +1,207 @@
+import pLimit from "p-limit";
+import { describe, expect, test } from "vitest";
+import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
+import { type Erased, eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
+import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { peopleLists, placeOf } from "../../../../lib/connector/model/people-lists.ts";
+import { minutes, plus } from "../../../../lib/time.ts";
+import {
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { crashing } from "../../../support/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+import { storedText } from "../../../support/stored-text.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+
+const once = { caller: { kind: "api_token", application: "one" }, key: "key-1" } as const;
+const create = ({ context }: TestConnector, body: Body) =>
+  createOnce(createBodyV2.parse(body), createV2, once, context);
+
+/** Processes everything, so that the request is complete. */
+async function completed(connector: TestConnector, { requestId }: { requestId: string }): Promise<string> {
+  await connector.runShipments();
+  await connector.runCredentials();
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  return requestId;
+}
+
+/** Lines of storage that hold any of the texts. */
+const traces = async ({ storage }: TestConnector, texts: readonly string[]) =>
+  (await storedText(storage)).filter(line => texts.some(text => line.includes(text)));
+
+const named = (email: string, user: string) =>
+  altered(orderBody([1], email), {
+    "recipient.last_name": "Nightingale",
+    "recipient.external_id": `staff ${user}`,
+    "shipment.shipment_items[0].credentials[0].user_id": user,
+  });
+
+describe("erasing one recipient (decision C19)", () => {
+  test.each<[Erased["by"], (email: string, user: string) => string]>([
+    ["email", email => email.toUpperCase()],
+    ["externalId", (_, user) => ` STAFF ${user} `],
+    ["userId", (_, user) => user.toUpperCase()],
+  ])("removes everything that is kept of them, found by %s in any letter case, and nobody else's", async (by, name) => {
+    const connector = await testConnector(peers);
+    const [email, user] = [newUser(), newUser()];
+    const requestId = await completed(connector, await create(connector, named(email, user)));
+    const other = await completed(connector, await connector.order());
+    expect(await traces(connector, [email, user, "Nightingale", requestId])).not.toEqual([]);
+    expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 1, left: [] });
+    expect(await traces(connector, [email, user, "Nightingale"])).toEqual([]);
+    const [claim, ...rest] = await traces(connector, [requestId]);
+    expect([claim, rest]).toEqual([expect.stringMatching(/^idempotency .*erased/), []]);
+    expect(await connector.read(other)).toMatchObject({ state: "complete" });
+    expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 0, left: [] });
+  });
+
+  test("takes a name for what it is: a recipient's address is no user id, and an address that takes PINs is nobody's", async () => {
+    const connector = await testConnector(peers);
+    const [email, user, desk] = [newUser(), newUser(), newUser()];
+    const body = altered(named(email, user), { "enrollment_contacts.emails_to": [desk] });
+    await completed(connector, await connector.order(body));
+    for (const who of [
+      { by: "userId", name: email },
+      { by: "email", name: user },
+      { by: "externalId", name: email },
+      { by: "email", name: desk },
+      { by: "email", name: newUser() },
+    ] as const)
+      expect(await eraseRecipient(who, connector.context)).toEqual({ erased: 0, left: [] });
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({ erased: 1 });
+  });
+
+  test("says in the log that it was done and not to whom", async () => {
+    const connector = await testConnector(peers);
+    const [email, user] = [newUser(), newUser()];
+    const requestId = await completed(connector, await connector.order(named(email, user)));
+    await eraseRecipient({ by: "email", name: email }, connector.context);
+    expect(connector.events("recipient_erased")).toMatchObject([{ by: "email", erased: 1, left: 0 }]);
+    expect(connector.events("request_erased")).toMatchObject([{ credentialRequestId: requestId }]);
+    for (const line of connector.lines)
+      for (const text of [email, user, "Nightingale"]) expect(line).not.toContain(text);
+  });
+
+  test("keeps the key of an erased request from ordering again", async () => {
+    const connector = await testConnector(peers);
+    const [email, user] = [newUser(), newUser()];
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: { code: "no", message: `No ${user}.` } });
+    await refusalOf(create(connector, named(email, user)));
+    expect(await eraseRecipient({ by: "userId", name: user }, connector.context)).toMatchObject({ erased: 1 });
+    expect(await traces(connector, [user])).toEqual([]);
+    expect(await refusalOf(create(connector, named(email, user)))).toMatchObject({
+      status: 409,
+      body: { error_message: "The request of this Idempotency-Key was erased." },
+    });
+  });
+
+  test("cancels what is open first, and leaves what cannot be cancelled any more, with the reason", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const order = async (state: number) => {
+      const made = await connector.order(orderBody([1], email));
+      await peers.delivery.control(made.shipmentId ?? "", { state });
+      return made;
+    };
+    const open = await order(101);
+    const inProduction = await order(102);
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({
+      erased: 1,
+      left: [
+        { requestId: inProduction.requestId, reason: "The delivery service can not delete the shipment any more." },
+      ],
+    });
+    expect((await peers.delivery.shipments()).map(({ id }) => id)).not.toContain(open.shipmentId);
+    await peers.delivery.control(inProduction.shipmentId ?? "", { ship: true });
+    await completed(connector, inProduction);
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 1, left: [] });
+    expect(await traces(connector, [email])).toEqual([]);
+  });
+
+  test("removes what the enrollment side holds, enrolled or not", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const waiting = await connector.order(onSiteBody([authenticator()], email));
+    const enrolled = await connector.order(onSiteBody([authenticator()], email));
+    await peers.rfpr.enroll(idAt(enrolled.requestId));
+    await connector.runCredentials();
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 2, left: [] });
+    for (const { requestId } of [waiting, enrolled]) expect(authenticatorsOf(peers, requestId)).toEqual([]);
+  });
+
+  test("leaves a request while a job works on it, while keys that are produced wait, and while the enrollment side is away", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const erase = () => eraseRecipient({ by: "email", name: email }, connector.context);
+    const { requestId, shipmentId = "" } = await connector.order(mixedBody([1], [authenticator()], email));
+    await peers.delivery.control(shipmentId, { ship: true });
+    await connector.runShipments();
+    const left = (reason: string) => ({ erased: 0, left: [{ requestId, reason }] });
+    expect(await erase()).toEqual(left("Keys that are produced are still to be activated."));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
+
+    const loaded = await connector.load(requestId);
+    const [key] = loaded.keys;
+    const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
+    if (key) await connector.context.requests.save(loaded, { keys: [{ ...key.value, lease }] });
+    expect(await erase()).toEqual(left("A job is working on the request."));
+    connector.advance(minutes(3));
+    peers.rfpr.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
+    expect(await erase()).toEqual(left("The enrollment side does not answer."));
+    peers.rfpr.clearFaults();
+    expect(await erase()).toEqual({ erased: 1, left: [] });
+  });
+
+  test("goes through more requests than one page of their list", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const body = orderBody([1], email);
+    const { request, keys } = await connector.load(await completed(connector, await connector.order(body)));
+    const { requests } = connector.context;
+    const values = keys.map(key => key.value);
+    const limit = pLimit(16);
+    const fill = async (n: number) => {
+      const value = { ...request.value, id: `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
+      await requests.enter(placeOf(value), peopleLists(value, values));
+      await requests.insert(value, values);
+    };
+    await Promise.all(Array.from({ length: 101 }, (_, n) => limit(fill, n)));
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 102, left: [] });
+    expect(await traces(connector, [email])).toEqual([]);
+  }, 30_000);
+
+  test("leaves nothing when it is done again after it has died, whatever step that was before", async () => {
+    const steps = new Set<string>();
+    for (let step = 0; ; step++) {
+      const connector = await testConnector(peers);
+      const [email, user] = [newUser(), newUser()];
+      const body = { ...named(email, user), authenticators: [authenticator()] };
+      const { requestId, shipmentId = "" } = await create(connector, body);
+      await peers.delivery.control(shipmentId, { state: 101 });
+      const dying = crashing(step, "before", "all");
+      const who = { by: "email", name: email } as const;
+      const erasing = eraseRecipient(who, connector.beside({ ports: dying.ports }).context);
+      const died = await Promise.race([dying.died, erasing]);
+      if (typeof died !== "string") break;
+      steps.add(died.replace(/^\d+: /, ""));
+      connector.advance(minutes(70));
+      await connector.runCredentials("timer");
+      await eraseRecipient(who, connector.context);
+      expect(await traces(connector, [email, user, "Nightingale"]), died).toEqual([]);
+      // Rows of due work name no person, and go by the rules of their index.
+      const left = (await traces(connector, [requestId])).filter(line => !/^(idempotency|due) /.test(line));
+      expect(left, died).toEqual([]);
+      expect(authenticatorsOf(peers, requestId)).toEqual([]);
+    }
+    for (const call of ["requests.remove", "requests.leave", "responses.removeAll", "claims.replace", "rfpr.remove"])
+      expect(steps).toContain(call);
+  }, 60_000);
+});

@@ -1,0 +1,218 @@
+import { describe, expect, test } from "vitest";
+import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createUnder } from "../../../../lib/connector/create/create-request.ts";
+import { newRequestId } from "../../../../lib/connector/model/draft.ts";
+import { days, hours, minutes } from "../../../../lib/time.ts";
+import { peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { crashing } from "../../../support/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+import type { Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+// Looked up once, then given up: the three days of decision C6 without their waiting.
+const settings = { SETTLE_DAYS: "0" };
+
+/** Runs the jobs for as long as anything is due but clean-up; the agent enrolls whatever still waits. */
+async function healed(connector: TestConnector): Promise<void> {
+  peers.rfpr.settings({ eager: true });
+  for (let round = 0; round < 12; round++) {
+    connector.advance(minutes(20));
+    await connector.runCredentials();
+    await connector.runShipments();
+    const queues = await Promise.all((["settle", "poll", "key"] as const).map(queue => connector.queue(queue)));
+    if (queues.flat().length === 0) break;
+  }
+  peers.rfpr.settings({ eager: false });
+}
+
+const usersOf = (body: Body): string[] =>
+  [...(body.shipment?.shipment_items ?? []), ...body.authenticators].flatMap((key: Body) =>
+    key.credentials.map(({ user_id }: Body) => user_id),
+  );
+
+/** What became of a request, asked of storage and of every peer; nothing may be lost, doubled or stuck. */
+async function outcome(connector: TestConnector, requestId: string, body: Body) {
+  const loaded = await connector.context.requests.load(requestId);
+  const users = usersOf(body);
+  const registered = peers.entra.registrations().filter(({ userId }) => users.includes(userId));
+  const wrong: string[] = [];
+  for (const queue of ["settle", "poll", "key"] as const)
+    for (const entry of await connector.queue(queue)) wrong.push(`${queue} has ${entry.keyId ?? "the request"}`);
+  for (const { value } of [...(loaded?.keys ?? []), ...(loaded === undefined ? [] : [loaded.request])])
+    if (value.lease !== undefined) wrong.push(`${value.id} is held`);
+  return {
+    state: loaded?.request.value.state ?? "none",
+    registrations: registered.length,
+    mails: peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email)).length,
+    // An ended one that is no more to be enrolled is as good as none.
+    enrollable: authenticatorsOf(peers, requestId).filter(({ state }) => state === "waiting").length,
+    atEnrollment: authenticatorsOf(peers, requestId).length,
+    wrong,
+  };
+}
+
+const nothing = { registrations: 0, mails: 0, enrollable: 0, atEnrollment: 0, wrong: [] };
+
+describe("a creator that dies at any of its calls (decision C6)", () => {
+  /** What becomes of the request, by the call at which its creator died. */
+  async function ends(body: () => Body) {
+    const found: [call: string, state: string][] = [];
+    for (let step = 0; ; step++) {
+      // A clock of its own: the delivery service's is the machine's.
+      const connector = await testConnector(peers, { settings });
+      const sent = body();
+      const dying = crashing(step, "before", "all");
+      const dead = connector.beside({ ports: dying.ports });
+      const requestId = newRequestId(connector.context.random);
+      const made = createUnder(requestId, createBodyV2.parse(sent), createV2, dead.context).then(() => undefined);
+      const call = await Promise.race([dying.died, made]);
+      await healed(connector);
+      const { state, ...rest } = await outcome(connector, requestId, sent);
+      const keys = (sent.shipment?.shipment_items.length ?? 0) + sent.authenticators.length;
+      const done = { ...nothing, registrations: keys, mails: keys, atEnrollment: sent.authenticators.length };
+      expect(rest, `${call}: ${state}`).toEqual(state === "complete" ? done : nothing);
+      found.push([call?.replace(/^\d+: /, "") ?? "none", state]);
+      if (call === undefined) return found;
+    }
+  }
+  const statesAt = (found: readonly [string, string][], call: string) =>
+    found.filter(([at]) => at === call).map(([, state]) => state);
+
+  test("loses, doubles and strands nothing of a mixed request", async () => {
+    const found = await ends(() => mixedBody([1], [authenticator()]));
+    expect(statesAt(found, "requests.insert")).toEqual(["none"]);
+    expect(statesAt(found, "rfpr.authenticate")).toEqual(["failed"]);
+    expect(statesAt(found, "idp.creationOptions")).toEqual(["failed", "failed"]);
+    expect(statesAt(found, "rfpr.put")).toEqual(["failed"]);
+    // With the mark nobody can tell whether the order was sent, so it is looked up; from the order on it is found.
+    expect(statesAt(found, "delivery.createShipment")).toEqual(["failed"]);
+    expect(statesAt(found, "requests.claimShipment")).toEqual(["complete"]);
+    // Keys, mark, start.
+    expect(statesAt(found, "requests.save")).toEqual(["failed", "failed", "complete"]);
+    expect(statesAt(found, "none")).toEqual(["complete"]);
+  }, 60_000);
+
+  test("loses, doubles and strands nothing of one without a shipment", async () => {
+    const found = await ends(() => onSiteBody([authenticator(), authenticator()]));
+    expect(statesAt(found, "rfpr.put")).toEqual(["failed", "failed"]);
+    // Keys, start.
+    expect(statesAt(found, "requests.save")).toEqual(["failed", "failed"]);
+    expect(statesAt(found, "requests.unschedule")).toEqual(["complete"]);
+    expect(statesAt(found, "none")).toEqual(["complete"]);
+  }, 60_000);
+});
+
+/** Lets a job die at each of its calls in turn, and heals. @returns at which calls it died */
+async function dyingJobs(
+  arrange: (connector: TestConnector) => Promise<{ requestId: string; body: Body }>,
+  job: (connector: TestConnector) => Promise<unknown>,
+  check: (connector: TestConnector, requestId: string, body: Body, call: string) => Promise<void>,
+): Promise<readonly string[]> {
+  const calls: string[] = [];
+  const connector = await testConnector(peers);
+  for (let step = 0; ; step++) {
+    const { requestId, body } = await arrange(connector);
+    const dying = crashing(step, "before", "all");
+    const call = await Promise.race([dying.died, job(connector.beside({ ports: dying.ports })).then(() => undefined)]);
+    await check(connector, requestId, body, call ?? "none");
+    if (call === undefined) return calls;
+    calls.push(call.replace(/^\d+: /, ""));
+  }
+}
+
+describe("a job that dies at any of its calls", () => {
+  test("while it takes over an authenticator that was enrolled: activated once, mailed once (decisions C8, C14, C15)", async () => {
+    const arrange = async (connector: TestConnector) => {
+      const body = onSiteBody();
+      const { requestId } = await connector.order(body);
+      await peers.rfpr.enroll(idAt(requestId));
+      peers.entra.resetRequests();
+      return { requestId, body };
+    };
+    const calls = await dyingJobs(
+      arrange,
+      connector => connector.runCredentials(),
+      async (connector, requestId, body, call) => {
+        await healed(connector);
+        const done = { state: "complete", registrations: 1, mails: 1, enrollable: 0, atEnrollment: 1, wrong: [] };
+        expect(await outcome(connector, requestId, body), call).toEqual(done);
+        expect(peers.entra.count("POST", /fido2Methods/), call).toBe(1);
+      },
+    );
+    const expected = ["rfpr.get", "responses.put", "idp.activate", "mailer.send", "mailer.status", "requests.save"];
+    for (const call of expected) expect(calls).toContain(call);
+  }, 60_000);
+
+  test("while it takes back what a creator left: nothing can be enrolled (decision C6)", async () => {
+    const arrange = async (connector: TestConnector) => {
+      const body = onSiteBody([authenticator(), authenticator()]);
+      const requestId = newRequestId(connector.context.random);
+      const starting = Promise.withResolvers<void>();
+      // The keys are handed over, the start is not written any more.
+      const dead = connector.beside({
+        ports: ({ requests }) => ({
+          requests: {
+            ...requests,
+            save: (loaded, changes) => {
+              if (changes.request?.state !== "started") return requests.save(loaded, changes);
+              starting.resolve();
+              return new Promise(() => {});
+            },
+          },
+        }),
+      });
+      void createUnder(requestId, createBodyV2.parse(body), createV2, dead.context);
+      await starting.promise;
+      connector.advance(minutes(5));
+      return { requestId, body };
+    };
+    const calls = await dyingJobs(
+      arrange,
+      connector => connector.runCredentials("timer"),
+      async (connector, requestId, body, call) => {
+        await healed(connector);
+        expect(await outcome(connector, requestId, body), call).toEqual({ ...nothing, state: "failed" });
+      },
+    );
+    expect(calls).toContain("rfpr.remove");
+  }, 60_000);
+
+  test("while it cleans up: everything is gone here and there in the end, there first (decision C16)", async () => {
+    const arrange = async (connector: TestConnector) => {
+      const body = onSiteBody();
+      const { requestId } = await connector.order(body);
+      await peers.rfpr.enroll(idAt(requestId));
+      await connector.runCredentials();
+      connector.advance(days(8));
+      return { requestId, body };
+    };
+    const calls = await dyingJobs(
+      arrange,
+      connector => connector.runCleanUp(7),
+      async (connector, requestId, _, call) => {
+        const isHere = (await connector.context.requests.load(requestId)) !== undefined;
+        if (!isHere) expect(authenticatorsOf(peers, requestId), call).toEqual([]);
+        connector.advance(hours(2));
+        await connector.runCleanUp(7);
+        expect(await connector.context.requests.load(requestId), call).toBeUndefined();
+        expect(authenticatorsOf(peers, requestId), call).toEqual([]);
+      },
+    );
+    expect(calls.indexOf("rfpr.remove")).toBeLessThan(calls.indexOf("requests.remove"));
+  }, 60_000);
+});
+
+test("a creator that dies while it hands over tells its caller nothing, and what it sent late is refused", async () => {
+  const connector = await testConnector(peers);
+  const dying = crashing("rfpr.put", "before", "all");
+  const requestId = newRequestId(connector.context.random);
+  const late = connector.beside({ ports: dying.ports });
+  const answer = refusalOf(createUnder(requestId, createBodyV2.parse(onSiteBody()), createV2, late.context));
+  await dying.died;
+  connector.advance(minutes(5));
+  await connector.runCredentials("timer");
+  dying.goOn();
+  expect(await answer).toMatchObject({ status: 503 });
+  expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+  expect(authenticatorsOf(peers, requestId)).toEqual([]);
+});

@@ -1,0 +1,562 @@
+import { describe, expect, test } from "vitest";
+import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  type ConnectorOptions,
+  idpsOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { deadAddress } from "../../../support/peer-tools.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const polls = () => peers.delivery.count("GET", /shipments\/./);
+
+interface Ordered {
+  readonly connector: TestConnector;
+  readonly requestId: string;
+  readonly shipmentId: string;
+  readonly users: readonly string[];
+}
+
+async function ordered(
+  { state, body = orderBody(), on }: { state?: number; body?: Body; on?: TestConnector } = {},
+  options: ConnectorOptions = {},
+): Promise<Ordered> {
+  const connector = on ?? (await testConnector(peers, options));
+  const { requestId, shipmentId = "" } = await connector.order(body);
+  if (state !== undefined) await peers.delivery.control(shipmentId, { state });
+  const users = body.shipment.shipment_items.flatMap((item: Body) => item.credentials.map((one: Body) => one.user_id));
+  return { connector, requestId, shipmentId, users };
+}
+
+const credentialOf = async ({ connector, requestId }: Ordered, item = 0, credential = 0) =>
+  (await connector.read(requestId)).shipment?.shipment_items[item]?.credentials[credential];
+
+const registered = (users: readonly string[]) =>
+  peers.entra.registrations().filter(({ userId }) => users.includes(userId));
+
+/** An answer of the delivery service's shipment, changed on its way. */
+const answering = (change: (shipment: Body) => Body): ConnectorOptions => ({
+  fetch: async (url, init) => {
+    const answer = await fetch(url, init);
+    if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url)) || !answer.ok) return answer;
+    return Response.json(change(await answer.json()));
+  },
+});
+
+describe("a shipment in state (decision C10)", () => {
+  test.each([
+    [103, "Shipped"],
+    [104, "Delivered"],
+    [105, "Shipment Lost/Missing"],
+    [106, "Delivery Exception"],
+  ])("%i, %s, gives its responses: credentials are activation_pending", async (state, message) => {
+    const one = await ordered({ state });
+    expect(await one.connector.runShipments()).toEqual({ answered: 1, missing: 0, failed: 0, activated: 0, left: 0 });
+    const credential = await credentialOf(one);
+    expect(credential).toMatchObject({ state: "activation_pending", retryable_until: expect.any(String) });
+    const key = await one.connector.keyRow(one.requestId);
+    expect(key).toMatchObject({
+      serial: expect.stringMatching(/^\d+$/),
+      firmware: "5.7.4",
+      responses: expect.any(String),
+    });
+    const { error_message } = await one.connector.read(one.requestId);
+    expect(error_message).toBe(state > 104 ? `The delivery service reports: ${message}` : undefined);
+    expect(registered(one.users)).toEqual([]);
+    expect(await one.connector.queue("poll")).toEqual([]);
+    await one.connector.runCredentials();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test.each([105, 106])("%i without responses is shown and polled again", async state => {
+    const one = await ordered(
+      { state },
+      answering(shipment => ({ ...shipment, shipment_items: [] })),
+    );
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    expect(await one.connector.read(one.requestId)).toMatchObject({
+      error_message: expect.stringContaining("The delivery service reports"),
+    });
+    expect(await one.connector.queue("poll")).toHaveLength(1);
+  });
+
+  test.each([
+    [8, "Error: Processing Error, contact Support"],
+    [9, "Error: DPL Match"],
+    [99, "Error: Shipping error, contact Support"],
+    [1, "Incomplete Shipping Request"],
+    [6, "Incomplete"],
+    [7, "Address is undeliverable or could not be understood"],
+  ])("%i is shown as %s and polled again", async (state, message) => {
+    const one = await ordered({ state });
+    await one.connector.runShipments();
+    expect(await one.connector.read(one.requestId)).toMatchObject({
+      state: "started",
+      error_message: `The delivery service reports: ${message}`,
+    });
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    expect(await one.connector.queue("poll")).toHaveLength(1);
+    await peers.delivery.control(one.shipmentId, { ship: true });
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
+    expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
+  });
+
+  test.each([101, 102])("%i is in work: open, and nothing to tell", async state => {
+    const one = await ordered({ state });
+    await one.connector.runShipments();
+    const read = await one.connector.read(one.requestId);
+    expect(read.state).toBe("started");
+    expect(read.error_message).toBeUndefined();
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+  });
+
+  test.each([
+    [42, "Something new"],
+    [107, "Returned to sender"],
+    [1000, undefined],
+  ])("%i, which is unknown, is open and its message shown, its responses left alone", async (id, message) => {
+    const one = await ordered(
+      {},
+      answering(shipment => ({
+        ...shipment,
+        shipment_state: { shipment_state_id: id, ...(message && { shipment_state_message: message }) },
+      })),
+    );
+    await one.connector.runShipments();
+    expect(await one.connector.read(one.requestId)).toMatchObject({
+      state: "started",
+      error_message: `The delivery service reports: ${message ?? "state 1000"}`,
+    });
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    expect(await one.connector.queue("poll")).toHaveLength(1);
+  });
+});
+
+describe("polling (decision C10)", () => {
+  test("begins 1 hour after the order and backs off to 6 hours", async () => {
+    const { connector, requestId } = await ordered({ state: 101 });
+    const waits: number[] = [];
+    for (let poll = 0; poll < 6; poll++) {
+      const { due } = await connector.requestRow(requestId);
+      waits.push(between(connector.now(), due?.at ?? ""));
+      connector.advance((waits.at(-1) ?? 0) - 1);
+      expect(await connector.runShipments("timer")).toMatchObject({ answered: 0 });
+      connector.advance(1);
+      expect(await connector.runShipments("timer")).toMatchObject({ answered: 1 });
+    }
+    expect(waits.map(wait => wait / hours(1))).toEqual([1, 1, 2, 4, 6, 6]);
+    expect(polls()).toBe(6);
+  });
+
+  test.each<[string, FaultRule]>([
+    ["fails", { kind: "refuse", status: 500 }],
+    ["drops the connection", { kind: "drop" }],
+    ["answers nonsense", { kind: "nonsense" }],
+    ["answers a 404 that is not the service's own", { kind: "refuse", status: 404, body: "<html>" }],
+  ])("goes on where the service %s, which is shown", async (_, fault) => {
+    const one = await ordered();
+    peers.delivery.fail({ ...fault, path: "shipments/", times: 3 });
+    expect(await one.connector.runShipments()).toMatchObject({ failed: 1 });
+    expect(await one.connector.read(one.requestId)).toMatchObject({
+      state: "started",
+      error_message: expect.stringContaining("The delivery service did not answer"),
+    });
+    peers.delivery.clearFaults();
+    one.connector.advance(hours(1));
+    await one.connector.runShipments("timer");
+    expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
+    expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
+  });
+
+  test.each([90, 7200])("waits for a Retry-After of %i seconds, on demand too, and no longer", async retryAfter => {
+    const one = await ordered();
+    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter });
+    await one.connector.runShipments();
+    one.connector.advance(seconds(retryAfter - 1));
+    expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 0 });
+    one.connector.advance(seconds(1));
+    expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 1 });
+  });
+
+  test("takes what is ready and goes on for the rest", async () => {
+    let ready = 1;
+    const one = await ordered(
+      { body: orderBody([1, 2]) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body, index: number) =>
+          index < ready ? item : { ...item, product_data: [] },
+        ),
+      })),
+    );
+    await one.connector.runShipments();
+    expect(await credentialOf(one, 0)).toMatchObject({ state: "activation_pending" });
+    expect(await credentialOf(one, 1)).toMatchObject({ state: "processing" });
+    await one.connector.runCredentials();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "started" });
+    ready = 2;
+    one.connector.advance(hours(1));
+    await one.connector.runShipments("timer");
+    await one.connector.runCredentials();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
+    expect(registered(one.users)).toHaveLength(3);
+  });
+
+  test("takes a key's responses one by one", async () => {
+    let ready = 1;
+    const one = await ordered(
+      { body: orderBody([3]) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body) => ({
+          ...item,
+          product_data: item.product_data.map((key: Body) => ({
+            ...key,
+            fido_credential_responses: key.fido_credential_responses.slice(0, ready),
+          })),
+        })),
+      })),
+    );
+    await one.connector.runShipments();
+    await one.connector.runCredentials();
+    expect((await one.connector.keyRow(one.requestId)).credentials.map(({ state }) => state)).toEqual([
+      "active",
+      "processing",
+      "processing",
+    ]);
+    ready = 3;
+    await one.connector.runShipments();
+    await one.connector.runCredentials();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
+    expect(registered(one.users)).toHaveLength(3);
+    expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
+  });
+
+  test("keeps what came before where the service tells the rest later and the first no more", async () => {
+    let told: readonly [from: number, to: number] = [0, 1];
+    const one = await ordered(
+      { body: orderBody([2]) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body) => ({
+          ...item,
+          product_data: item.product_data.map(({ fido_pin_response: pin, ...key }: Body) => ({
+            ...key,
+            ...(told[0] === 0 && { fido_pin_response: pin }),
+            fido_credential_responses: key.fido_credential_responses.map((response: string, index: number) =>
+              index >= told[0] && index < told[1] ? response : "",
+            ),
+          })),
+        })),
+      })),
+    );
+    const { connector, requestId, users } = one;
+    await connector.runShipments();
+    told = [1, 2];
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(registered(users)).toHaveLength(2);
+    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
+  });
+});
+
+describe("a shipment that the service does not know (decision C10)", () => {
+  const missing = async (options: Parameters<typeof ordered>[0] = {}) => {
+    const gone = await ordered(options);
+    // Others prove that it is not the service that has lost its memory.
+    const other = await ordered({ state: 101, on: gone.connector });
+    await peers.delivery.control(gone.shipmentId, { delete: true });
+    return { gone, other, connector: gone.connector };
+  };
+
+  test("on 3 polls over at least 24 hours counts as cancelled", async () => {
+    const { gone, connector } = await missing({ body: orderBody([1, 2]) });
+    await connector.runShipments();
+    connector.advance(hours(12));
+    await connector.runShipments();
+    connector.advance(hours(12) - 1);
+    await connector.runShipments();
+    expect(await connector.read(gone.requestId)).toMatchObject({
+      state: "started",
+      error_message: "The delivery service does not know the shipment.",
+    });
+    connector.advance(hours(7));
+    await connector.runShipments("timer");
+    const read = await connector.read(gone.requestId);
+    expect(read).toMatchObject({
+      state: "cancelled",
+      error_message: expect.stringContaining("deleted at the delivery service"),
+    });
+    for (const item of read.shipment?.shipment_items ?? []) {
+      expect(item.state).toBe("cancelled");
+      for (const credential of item.credentials)
+        expect(credential).toMatchObject({ state: "cancelled", error_message: expect.stringContaining("deleted") });
+    }
+    expect((await connector.queue("poll")).map(({ requestId }) => requestId)).not.toContain(gone.requestId);
+  });
+
+  test("on 2 polls does not, however long it is", async () => {
+    const { gone, connector } = await missing();
+    await connector.runShipments();
+    connector.advance(days(2));
+    await connector.runShipments();
+    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
+    connector.advance(hours(7));
+    await connector.runShipments("timer");
+    expect(await connector.read(gone.requestId)).toMatchObject({ state: "cancelled" });
+  });
+
+  test("is counted anew when it was known in between", async () => {
+    const one = await ordered({ state: 101 });
+    await ordered({ state: 101, on: one.connector });
+    const unknown = {
+      kind: "refuse",
+      path: one.shipmentId,
+      status: 404,
+      body: { code: "not_found", message: "?" },
+    } as const;
+    for (const fault of [unknown, unknown, undefined, unknown, unknown]) {
+      if (fault !== undefined) peers.delivery.fail(fault);
+      await one.connector.runShipments();
+      one.connector.advance(hours(12));
+    }
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "started" });
+    expect((await one.connector.requestRow(one.requestId)).delivery?.missing?.count).toBe(2);
+  });
+
+  test("keeps what had come before: an active credential makes it partial", async () => {
+    const gone = await ordered(
+      { body: orderBody([1, 1]) },
+      answering(shipment => ({ ...shipment, shipment_items: shipment.shipment_items.slice(0, 1) })),
+    );
+    await ordered({ state: 101, on: gone.connector });
+    const { connector } = gone;
+    await connector.runShipments();
+    await connector.runCredentials();
+    await peers.delivery.control(gone.shipmentId, { delete: true });
+    for (const _ of [1, 2, 3]) {
+      await connector.runShipments();
+      connector.advance(hours(12));
+    }
+    const read = await connector.read(gone.requestId);
+    expect(read.state).toBe("partial");
+    expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["complete", "cancelled"]);
+    expect((await connector.queue("forget")).map(({ keyId }) => keyId)).toEqual(["s-01-001"]);
+  });
+
+  test("while every shipment of the run is unknown, stops the job with an error event and changes no item", async () => {
+    const one = await ordered();
+    const two = await ordered({ on: one.connector });
+    const { connector } = one;
+    for (const { shipmentId } of [one, two]) await peers.delivery.control(shipmentId, { delete: true });
+    const before = [await connector.requestRow(one.requestId), await connector.requestRow(two.requestId)];
+    for (let hour = 0; hour < 48; hour += 6) {
+      connector.advance(hours(6));
+      await connector.runShipments("timer");
+    }
+    expect([await connector.requestRow(one.requestId), await connector.requestRow(two.requestId)]).toEqual(before);
+    expect(connector.events("all_shipments_missing")).toHaveLength(8);
+    expect(connector.lines.filter(line => line.includes("cancelled"))).toEqual([]);
+  });
+});
+
+describe("a delivery service that does not accept the connector (decision C10)", () => {
+  test.each([401, 403])("by %i stops the job with an error event and changes no item", async status => {
+    const one = await ordered({}, { settings: { JOB_CONCURRENCY: "1" } });
+    const { connector } = one;
+    for (const _ of [1, 2, 3]) await ordered({ on: connector });
+    const before = await connector.load(one.requestId);
+    peers.delivery.fail({ kind: "refuse", path: "shipments/", status, times: 100 });
+    await connector.runShipments();
+    expect(connector.events("delivery_token_refused")).toHaveLength(1);
+    expect(polls()).toBe(1);
+    const after = await connector.load(one.requestId);
+    expect(after.request.value).toEqual(before.request.value);
+    expect(after.keys).toEqual(before.keys);
+    peers.delivery.clearFaults();
+    expect(await connector.runShipments()).toMatchObject({ answered: 4 });
+  });
+});
+
+describe("a response that is not to be believed (decision C11)", () => {
+  test.each([
+    ["wrong-signature", "bad_signature"],
+    ["wrong-key", "undecryptable"],
+    ["other-request", "answers another request"],
+    ["garbage", "malformed"],
+    ["swapped", "undecryptable"],
+  ] as const)("for %s is not activated, and says so; an honest one is", async (sabotage, reason) => {
+    const one = await ordered({ body: orderBody([2, 1]) });
+    const { connector, requestId, shipmentId, users } = one;
+    await peers.delivery.control(shipmentId, { sabotage });
+    await connector.runShipments();
+    const read = await connector.read(requestId);
+    for (const credential of read.shipment?.shipment_items.flatMap(({ credentials }) => credentials) ?? [])
+      expect(credential).toMatchObject({
+        state: "processing",
+        error_message: expect.stringMatching(`^The key maker's response can not be used: .*${reason}`),
+      });
+    expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
+    expect(registered(users)).toEqual([]);
+
+    await peers.delivery.control(shipmentId, { sabotage: null });
+    connector.advance(hours(1));
+    await connector.runShipments("timer");
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect((await connector.keyRow(requestId)).credentials[0]?.errorMessage).toBeUndefined();
+    expect(registered(users)).toHaveLength(3);
+  });
+
+  test("beside a good one leaves that one alone", async () => {
+    let broken = true;
+    const one = await ordered(
+      { body: orderBody([2]) },
+      answering(shipment => {
+        const [key] = shipment.shipment_items[0].product_data;
+        if (broken) key.fido_credential_responses[0] = key.fido_credential_responses[1];
+        return shipment;
+      }),
+    );
+    await one.connector.runShipments();
+    await one.connector.runCredentials();
+    expect((await one.connector.keyRow(one.requestId)).credentials.map(({ state }) => state)).toEqual([
+      "processing",
+      "active",
+    ]);
+    broken = false;
+    await one.connector.runShipments();
+    await one.connector.runCredentials();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("that is stored but cannot be opened any more ends failed instead of being registered", async () => {
+    const one = await ordered();
+    await one.connector.runShipments();
+    const key = await one.connector.keyRow(one.requestId);
+    await one.connector.context.responses.put(one.requestId, key.id, { credentials: ["garbage"] });
+    await one.connector.runCredentials();
+    expect(await credentialOf(one)).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("malformed"),
+    });
+    expect(registered(one.users)).toEqual([]);
+  });
+
+  test("signed by a key that is new at the service is believed: the signing keys are read again", async () => {
+    const one = await ordered();
+    await one.connector.runShipments();
+    await one.connector.runCredentials();
+    await peers.delivery.rotateKeys();
+    one.connector.advance(minutes(2));
+    const two = await ordered({ on: one.connector });
+    await two.connector.runShipments();
+    await two.connector.runCredentials();
+    expect(await two.connector.read(two.requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("because the signing keys can not be read is polled again", async () => {
+    const one = await ordered();
+    peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
+    expect(await one.connector.runShipments()).toMatchObject({ failed: 1 });
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    one.connector.advance(hours(1));
+    await one.connector.runShipments("timer");
+    expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
+  });
+});
+
+describe("a credential that waits for its key (decision C8)", () => {
+  const reason = "The identity provider's challenge expired before the key was programmed.";
+
+  test("ends failed when its challenge has expired, not before", async () => {
+    const one = await ordered({ state: 101 }, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440" } });
+    // The identity provider counts by its own clock.
+    one.connector.advance(days(1) - minutes(1));
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    one.connector.advance(minutes(2));
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
+    expect(await one.connector.queue("poll")).toEqual([]);
+  });
+
+  test("ends failed after 180 days where the identity provider names no end", async () => {
+    const endless = (context: TestConnector["context"]) => ({
+      idps: idpsOf(context, idp => ({
+        creationOptions: async (wanted, signal) => {
+          const { expiresAt: _, ...challenge } = await idp.creationOptions(wanted, signal);
+          return challenge;
+        },
+      })),
+    });
+    const one = await ordered({ state: 101 }, { ports: endless });
+    one.connector.advance(days(180) - 1);
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    one.connector.advance(1);
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
+  });
+
+  test.each<[string, (one: Ordered) => unknown]>([
+    ["is unknown to the delivery service", ({ shipmentId }) => peers.delivery.control(shipmentId, { delete: true })],
+    ["can not be asked for", () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 })],
+    ["is refused to us", () => peers.delivery.fail({ kind: "refuse", status: 401, path: "shipments/", times: 1000 })],
+  ])("ends so also where its shipment %s", async (_, prepare) => {
+    const one = await ordered({ body: orderBody([1, 2]) });
+    await prepare(one);
+    await one.connector.runShipments();
+    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+    one.connector.advance(days(14) + minutes(1));
+    await one.connector.runShipments();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
+    expect(await credentialOf(one, 1, 1)).toMatchObject({ state: "failed", error_message: reason });
+    expect(await one.connector.queue("poll")).toEqual([]);
+  });
+
+  test("is not registered when its response comes too late", async () => {
+    const one = await ordered({}, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "60" } });
+    one.connector.advance(hours(1) + minutes(1));
+    await one.connector.runShipments();
+    await one.connector.runCredentials();
+    expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
+    expect(registered(one.users)).toEqual([]);
+  });
+});
+
+test("a delivery service that nobody reaches leaves every item due (decision C10)", async () => {
+  const one = await ordered();
+  const away = one.connector.beside({ settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
+  expect(await away.runShipments()).toMatchObject({ failed: 1 });
+  expect(await one.connector.queue("poll")).toHaveLength(1);
+});
+
+test("a key's custom name and serial are what the identity provider shows (decisions C11a, C13)", async () => {
+  const named = altered(orderBody([1, 1]), {
+    "shipment.shipment_items[1].name": undefined,
+    "shipment.shipment_items[1].credentials[0].user_id": newUser(),
+  });
+  const one = await ordered({ body: named });
+  await one.connector.runShipments();
+  await one.connector.runCredentials();
+  const serials = await Promise.all(
+    ["s-01-001", "s-02-001"].map(async id => (await one.connector.keyRow(one.requestId, id)).serial),
+  );
+  expect(one.users.map(user => registered([user])[0]?.displayName)).toEqual([
+    `Key 1: ${serials[0]}`,
+    `Pre-Reg Key: ${serials[1]}`,
+  ]);
+  const { shipment } = await one.connector.read(one.requestId);
+  expect(shipment?.shipment_items.map(({ name }) => name)).toEqual(["Key 1", "Pre-Reg Key"]);
+});

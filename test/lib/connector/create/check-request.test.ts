@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { idpFile } from "../../../../local/peers/all.ts";
+import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector.ts";
+import { authenticator, mixedBody } from "../../../support/on-site.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+
+describe("what a create is held against beside its own tables (decisions C5, C13, C14)", () => {
+  const refused = async (body: Body) => {
+    const connector = await testConnector(peers, {
+      settings: { PIN_MAIL_DOMAINS: "example.com" },
+      ports: context => ({ idps: idpsOf(context, () => ({ defaultRelyingPartyId: "keys.example" })) }),
+    });
+    const { status, body: told } = await refusalOf(connector.order(body));
+    expect(status).toBe(400);
+    expect(await connector.queue("settle")).toEqual([]);
+    expect(peers.entra.requests()).toEqual([]);
+    return (told as Body).error_data.fields;
+  };
+
+  test("a relying party that is not the IdP's, an IdP that is none and an address out of bounds are named where they stand", async () => {
+    const body = altered(mixedBody([1, 2], [authenticator(1), authenticator(2)]), {
+      "shipment.shipment_items[1].credentials[1].relying_party_id": "other.example",
+      "authenticators[1].credentials[0].idp_id": "nobody",
+      "authenticators[0].credentials[0].relying_party_id": "keys.example",
+      "enrollment_contacts.emails_to": ["ada@example.com", "ada@EXAMPLE.com.org"],
+    });
+    expect(await refused(body)).toEqual([
+      {
+        path: "shipment.shipment_items[1].credentials[1].relying_party_id",
+        reason: "is not the identity provider's relying party",
+      },
+      { path: "authenticators[1].credentials[0].idp_id", reason: "is not a configured identity provider" },
+      { path: "enrollment_contacts.emails_to[1]", reason: "is not in a domain that PIN mails may go to" },
+    ]);
+  });
+
+  test.each([
+    ["entra", "login.microsoft.com"],
+    ["aic", "aic.example.com"],
+    ["pingone", "pingone.example.com"],
+  ])("another relying party than %s has is refused before the IdP is asked, and its own is not", async (idp, own) => {
+    const directory = mkdtempSync(join(tmpdir(), "relying-party-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const path = join(directory, "idps.yaml");
+    writeFileSync(path, idpFile(peers));
+    const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path };
+    const connector = await testConnector(peers, { settings });
+    const at = "shipment.shipment_items[0].credentials[0]";
+    const body = (relyingParty: string) =>
+      altered(orderBody(), { [`${at}.idp_id`]: idp, [`${at}.relying_party_id`]: relyingParty });
+    const { status, body: told } = await refusalOf(connector.order(body("other.example")));
+    expect(status).toBe(400);
+    expect((told as Body).error_data.fields).toEqual([
+      { path: `${at}.relying_party_id`, reason: "is not the identity provider's relying party" },
+    ]);
+    expect([...peers.entra.requests(), ...peers.aic.requests(), ...peers.pingone.requests()]).toEqual([]);
+    expect(await connector.queue("settle")).toEqual([]);
+    const { requestId } = await connector.order(body(own));
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("an IdP that is gone from the file when it is to be asked is refused by its field, and nothing is left behind", async () => {
+    let looks = 0;
+    const connector = await testConnector(peers, {
+      // Configured when the request is checked, gone when the IdPs are asked.
+      ports: ({ idps }) => ({ idps: { ...idps, get: id => (looks++ < 2 ? idps.get(id) : undefined) } }),
+    });
+    const { status, body: told } = await refusalOf(connector.order(orderBody([2])));
+    expect(status).toBe(400);
+    expect(told).toMatchObject({ error_code: "api_error", error_data: { error_type: "validation" } });
+    expect((told as Body).error_data.fields).toEqual([
+      {
+        path: expect.stringMatching(/^shipment\.shipment_items\[0\]\.credentials\[[01]\]\.idp_id$/),
+        reason: "is not a configured identity provider",
+      },
+    ]);
+    expect(await connector.queue("settle")).toEqual([]);
+    expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
+  });
+
+  test("of an IdP that is none no relying party is judged", async () => {
+    const at = "shipment.shipment_items[0].credentials[0]";
+    const body = altered(orderBody(), { [`${at}.idp_id`]: "nobody", [`${at}.relying_party_id`]: "other.example" });
+    expect(await refused(body)).toMatchObject([{ path: `${at}.idp_id` }]);
+  });
+});

@@ -1,0 +1,338 @@
+import { describe, expect, test } from "vitest";
+import type { Caller } from "../../../../lib/caller.ts";
+import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import type { Created } from "../../../../lib/connector/model/draft.ts";
+import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
+import type { Delivery } from "../../../../lib/connector/peers/delivery.ts";
+import { days, minutes } from "../../../../lib/time.ts";
+import {
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { crashing } from "../../../support/crashing.ts";
+import { storedText } from "../../../support/stored-text.ts";
+import { altered } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+const unknown = "not known whether the shipment was ordered";
+
+const one: Caller = { kind: "tenant", application: "app", subject: "one" };
+
+const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<Created> =>
+  createOnce(createBodyV2.parse(body), createV2, { caller, key }, context);
+
+/** The claim of "key-1" as it lies in storage. */
+const claimOf = async ({ context }: TestConnector) => (await context.claims.find(scopeOf("v2", one, "key-1")))?.value;
+
+describe("a create with an Idempotency-Key (decision C6)", () => {
+  test("creates one request, and answers the same again, however often and wherever it is repeated", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    const first = await once(connector, body);
+    expect(await once(connector, body)).toEqual(first);
+    connector.advance(days(7) - 1);
+    expect(await once(connector.beside(), body)).toEqual(first);
+    expect(ordered()).toBe(1);
+  });
+
+  test("creates one request of 50 calls at once on two connectors; the others are told to come again or get its answer", async () => {
+    const connector = await testConnector(peers);
+    const both = [connector, connector.beside()];
+    const body = orderBody();
+    const calls = Array.from({ length: 50 }, (_, n) => once(both[n % 2] ?? connector, body));
+    const outcomes = await Promise.allSettled(calls);
+    const made = outcomes.flatMap(outcome => (outcome.status === "fulfilled" ? [outcome.value.requestId] : []));
+    expect(new Set(made).size).toBe(1);
+    for (const [index, { status }] of outcomes.entries()) {
+      if (status === "fulfilled") continue;
+      const refusal = await refusalOf(calls[index] ?? Promise.resolve());
+      expect(refusal).toMatchObject({ status: 409, headers: { "retry-after": "5" } });
+    }
+    expect(ordered()).toBe(1);
+    expect(await once(connector, body)).toMatchObject({ requestId: made[0] });
+  });
+
+  test("creates another for another application, another subject of it, another endpoint and another key (decision G3)", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    const v1 = { origin: "v1_shipment", pathOf: createV2.pathOf } as const;
+    const made = [
+      await once(connector, body),
+      await once(connector, body, "key-2"),
+      await once(connector, body, "key-1", { ...one, application: "other app" }),
+      await once(connector, body, "key-1", { ...one, subject: "two" }),
+      await once(connector, body, "key-1", { kind: "tenant", application: "app" }),
+      await once(connector, body, "key-1", { ...one, kind: "api_token" }),
+      await createOnce(createBodyV2.parse(body), v1, { caller: one, key: "key-1" }, connector.context),
+    ];
+    expect(new Set(made.map(({ requestId }) => requestId)).size).toBe(made.length);
+  });
+
+  test("refuses another body: 409 conflict without Retry-After, and takes the same one in another spelling", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    const first = await once(connector, body);
+    const { recipient, ...rest } = body;
+    expect(await once(connector, { unknown: true, ...rest, recipient })).toEqual(first);
+    const refusal = await refusalOf(once(connector, altered(body, { "recipient.first_name": "Grace" })));
+    expect(refusal).toEqual({
+      status: 409,
+      headers: {},
+      body: {
+        error_code: "api_error",
+        error_message: "The Idempotency-Key was used with another body.",
+        error_data: { error_type: "conflict" },
+      },
+    });
+  });
+
+  test("uses up nothing where the body is not valid", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    const wrong = altered(body, { "shipment.shipment_items[0].credentials[0].idp_id": "nobody" });
+    expect(await refusalOf(once(connector, wrong))).toMatchObject({ status: 400 });
+    const long = altered(body, { "recipient.last_name": "L".repeat(21) });
+    expect(await refusalOf(once(connector, long))).toMatchObject({
+      status: 400,
+      body: { error_code: "delivery_error" },
+    });
+    expect(await claimOf(connector)).toBeUndefined();
+    await once(connector, body);
+  });
+
+  test("keeps a refusal of the delivery service and of an IdP, and asks neither again", async () => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: { code: "blocked", message: "No." } });
+    const body = orderBody();
+    const refusal = await refusalOf(once(connector, body));
+    expect(refusal).toMatchObject({
+      status: 400,
+      body: { error_code: "delivery_error", error_data: { code: "blocked" } },
+    });
+    expect(await refusalOf(once(connector, body))).toEqual(refusal);
+    expect(ordered()).toBe(1);
+
+    const user = newUser();
+    peers.entra.setUser(user, "unknown");
+    const unwanted = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": user });
+    const byIdp = await refusalOf(once(connector, unwanted, "key-2"));
+    expect(byIdp).toMatchObject({ status: 400, body: { error_code: "idp_error" } });
+    peers.entra.setUser(user, "known");
+    expect(await refusalOf(once(connector, unwanted, "key-2"))).toEqual(byIdp);
+  });
+
+  test.each([
+    ["the delivery service throttles", () => peers.delivery.fail({ kind: "throttle", retryAfter: 7, method: "POST" })],
+    ["an IdP fails", () => peers.entra.fail({ kind: "refuse", status: 500, path: "creationOptions", times: 100 })],
+    ["the token is refused", () => peers.delivery.fail({ kind: "refuse", status: 401, method: "POST" })],
+  ])("keeps no 5xx from before the order: where %s the next call creates", async (_, fail) => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    fail();
+    expect((await refusalOf(once(connector, body))).status).toBeGreaterThanOrEqual(500);
+    expect(await claimOf(connector)).toBeUndefined();
+    peers.delivery.clearFaults();
+    peers.entra.clearFaults();
+    const { requestId } = await once(connector, body);
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("answers the same 500 while the order is unsettled, then the shipment that was found", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });
+    const refusal = await refusalOf(once(connector, body));
+    expect(refusal).toMatchObject({ status: 500, body: { error_message: expect.stringContaining(unknown) } });
+    expect(await refusalOf(once(connector, body))).toEqual(refusal);
+    connector.advance(minutes(14));
+    expect(await refusalOf(once(connector, body))).toEqual(refusal);
+    connector.advance(minutes(2));
+    await connector.runCredentials();
+    const [shipment] = (await peers.delivery.shipments()).slice(-1);
+    const created = await once(connector, body);
+    expect(created.shipmentId).toBe(shipment?.id);
+    expect(ordered()).toBe(1);
+  });
+
+  test("answers why, once an order was given up that nobody confirmed", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    peers.delivery.fail({ kind: "drop", method: "POST" });
+    const refusal = await refusalOf(once(connector, body));
+    connector.advance(days(3) + minutes(20));
+    await connector.runCredentials();
+    expect(await refusalOf(once(connector, body))).toEqual({
+      ...refusal,
+      body: { ...(refusal.body as object), error_message: expect.stringContaining("before ordering again") },
+    });
+    expect(ordered()).toBe(1);
+  });
+
+  test("is free again after 7 days, and clean-up removes it by then, one look a partition whatever is kept", async () => {
+    const connector = await testConnector(peers);
+    await once(connector, orderBody());
+    connector.advance(minutes(1));
+    await once(connector, orderBody(), "key-2");
+    connector.advance(days(7) - minutes(1));
+    expect(await connector.runCleanUp(0)).toMatchObject({ claims: 1 });
+    const idle = await connector.counted(() => connector.context.claims.removeEnded(connector.now(), () => false));
+    expect(idle).toMatchObject({ result: 0, total: 16 });
+    expect(await claimOf(connector)).toBeUndefined();
+    connector.advance(minutes(1));
+    // Ended, but not yet removed.
+    const again = await once(connector, orderBody(), "key-2");
+    expect(await connector.runCleanUp(0)).toMatchObject({ claims: 0 });
+    expect(await connector.read(again.requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("outlives the clean-up of its request", async () => {
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    const first = await once(connector, body);
+    const other = orderBody();
+    peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });
+    await refusalOf(once(connector, other, "key-2"));
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    await connector.runShipments();
+    await connector.runCredentials();
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 2 });
+    expect(await once(connector, body)).toEqual(first);
+    expect(await once(connector, other, "key-2")).toMatchObject({ shipmentId: expect.any(String) });
+    expect(ordered()).toBe(2);
+  });
+
+  test("is not kept in clear, nor is who called and what was sent", async () => {
+    const connector = await testConnector(peers);
+    await once(connector, orderBody(), "order-of-ada", { ...one, application: "application-7" });
+    const rows = (await storedText(connector.storage)).filter(text => text.includes("fingerprint"));
+    expect(rows).toHaveLength(1);
+    for (const text of ["order-of-ada", "application-7", "Lovelace", "15550100"]) expect(rows[0]).not.toContain(text);
+  });
+
+  test("costs 2 sequential round trips more than a create without one, and a repeat 2 in all", async () => {
+    const connector = await testConnector(peers);
+    await connector.order();
+    const plain = await connector.counted(() => connector.order());
+    const keyed = await connector.counted(() => once(connector, orderBody()));
+    expect(keyed.sequential).toBe(plain.sequential + 2);
+    const body = orderBody();
+    await once(connector, body, "key-2");
+    const repeated = await connector.counted(() => once(connector, body, "key-2"));
+    expect(repeated).toMatchObject({ sequential: 2, total: 2 });
+  });
+});
+
+describe("a create with an Idempotency-Key that dies on the way (decision C6)", () => {
+  test("is made once, whatever step it died before or after", async () => {
+    const ends = new Map<string, string>();
+    for (const phase of ["before", "after"] as const) {
+      for (let step = 0; ; step++) {
+        const connector = await testConnector(peers);
+        const known = (await peers.delivery.shipments()).length;
+        const dying = crashing(step, phase);
+        const body = orderBody();
+        const first = await Promise.race([dying.died, once(connector.beside({ ports: dying.ports }), body)]);
+        if (typeof first !== "string") break;
+
+        // Whoever repeats at once is told to wait, or what is known.
+        const atOnce = await once(connector, body).catch((error: unknown) => refusalOf(Promise.reject(error)));
+        const made = () => peers.delivery.shipments().then(all => all.length - known);
+        if ("status" in atOnce) expect([409, 500]).toContain(atOnce.status);
+        connector.advance(minutes(5) + 1);
+        const later = await once(connector, body).catch((error: unknown) => refusalOf(Promise.reject(error)));
+        connector.advance(minutes(16));
+        await connector.runCredentials();
+        const end = await once(connector, body).catch((error: unknown) => refusalOf(Promise.reject(error)));
+        expect(await made(), `${phase} ${first}`).toBeLessThanOrEqual(1);
+        if ("requestId" in end) {
+          expect(await connector.read(end.requestId)).toMatchObject({ state: "started" });
+          expect(await made()).toBe(1);
+        } else {
+          // Only where the order was marked and never sent can nobody tell.
+          expect(end).toMatchObject({ status: 500, body: { error_message: expect.stringContaining(unknown) } });
+          expect(await made()).toBe(0);
+        }
+        ends.set(`${phase} ${first}`, "requestId" in later ? "created" : String(later.status));
+      }
+    }
+    // What a repeat after 5 minutes comes to.
+    expect(Object.fromEntries(ends)).toEqual({
+      "before 0: claims.insert": "created",
+      "before 1: requests.schedule": "created",
+      "before 2: requests.enter": "created",
+      "before 3: requests.insert": "created",
+      "before 4: requests.save": "created",
+      "before 5: delivery.createShipment": "500",
+      "before 6: requests.claimShipment": "500",
+      "before 7: requests.schedule": "500",
+      "before 8: requests.enter": "500",
+      "before 9: requests.save": "500",
+      "before 10: requests.unschedule": "created",
+      "before 11: requests.leave": "created",
+      "before 12: claims.replace": "created",
+      "after 0: claims.insert": "created",
+      "after 1: requests.schedule": "created",
+      "after 2: requests.enter": "created",
+      "after 3: requests.insert": "created",
+      "after 4: requests.save": "500",
+      "after 5: delivery.createShipment": "500",
+      "after 6: requests.claimShipment": "500",
+      "after 7: requests.schedule": "500",
+      "after 8: requests.enter": "500",
+      "after 9: requests.save": "created",
+      "after 10: requests.unschedule": "created",
+      "after 11: requests.leave": "created",
+      "after 12: claims.replace": "created",
+    });
+  }, 60_000);
+
+  test.each([
+    ["after its claim", "claims.insert", "after"],
+    ["before its request was stored", "requests.insert", "before"],
+    ["before its order was marked", "requests.save", "before"],
+  ] as const)(
+    "orders nothing when it comes back after its claim was taken over: held up %s",
+    async (_, step, phase) => {
+      const connector = await testConnector(peers);
+      const late = crashing(step, phase);
+      const body = orderBody();
+      const first = once(connector.beside({ ports: late.ports }), body);
+      await late.died;
+      connector.advance(minutes(6));
+      const second = await once(connector, body);
+      late.goOn();
+      expect(await refusalOf(first)).toMatchObject({ status: 503 });
+      expect(ordered()).toBe(1);
+      expect(await once(connector, body)).toEqual(second);
+    },
+  );
+
+  test("orders nothing then by the version of its row alone, where its clock stands still", async () => {
+    const connector = await testConnector(peers);
+    const late = crashing("requests.save", "before");
+    const began = connector.now();
+    const held = connector.beside({
+      ports: context => {
+        const { delivery, ...watched } = late.ports(context);
+        const createShipment: Delivery["createShipment"] = order => context.delivery.createShipment(order);
+        return { ...watched, delivery: { ...context.delivery, createShipment }, now: () => began };
+      },
+    });
+    const body = orderBody();
+    const first = once(held, body);
+    await late.died;
+    connector.advance(minutes(6));
+    await once(connector, body);
+    late.goOn();
+    expect(await refusalOf(first)).toMatchObject({ status: 503 });
+    expect(ordered()).toBe(1);
+  });
+});

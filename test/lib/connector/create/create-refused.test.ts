@@ -1,0 +1,241 @@
+import { describe, expect, test } from "vitest";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import { minutes, seconds } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  graphAt,
+  idpsOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { deadAddress } from "../../../support/peer-tools.ts";
+import { altered } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+
+/** The one request in storage, which has ended. */
+async function endedRequest(connector: TestConnector) {
+  expect(await connector.queue("settle")).toEqual([]);
+  expect(await connector.queue("poll")).toEqual([]);
+  const [entry, ...others] = await connector.queue("clean");
+  expect(others).toEqual([]);
+  return connector.read(entry?.requestId ?? "");
+}
+
+/** A request that ended `failed` takes all below it along (decision C7). */
+function expectFailed(read: Awaited<ReturnType<typeof endedRequest>>, reason: unknown) {
+  expect(read).toMatchObject({ state: "failed", error_message: reason });
+  const items = read.shipment?.shipment_items ?? [];
+  expect(items.map(({ state }) => state)).toEqual(items.map(() => "failed"));
+  for (const credential of items.flatMap(({ credentials }) => credentials))
+    expect(credential).toMatchObject({ state: "failed", error_message: reason });
+}
+
+describe("a create that an identity provider answers no (decision C6)", () => {
+  test.each([
+    ["unknown", /refused the credential: Resource .* does not exist/],
+    ["blocked", /refused the credential: User or group restriction policy failed/],
+    ["forbidden", /refused the credential: Request Authorization failed/],
+  ] as const)("for a user who is %s: 400 idp_error", async (standing, message) => {
+    const connector = await testConnector(peers);
+    const user = newUser();
+    peers.entra.setUser(user, standing);
+    const body = altered(orderBody([2, 1]), { "shipment.shipment_items[1].credentials[0].user_id": user });
+    const { status, body: told } = await refusalOf(connector.order(body));
+    expect({ status, told }).toEqual({
+      status: 400,
+      told: { error_code: "idp_error", error_message: expect.stringMatching(message) },
+    });
+    expectFailed(await endedRequest(connector), expect.stringMatching(message));
+    expect(ordered()).toBe(0);
+  });
+
+  test("that takes longer in all than a create has is asked no more: 503, and nothing is ordered", async () => {
+    let asked = 0;
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => {
+            asked++;
+            clock.advance(minutes(1));
+            return idp.creationOptions(wanted, signal);
+          },
+        })),
+      }),
+    });
+    const { status, body } = await refusalOf(connector.order(orderBody([4, 2])));
+    expect({ status, asked }).toEqual({ status: 503, asked: 3 });
+    expect(body).toMatchObject({ error_message: expect.stringMatching(/does not answer now/) });
+    expectFailed(await endedRequest(connector), expect.any(String));
+    expect(ordered()).toBe(0);
+  });
+
+  test.each<[string, FaultRule, string]>([
+    ["is throttling", { kind: "throttle", retryAfter: 7 }, "7"],
+    ["fails", { kind: "refuse", status: 500 }, "30"],
+    ["is away for a while", { kind: "refuse", status: 503 }, "30"],
+    ["gives the call up", { kind: "refuse", status: 408 }, "30"],
+    ["answers nonsense", { kind: "nonsense" }, "30"],
+    ["drops the connection", { kind: "drop" }, "30"],
+  ])("because it %s: 503 with Retry-After", async (_, fault, retryAfter) => {
+    const connector = await testConnector(peers);
+    peers.entra.fail({ ...fault, path: "creationOptions", times: 100 });
+    expect(await refusalOf(connector.order())).toMatchObject({
+      status: 503,
+      headers: { "retry-after": retryAfter },
+      body: { error_code: "api_error", error_data: { error_type: "internal" } },
+    });
+    expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
+    expect(ordered()).toBe(0);
+  });
+
+  test("because nobody listens there: 503 with Retry-After", async () => {
+    const connector = await testConnector(peers, { settings: await graphAt(peers, deadAddress()) });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+    expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
+  });
+
+  test("because it does not accept the connector: 500", async () => {
+    peers.entra.fail({ kind: "refuse", path: "oauth2", status: 401, body: { error: "invalid_client" } });
+    const connector = await testConnector(peers);
+    expect(await refusalOf(connector.order())).toMatchObject({
+      status: 500,
+      body: { error_code: "api_error", error_data: { error_type: "internal" } },
+    });
+    expectFailed(await endedRequest(connector), expect.stringMatching(/does not accept the connector/));
+  });
+
+  test("asks no more of it, and undoes what was begun", async () => {
+    const asked: string[] = [];
+    const undone: unknown[] = [];
+    const users = Array.from({ length: 20 }, newUser);
+    peers.entra.setUser(users[9] ?? "", "unknown");
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: context => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: (wanted, signal) => {
+            asked.push(wanted.userId);
+            return idp.creationOptions(wanted, signal);
+          },
+          undo: async handle => void undone.push(handle.userId),
+        })),
+      }),
+    });
+    const body = orderBody([20]);
+    const credentials = users.map(user_id => ({ user_id }));
+    await refusalOf(connector.order(altered(body, { "shipment.shipment_items[0].credentials": credentials })));
+    expect(asked).toEqual(users.slice(0, 10));
+    expect(undone).toEqual(users.slice(0, 9));
+  });
+});
+
+describe("a create that the delivery service answers no (decision C6)", () => {
+  test.each([400, 404, 408, 409, 422])("with %i: 400 delivery_error with its code and message", async status => {
+    const connector = await testConnector(peers);
+    const words = { code: "validation_error", message: "recipient_lastname: must be at most 20 characters" };
+    peers.delivery.fail({ kind: "refuse", method: "POST", status, body: words });
+    expect(await refusalOf(connector.order(orderBody([1, 2])))).toEqual({
+      status: 400,
+      headers: {},
+      body: { error_code: "delivery_error", error_message: words.message, error_data: words },
+    });
+    expectFailed(await endedRequest(connector), words.message);
+    expect(ordered()).toBe(1);
+  });
+
+  test.each([401, 403])("with %i: 500, since it is not the caller's doing", async status => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "refuse", method: "POST", status });
+    expect(await refusalOf(connector.order())).toMatchObject({
+      status: 500,
+      body: { error_code: "api_error", error_data: { error_type: "internal" } },
+    });
+    expectFailed(await endedRequest(connector), expect.stringMatching(/does not accept the connector/));
+  });
+
+  test("with 429: 503 with its Retry-After", async () => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "throttle", method: "POST", retryAfter: 77 });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "77" } });
+    expectFailed(await endedRequest(connector), expect.stringMatching(/nothing was ordered/));
+    expect(ordered()).toBe(1);
+  });
+
+  test("by a connection that is never made: 503 with Retry-After", async () => {
+    const connector = await testConnector(peers, { settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+    expectFailed(await endedRequest(connector), expect.stringMatching(/nothing was ordered/));
+  });
+
+  test.each([
+    [404, 500],
+    [408, 503],
+    [500, 503],
+  ])(
+    "by transport keys that are answered %i: %i, nothing is ordered and the shipment is not at fault",
+    async (answered, told) => {
+      const connector = await testConnector(peers);
+      peers.delivery.fail({ kind: "refuse", path: "transport", status: answered, times: 3 });
+      expect(await refusalOf(connector.order())).toMatchObject({
+        status: told,
+        body: { error_code: "api_error", error_data: { error_type: "internal" } },
+      });
+      expectFailed(await endedRequest(connector), expect.any(String));
+      expect(ordered()).toBe(0);
+    },
+  );
+
+  test("undoes at the identity providers what was begun", async () => {
+    const undone: unknown[] = [];
+    const connector = await testConnector(peers, {
+      ports: context => ({
+        idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle.userId) })),
+      }),
+    });
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
+    const body = orderBody([2, 1]);
+    await refusalOf(connector.order(body));
+    const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
+    expect(undone.toSorted()).toEqual(users.toSorted());
+  });
+
+  test("leaves the undoing to the job where it fails, and ends with the reason that the caller was told", async () => {
+    let away = true;
+    let undone = 0;
+    const connector = await testConnector(peers, {
+      ports: context => ({
+        idps: idpsOf(context, () => ({
+          undo: async () => {
+            if (away) throw new PeerFailure("IdP entra", "undo", "unanswered");
+            undone++;
+          },
+        })),
+      }),
+    });
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "no", message: "Not there" } });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 400 });
+    const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: "Not there" });
+    expect((await connector.requestRow(requestId)).delivery).toBeUndefined();
+
+    connector.advance(minutes(5) - 1);
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+    connector.advance(1);
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: "Not there" });
+    away = false;
+    connector.advance(seconds(60));
+    await connector.runCredentials("timer");
+    expectFailed(await endedRequest(connector), "Not there");
+    expect(undone).toBe(1);
+    expect(ordered()).toBe(1);
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { deliveryLimitViolation } from "../../../../lib/connector/create/delivery-limits.ts";
+import type { MailingAddress, Recipient, ShipmentOrder } from "../../../../lib/connector/model/request.ts";
+
+const long = (length: number) => "x".repeat(length);
+
+function request(changes: {
+  recipient?: Partial<Recipient>;
+  shipment?: Partial<ShipmentOrder>;
+  address?: Partial<MailingAddress>;
+}) {
+  return {
+    recipient: {
+      email: "ada@example.com",
+      firstName: "Ada",
+      lastName: "Lovelace",
+      company: "",
+      telephone: "1",
+      externalId: "",
+      ...changes.recipient,
+    },
+    shipment: {
+      deliveryType: 1 as const,
+      mailingAddress: {
+        streetLine1: "1 Main St",
+        postalCode: "02026",
+        city: "Dedham",
+        countryCode: "US",
+        ...changes.address,
+      },
+      ...changes.shipment,
+    },
+  };
+}
+
+describe("the delivery service's own limits (decision C5)", () => {
+  const limits: [string, number, (value: string) => Parameters<typeof request>[0]][] = [
+    ["first name", 15, firstName => ({ recipient: { firstName } })],
+    ["last name", 20, lastName => ({ recipient: { lastName } })],
+    ["company", 20, company => ({ recipient: { company } })],
+    ["email", 80, email => ({ recipient: { email } })],
+    ["first street line", 60, streetLine1 => ({ address: { streetLine1 } })],
+    ["second street line", 60, streetLine2 => ({ address: { streetLine2 } })],
+    ["city", 60, city => ({ address: { city } })],
+    ["customer reference", 50, customerReference => ({ shipment: { customerReference } })],
+  ];
+
+  it.each(limits)("%s: %i characters pass, one more is refused as the service would", (name, most, changes) => {
+    expect(deliveryLimitViolation(request(changes(long(most))))).toBeUndefined();
+    expect(deliveryLimitViolation(request(changes(long(most + 1))))).toEqual({
+      code: "validation_error",
+      message: `The ${name} must have at most ${most} characters, not ${most + 1}.`,
+    });
+  });
+
+  it("count what people call characters, outside the basic plane too", () => {
+    expect(deliveryLimitViolation(request({ recipient: { lastName: "𠮷".repeat(20) } }))).toBeUndefined();
+    expect(deliveryLimitViolation(request({ recipient: { lastName: "𠮷".repeat(21) } }))).toBeDefined();
+  });
+
+  it("give the first that is broken", () => {
+    const recipient = { firstName: long(99), lastName: long(99), company: long(99) };
+    expect(deliveryLimitViolation(request({ recipient }))?.message).toContain("first name");
+  });
+
+  it("bind no request without a shipment", () => {
+    const { recipient } = request({ recipient: { lastName: long(99) } });
+    expect(deliveryLimitViolation({ recipient })).toBeUndefined();
+  });
+});

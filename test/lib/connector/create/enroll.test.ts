@@ -1,0 +1,510 @@
+import { describe, expect, test } from "vitest";
+import { days, minutes } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  idpsOf,
+  newUser,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import {
+  authenticator,
+  authenticatorsOf,
+  idAt,
+  mixedBody,
+  onSiteBody,
+  recordedCalls,
+} from "../../../support/on-site.ts";
+import { deadAddress } from "../../../support/peer-tools.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const puts = () => peers.rfpr.count("PUT", /./);
+const deletes = () => peers.rfpr.count("DELETE", /./);
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+const asked = () => peers.entra.count("GET", /creationOptions/);
+
+/** The one request in storage, which waits to be settled. */
+async function unsettledId(connector: TestConnector): Promise<string> {
+  const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+  return requestId;
+}
+
+/** The one request in storage, which has ended `failed` with all below it (decision C7). */
+async function failedRequest(connector: TestConnector) {
+  for (const queue of ["settle", "poll", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
+  const [{ requestId } = { requestId: "" }, ...others] = await connector.queue("clean");
+  expect(others).toEqual([]);
+  const read = await connector.read(requestId);
+  const keys = [...(read.authenticators ?? []), ...(read.shipment?.shipment_items ?? [])];
+  expect([read.state, ...keys.map(({ state }) => state)]).toEqual(Array(keys.length + 1).fill("failed"));
+  return { ...read, requestId };
+}
+
+const firstAuthenticator = (body: Body) => body.authenticators[0];
+
+describe("a create with authenticators (decision C6)", () => {
+  test("gets the access token, asks the IdPs, hands the authenticators over, and orders the shipment last", async () => {
+    const { calls, fetch } = recordedCalls(peers);
+    const connector = await testConnector(peers, { fetch });
+    await connector.order(mixedBody([2], [authenticator(2), authenticator(1)]));
+    const at = (call: RegExp) => calls.flatMap((made, index) => (call.test(made) ? [index] : []));
+    const options = at(/^entra GET .*creationOptions/);
+    const put = at(/^rfpr PUT/);
+    expect([options.length, put.length]).toEqual([5, 2]);
+    expect(at(/^enrollment POST \/v1\/token/)).toEqual([0]);
+    expect(Math.max(...options)).toBeLessThan(Math.min(...put));
+    expect(at(/^delivery POST/)).toEqual([calls.length - 1]);
+  });
+
+  test("hands each over under its own id, as it was asked for", async () => {
+    const connector = await testConnector(peers);
+    const body = onSiteBody([
+      authenticator(2, { name: "Desk 4", customization_id: "C-1", preferred_authenticator_type: "software" }),
+      authenticator(1, { pin_request: { min_length: 8, entry_method: "user_entered" } }),
+      authenticator(1, { pin_request: { delivery_method: "app" } }),
+      authenticator(1, { pin_request: undefined }),
+    ]);
+    Object.assign(body.recipient, { external_id: "staff-7", company: "Difference Ltd" });
+    const { requestId, shipmentId } = await connector.order(body);
+    expect(shipmentId).toBeUndefined();
+    const taken = authenticatorsOf(peers, requestId);
+    const users = (position: number) => body.authenticators[position]?.credentials.map(({ user_id }) => user_id);
+    const common = {
+      state: "waiting",
+      recipient: { external_id: "staff-7", email: body.recipient.email, first_name: "Ada", last_name: "Lovelace" },
+    };
+    expect(taken).toMatchObject([
+      {
+        ...common,
+        id: idAt(requestId, 0),
+        name: "Desk 4",
+        customizationId: "C-1",
+        preferred: "software",
+        pin: { minLength: 6, entryMethod: "generated", deliveryMethod: "email" },
+        credentials: users(0)?.map(user => ({ user })),
+      },
+      {
+        id: idAt(requestId, 1),
+        name: "Pre-Reg Key",
+        preferred: "hardware",
+        pin: { minLength: 8, entryMethod: "user_entered", deliveryMethod: "email" },
+        credentials: users(1)?.map(user => ({ user })),
+      },
+      { id: idAt(requestId, 2), pin: { minLength: 6, entryMethod: "generated", deliveryMethod: "app" } },
+      { id: idAt(requestId, 3), pin: undefined },
+    ]);
+    const { credentials } = await connector.keyRow(requestId, "a-01");
+    const ends = credentials.map(({ challengeExpiresAt = "" }) => challengeExpiresAt).toSorted();
+    expect(taken[0]?.expiresAt).toBe(ends.at(-1));
+  });
+
+  test("of which nothing is shipped is started when all are handed over, and asks nothing of the delivery service", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order(onSiteBody([authenticator(), authenticator()]));
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "started",
+      authenticators: [{ state: "processing" }, { state: "processing" }],
+    });
+    expect(peers.delivery.count(".*", /shipments/)).toBe(0);
+    expect(await connector.queue("settle")).toEqual([]);
+    const polls = await connector.queue("key");
+    expect(polls.map(({ keyId }) => keyId).toSorted()).toEqual(["a-01", "a-02"]);
+  });
+
+  test("has its sealed keys stored before anything is handed over, and its mark only after that", async () => {
+    const connector = await testConnector(peers);
+    peers.rfpr.fail({ kind: "hang", method: "PUT" });
+    const taken = connector.order(mixedBody([1], [authenticator(2)]));
+    await peers.rfpr.untilHanging();
+    const { request, keys } = await connector.load(await unsettledId(connector));
+    expect(request.value).toMatchObject({ state: "received" });
+    expect(request.value.delivery).toBeUndefined();
+    const sealed = keys.flatMap(({ value }) => value.credentials.map(({ responseKey }) => typeof responseKey));
+    expect(sealed).toEqual(["string", "string", "string"]);
+    expect(ordered()).toBe(0);
+    peers.rfpr.release();
+    const { requestId } = await taken;
+    expect((await connector.requestRow(requestId)).delivery?.sentAt).toBeDefined();
+  });
+
+  test("has one access token for many requests, and another when it is refused", async () => {
+    const connector = await testConnector(peers);
+    const exchanges = () => peers.enrollment.count("POST", /token/);
+    await Promise.all([connector.order(onSiteBody()), connector.order(onSiteBody())]);
+    await connector.order(onSiteBody());
+    expect(exchanges()).toBe(1);
+    connector.advance(minutes(10));
+    peers.enrollment.revokeTokens();
+    await connector.order(onSiteBody([authenticator(), authenticator()]));
+    expect(exchanges()).toBe(2);
+    connector.advance(minutes(14) + 1);
+    await connector.order(onSiteBody());
+    expect(exchanges()).toBe(3);
+  });
+
+  test("repeats a call that was not answered, and finds it done", async () => {
+    const connector = await testConnector(peers);
+    peers.rfpr.fail({ kind: "drop", method: "PUT", phase: "after" });
+    peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 502, phase: "after" });
+    const { requestId } = await connector.order(onSiteBody());
+    expect([puts(), authenticatorsOf(peers, requestId).length]).toEqual([3, 1]);
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is refused where the deployment has no enrollment service, before anything is stored", async () => {
+    const none = { ENROLLMENT_SERVICE_API_BASE_URL: "", RFPR_API_BASE_URL: "" };
+    const connector = await testConnector(peers, { settings: none });
+    expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
+      status: 400,
+      body: { error_data: { error_type: "validation", fields: [{ path: "authenticators" }] } },
+    });
+    expect(await connector.queue("settle")).toEqual([]);
+    expect(asked()).toBe(0);
+  });
+});
+
+describe("a create that gets no access token (specification section 5, decision C12)", () => {
+  const failed = async (connector: TestConnector) => {
+    expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
+      status: 500,
+      body: {
+        error_code: "api_error",
+        error_message: "The connector could not authenticate toward the enrollment service.",
+        error_data: { error_type: "internal" },
+      },
+    });
+    await failedRequest(connector);
+    expect([asked(), puts(), deletes(), ordered()]).toEqual([0, 0, 0, 0]);
+  };
+
+  test.each<[string, FaultRule]>([
+    ["refuses the credential", { kind: "refuse", status: 400, body: { error: "invalid_grant" } }],
+    ["answers 401", { kind: "refuse", status: 401 }],
+    ["fails", { kind: "refuse", status: 500 }],
+    ["is throttling", { kind: "throttle", retryAfter: 30 }],
+    ["answers nonsense", { kind: "nonsense" }],
+    ["drops the connection", { kind: "drop" }],
+  ])("because the enrollment service %s: 500, and nobody is asked for anything", async (_, fault) => {
+    peers.enrollment.fail({ ...fault, times: 10 });
+    await failed(await testConnector(peers));
+  });
+
+  test("because nobody listens there: the same", async () =>
+    failed(await testConnector(peers, { settings: { ENROLLMENT_SERVICE_API_BASE_URL: await deadAddress() } })));
+
+  test("because the vault has no credential: the same", async () => {
+    peers.vault.fail({ kind: "refuse", path: "enrollment-credential", status: 404, times: 10 });
+    await failed(await testConnector(peers));
+  });
+
+  test("a shipment alone needs none", async () => {
+    peers.enrollment.fail({ kind: "refuse", times: 10 });
+    const connector = await testConnector(peers);
+    const { authenticators: _, ...body } = mixedBody();
+    await connector.order(body);
+    expect(peers.enrollment.count("POST", /./)).toBe(0);
+  });
+});
+
+describe("a create whose authenticators are not taken (decision C6)", () => {
+  /** Undoes at the IdPs as told, and says for whom. */
+  const undoing = async (undone: unknown[] = []) =>
+    testConnector(peers, {
+      ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle.userId) })) }),
+    });
+
+  test("because one is refused: 400 with its position and why; all of it is undone", async () => {
+    const undone: unknown[] = [];
+    const connector = await undoing(undone);
+    peers.rfpr.fail({
+      kind: "refuse",
+      method: "PUT",
+      path: "a-02",
+      status: 400,
+      body: { code: "validation_error", message: "customization_id: is unknown" },
+    });
+    const body = mixedBody([1], [authenticator(), authenticator(2)]);
+    expect(await refusalOf(connector.order(body))).toEqual({
+      status: 400,
+      headers: {},
+      body: {
+        error_code: "api_error",
+        error_message: "The enrollment side refused authenticator 2: customization_id: is unknown",
+        error_data: { error_type: "validation" },
+      },
+    });
+    const { requestId, error_message } = await failedRequest(connector);
+    expect(error_message).toContain("customization_id");
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
+    expect([deletes(), ordered()]).toEqual([2, 0]);
+    const users = [...body.shipment.shipment_items, ...body.authenticators].flatMap(({ credentials }) =>
+      credentials.map(({ user_id }) => user_id),
+    );
+    expect(undone.toSorted()).toEqual(users.toSorted());
+  });
+
+  test.each<[string, FaultRule, number, string | undefined]>([
+    ["of throttling", { kind: "throttle", retryAfter: 77 }, 503, "77"],
+    ["it fails", { kind: "refuse", status: 500 }, 503, "30"],
+    ["it drops the connection after it has taken it", { kind: "drop", phase: "after" }, 503, "30"],
+    ["it answers nonsense", { kind: "nonsense", phase: "after" }, 503, "30"],
+    ["it does not let the connector in", { kind: "refuse", status: 403 }, 500, undefined],
+    ["it holds another content under the id", { kind: "refuse", status: 409 }, 500, undefined],
+  ])("because %s: undone, and nothing can be enrolled", async (_, fault, status, retryAfter) => {
+    const connector = await undoing();
+    peers.rfpr.fail({ ...fault, method: "PUT", times: 10 });
+    const told = await refusalOf(connector.order(mixedBody()));
+    expect([told.status, told.headers?.["retry-after"]]).toEqual([status, retryAfter]);
+    const { requestId } = await failedRequest(connector);
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
+    expect(ordered()).toBe(0);
+  });
+
+  test("is left to the job where the undoing fails, and ends with the reason that the caller was told", async () => {
+    const connector = await undoing();
+    peers.rfpr.fail({ kind: "refuse", method: "PUT", path: "a-02", status: 400, body: { code: "no", message: "No" } });
+    peers.rfpr.fail({ kind: "refuse", method: "DELETE", path: "a-01", status: 500, times: 3 });
+    expect(await refusalOf(connector.order(onSiteBody([authenticator(), authenticator()])))).toMatchObject({
+      status: 400,
+    });
+    const requestId = await unsettledId(connector);
+    const reason = "The enrollment side refused authenticator 2: No";
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: reason });
+    expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
+    connector.advance(minutes(5));
+    await connector.runCredentials("timer");
+    expect(await failedRequest(connector)).toMatchObject({ error_message: reason });
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
+  });
+
+  test("is undone at the IdPs too where the enrollment side does not let go of it", async () => {
+    const undone: unknown[] = [];
+    const connector = await undoing(undone);
+    peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 400 });
+    peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
+    const body = onSiteBody();
+    await refusalOf(connector.order(body));
+    expect(undone).toEqual([firstAuthenticator(body)?.credentials[0].user_id]);
+  });
+
+  test("because an IdP says no: nothing was handed over, so nothing is taken back", async () => {
+    const connector = await undoing();
+    const user = newUser();
+    peers.entra.setUser(user, "unknown");
+    const body = altered(mixedBody(), { "authenticators[0].credentials[0].user_id": user });
+    expect(await refusalOf(connector.order(body))).toMatchObject({ status: 400, body: { error_code: "idp_error" } });
+    await failedRequest(connector);
+    expect([puts(), deletes()]).toEqual([0, 0]);
+  });
+});
+
+describe("a mixed request whose shipment is not taken (decision C6)", () => {
+  test("because the delivery service says no: its authenticators are taken back", async () => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "no", message: "Not there" } });
+    expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
+      status: 400,
+      body: { error_code: "delivery_error" },
+    });
+    const { requestId } = await failedRequest(connector);
+    expect([puts(), authenticatorsOf(peers, requestId).length]).toEqual([1, 0]);
+  });
+
+  /** A request whose delivery call is dropped, done or not. */
+  async function unanswered(connector: TestConnector, phase: "before" | "after") {
+    peers.delivery.fail({ kind: "drop", method: "POST", phase });
+    const { body } = await refusalOf(connector.order(mixedBody()));
+    return (body as Body).error_data.credential_request_id as string;
+  }
+
+  test("without an answer: its authenticators wait, and are polled when the shipment is found", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, "after");
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runCredentials();
+    expect(peers.rfpr.count("GET", /./)).toBe(0);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "started",
+      authenticators: [{ state: "complete" }],
+    });
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("and never found: ends failed with what to check, and nothing of it can be enrolled", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, "before");
+    connector.advance(days(3) + minutes(15));
+    peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
+    await connector.runCredentials("timer");
+    const message = expect.stringMatching(/never confirmed the shipment/);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+    expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect(await failedRequest(connector)).toMatchObject({ error_message: message });
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
+  });
+});
+
+describe("a creator that is held up (decision C6)", () => {
+  test("while it hands over: the job takes everything back, and what arrives later is refused", async () => {
+    const connector = await testConnector(peers, { settings: { ENROLLMENT_TIMEOUT_SECONDS: "60" } });
+    peers.rfpr.fail({ kind: "hang", method: "PUT" });
+    const answer = refusalOf(connector.order(mixedBody()));
+    await peers.rfpr.untilHanging();
+    const requestId = await unsettledId(connector);
+    const host = connector.beside();
+    host.advance(minutes(5) - 1);
+    await host.runCredentials("timer");
+    expect(await host.read(requestId)).toMatchObject({ state: "received" });
+    host.advance(1);
+    await host.runCredentials("timer");
+    const { error_message } = await failedRequest(host);
+    expect(error_message).toMatch(/interrupted and never sent/);
+
+    peers.rfpr.release();
+    expect(await answer).toMatchObject({ status: 503 });
+    expect(await failedRequest(host)).toMatchObject({ requestId });
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
+    expect(ordered()).toBe(0);
+  });
+
+  test.each(["runs", "stands still"])(
+    "after it has handed over all, whose clock %s: it does not start what was taken back",
+    async clock => {
+      const connector = await testConnector(peers);
+      const began = connector.now();
+      const stop = Promise.withResolvers<void>();
+      const reached = Promise.withResolvers<void>();
+      const creator = connector.beside({
+        ports: ({ rfpr }) => ({
+          ...(clock === "stands still" && { now: () => began }),
+          ...(rfpr && {
+            rfpr: {
+              ...rfpr,
+              put: async (...args) => {
+                await rfpr.put(...args);
+                reached.resolve();
+                await stop.promise;
+              },
+            },
+          }),
+        }),
+      });
+      const answer = refusalOf(creator.order(onSiteBody()));
+      await reached.promise;
+      const requestId = await unsettledId(connector);
+      connector.advance(minutes(5));
+      await connector.runCredentials("timer");
+      expect(await failedRequest(connector)).toMatchObject({
+        error_message: "The request was interrupted before it was started.",
+      });
+      stop.resolve();
+      expect(await answer).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
+      // The index row of the poll that it wrote first is swept (decision C15).
+      connector.advance(minutes(11));
+      await connector.runCredentials();
+      expect(await failedRequest(connector)).toMatchObject({ requestId });
+      expect(authenticatorsOf(peers, requestId)).toEqual([]);
+    },
+  );
+
+  test("beyond its time hands over no more, and leaves the undoing to the job", async () => {
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => {
+            const challenge = await idp.creationOptions(wanted, signal);
+            clock.advance(150_001);
+            return challenge;
+          },
+        })),
+      }),
+    });
+    expect(await refusalOf(connector.order(onSiteBody()))).toMatchObject({ status: 503 });
+    expect(puts()).toBe(0);
+    const key = await connector.keyRow(await unsettledId(connector), "a-01");
+    expect(key.credentials[0]?.responseKey).toBeUndefined();
+    connector.advance(minutes(5));
+    await connector.runCredentials("timer");
+    await failedRequest(connector);
+  });
+
+  test("by storage that does not tell whether it was started: told so, and not to repeat it", async () => {
+    let broken = false;
+    const connector = await testConnector(peers, {
+      ports: ({ requests, rfpr }) => ({
+        requests: {
+          ...requests,
+          save: async (loaded, changes) => {
+            const saved = await requests.save(loaded, changes);
+            if (broken) throw new Error("the answer got lost");
+            return saved;
+          },
+        },
+        ...(rfpr && {
+          rfpr: {
+            ...rfpr,
+            put: async (...args) => {
+              await rfpr.put(...args);
+              broken = true;
+            },
+          },
+        }),
+      }),
+    });
+    const { status, body } = await refusalOf(connector.order(onSiteBody()));
+    const requestId = (body as Body).error_data.credential_request_id;
+    expect([status, (await connector.read(requestId)).state]).toEqual([500, "started"]);
+  });
+
+  test("by a storage answer that gets lost at each of its writes: is answered all the same", async () => {
+    for (const lost of [0, 1, 2]) {
+      let writes = 0;
+      const connector = await testConnector(peers, {
+        ports: ({ requests }) => ({
+          requests: {
+            ...requests,
+            save: async (loaded, changes) => {
+              const saved = await requests.save(loaded, changes);
+              return writes++ === lost ? undefined : saved;
+            },
+          },
+        }),
+      });
+      const { requestId } = await connector.order(mixedBody());
+      expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+      expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
+      expect((await connector.queue("key")).map(({ keyId }) => keyId)).toEqual(["a-01"]);
+    }
+    expect(ordered()).toBe(3);
+  });
+});
+
+test("an undoing for which the deployment has no enrollment side any more stays due and says so", async () => {
+  const connector = await testConnector(peers);
+  peers.rfpr.fail({ kind: "hang", method: "PUT" });
+  const answer = refusalOf(connector.order(onSiteBody()));
+  await peers.rfpr.untilHanging();
+  const requestId = await unsettledId(connector);
+  const host = connector.beside({ ports: ({ rfpr: _, ...context }) => ({ ...context, rfpr: undefined as never }) });
+  host.advance(minutes(5));
+  await host.runCredentials("timer");
+  const row = await host.requestRow(requestId);
+  expect(row).toMatchObject({ state: "received", attempts: 1, due: { queue: "settle" } });
+  expect(host.events("undo_failed")).toHaveLength(1);
+  const again = connector.beside();
+  again.advance(minutes(1));
+  await again.runCredentials("timer");
+  expect(await failedRequest(again)).toMatchObject({ requestId });
+  peers.rfpr.release();
+  expect(await answer).toMatchObject({ status: 503 });
+});

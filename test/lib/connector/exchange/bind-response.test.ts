@@ -1,0 +1,147 @@
+import { createHash } from "node:crypto";
+import { decode, encode } from "cborg";
+import fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
+import type { Attestation, Binding, Challenge } from "../../../../lib/connector/model/webauthn.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
+
+let authenticator: Authenticator;
+beforeAll(async () => {
+  authenticator = createAuthenticator(await createAuthenticatorKeys());
+});
+
+const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
+const challengeOf = (challenge: string, changes: Partial<Challenge> = {}): Challenge => ({
+  options: {
+    rp: { id: "login.example", name: "Example" },
+    user: { id: "dXNlcg", name: "jan", displayName: "Jan" },
+    challenge,
+    pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+    authenticatorSelection: { userVerification: "required" },
+  },
+  origin: "https://login.example",
+  handle: {},
+  ...changes,
+});
+
+function answerTo({ options, origin }: Challenge): Attestation {
+  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
+  return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
+}
+
+const challenge = challengeOf(base64url(Buffer.alloc(5000, 7)));
+
+const withClientData = (answer: Attestation, change: object): Attestation => {
+  const data = JSON.parse(Buffer.from(answer.clientDataJson, "base64url").toString());
+  return { ...answer, clientDataJson: base64url(Buffer.from(JSON.stringify({ ...data, ...change }))) };
+};
+const withAuthData = (answer: Attestation, change: (data: Buffer) => Uint8Array): Attestation => {
+  const object = decode(Buffer.from(answer.attestationObject, "base64url"));
+  const changed = { ...object, authData: change(Buffer.from(object.authData)) };
+  return { ...answer, attestationObject: base64url(encode(changed)) };
+};
+const withoutFlag = (answer: Attestation, flag: number) =>
+  withAuthData(answer, data => {
+    data.writeUInt8(data.readUInt8(32) & ~flag, 32);
+    return data;
+  });
+
+describe("what the connector checks before it activates (decision C11)", () => {
+  test("an answer is bound to the request that it answers, whatever the challenge", () => {
+    const bound = fc.property(fc.uint8Array({ minLength: 16, maxLength: 6000 }), bytes => {
+      const asked = challengeOf(base64url(bytes));
+      expect(bindResponse(answerTo(asked), bindingOf(asked))).toBeUndefined();
+    });
+    fc.assert(bound, { numRuns: 30 });
+  });
+
+  test("of a challenge its SHA-256 is enough (decision C18)", () => {
+    const hash = createHash("sha256").update(Buffer.alloc(5000, 7)).digest("base64url");
+    expect(bindingOf(challenge)).toEqual({
+      challengeHash: hash,
+      origin: "https://login.example",
+      relyingPartyId: "login.example",
+      userVerification: true,
+    } satisfies Binding);
+  });
+
+  test("another request's answer is found out by its challenge", () => {
+    const other = challengeOf(base64url(Buffer.alloc(5000, 8)));
+    expect(bindResponse(answerTo(other), bindingOf(challenge))).toBe("challenge");
+  });
+
+  test("the client data is of a creation", () => {
+    const asserted = withClientData(answerTo(challenge), { type: "webauthn.get" });
+    expect(bindResponse(asserted, bindingOf(challenge))).toBe("type");
+  });
+
+  test.each(["https://login.example.evil", "http://login.example", "https://login.example/", "https://Login.example"])(
+    "the origin is the one sent, not %s",
+    origin => {
+      expect(bindResponse(withClientData(answerTo(challenge), { origin }), bindingOf(challenge))).toBe("origin");
+    },
+  );
+
+  test("the relying party hash is that of the relying party id", () => {
+    const elsewhere = { ...challenge, options: { ...challenge.options, rp: { id: "other.example", name: "Other" } } };
+    expect(bindResponse(answerTo(elsewhere), bindingOf(challenge))).toBe("relying_party");
+  });
+
+  test("the credential id is the one in the authenticator data, written in one way", () => {
+    const answer = answerTo(challenge);
+    const { credentialId } = answerTo(challenge);
+    expect(bindResponse({ ...answer, credentialId }, bindingOf(challenge))).toBe("credential_id");
+    const padded = { ...answer, credentialId: `${answer.credentialId}=` };
+    expect(bindResponse(padded, bindingOf(challenge))).toBe("credential_id");
+  });
+
+  test("the user was present, and verified where the options require it", () => {
+    const answer = answerTo(challenge);
+    expect(bindResponse(withoutFlag(answer, 0x01), bindingOf(challenge))).toBe("user_presence");
+    expect(bindResponse(withoutFlag(answer, 0x04), bindingOf(challenge))).toBe("user_verification");
+    const relaxed = { ...bindingOf(challenge), userVerification: false };
+    expect(bindResponse(withoutFlag(answer, 0x04), relaxed)).toBeUndefined();
+  });
+
+  test("authenticator data without a credential is unreadable", () => {
+    const answer = answerTo(challenge);
+    expect(bindResponse(withoutFlag(answer, 0x40), bindingOf(challenge))).toBe("unreadable");
+    const nameless = withAuthData(answer, data => {
+      data.writeUInt16BE(0, 53);
+      return data;
+    });
+    expect(bindResponse(nameless, bindingOf(challenge))).toBe("unreadable");
+  });
+
+  test("authenticator data cut off anywhere before the public key is unreadable", () => {
+    const answer = answerTo(challenge);
+    const cut = fc.property(fc.nat(55 + 32), length => {
+      const short = withAuthData(answer, data => data.subarray(0, length));
+      expect(bindResponse(short, bindingOf(challenge))).toBe("unreadable");
+    });
+    fc.assert(cut);
+  });
+
+  test("bytes of any kind never throw and never pass", () => {
+    const bytes = fc.uint8Array({ maxLength: 200 }).map(base64url);
+    const any = fc.property(bytes, bytes, (one, other) => {
+      const answer = answerTo(challenge);
+      expect(bindResponse({ ...answer, clientDataJson: one }, bindingOf(challenge))).toBe("unreadable");
+      expect(bindResponse({ ...answer, attestationObject: other }, bindingOf(challenge))).toBe("unreadable");
+    });
+    fc.assert(any, { numRuns: 50 });
+  });
+
+  test("a CBOR map with one name twice is unreadable: two readers could see two things", () => {
+    const answer = answerTo(challenge);
+    const object = Buffer.from(answer.attestationObject, "base64url");
+    const authData = encode("authData");
+    const at = object.indexOf(authData);
+    const twice = Buffer.concat([Buffer.from([0xa4]), object.subarray(1), object.subarray(at)]);
+    expect(() => decode(twice)).not.toThrow();
+    const doubled = { ...answer, attestationObject: base64url(twice) };
+    expect(bindResponse(doubled, bindingOf(challenge))).toBe("unreadable");
+  });
+});

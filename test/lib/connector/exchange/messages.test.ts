@@ -1,0 +1,285 @@
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import {
+  CompactEncrypt,
+  CompactSign,
+  calculateJwkThumbprint,
+  decodeProtectedHeader,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+} from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { ExchangeError, type FindSigningKey } from "../../../../lib/connector/exchange/envelope.ts";
+import {
+  decodeCredentialResponse,
+  decodePinResponse,
+  encodeCredentialRequest,
+  encodePinRequest,
+  makeResponseKey,
+  type ResponseKey,
+} from "../../../../lib/connector/exchange/messages.ts";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import type { PublicKey } from "../../../../lib/connector/http/jwks.ts";
+import {
+  credentialRequest,
+  openRequest,
+  pinRequest,
+  sealResponse,
+} from "../../../../local/peers/security-key/exchange-format.ts";
+
+const random = (bytes: number) => randomBytes(bytes);
+const publicOf = ({ kty, crv, x, y, kid }: JWK) => ({ kty, crv, x, y, kid }) as PublicKey;
+const newKey = async (kid: string): Promise<JWK> => {
+  const { privateKey } = await generateKeyPair("ES384", { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid };
+};
+
+let transport: JWK[];
+let transportKeys: PublicKey[];
+let signKey: JWK;
+let ours: ResponseKey;
+let find: FindSigningKey;
+
+beforeAll(async () => {
+  transport = await Promise.all([newKey("t1"), newKey("t2"), newKey("t3")]);
+  transportKeys = transport.map(publicOf);
+  signKey = await newKey("s1");
+  ours = await makeResponseKey();
+  find = async kid => (kid === "s1" ? publicOf(signKey) : undefined);
+});
+
+const base64url = fc
+  .uint8Array({ minLength: 1, maxLength: 300 })
+  .map(bytes => Buffer.from(bytes).toString("base64url"));
+const word = fc.string({ unit: "binary", minLength: 1, maxLength: 40 });
+const options = fc.record(
+  {
+    rp: fc.record({ id: fc.domain(), name: word }),
+    user: fc.record({ id: base64url, name: word, displayName: word }),
+    challenge: base64url,
+    pubKeyCredParams: fc.constant([{ type: "public-key" as const, alg: -7 }]),
+    timeout: fc.nat(),
+    excludeCredentials: fc.array(fc.record({ type: fc.constant("public-key" as const), id: base64url }), {
+      maxLength: 2,
+    }),
+    authenticatorSelection: fc.constant({ userVerification: "required" }),
+    attestation: fc.constant("direct"),
+    extensions: fc.constant({ hmacCreateSecret: true }),
+  },
+  { requiredKeys: ["rp", "user", "challenge", "pubKeyCredParams"] },
+);
+
+describe("requests (decision C11)", () => {
+  test("reach the key maker as they were asked, whichever transport key they went to", async () => {
+    const asked = fc.asyncProperty(options, fc.integer({ min: 4, max: 63 }), async (made, length) => {
+      const origin = `https://${made.rp.id}`;
+      const order = { options: made, origin, responseKey: ours.publicJwk };
+      const opened = await openRequest(
+        credentialRequest,
+        await encodeCredentialRequest(order, transportKeys, random),
+        transport,
+      );
+      const response_key = { ...ours.publicJwk, use: "enc", alg: "ECDH-ES+A256KW" };
+      expect(opened).toEqual({ v: 1, type: "credential_request", response_key, origin, public_key: made });
+      const pin = await encodePinRequest({ length, responseKey: ours.publicJwk }, transportKeys, random);
+      const pinOpened = await openRequest(pinRequest, pin, transport);
+      expect(pinOpened).toEqual({ v: 1, type: "pin_request", response_key, pin: { type: "generate", length } });
+    });
+    await fc.assert(asked, { numRuns: 25 });
+  });
+
+  test("go to a transport key at random, in the one envelope", async () => {
+    const to = async (...bytes: number[]) => {
+      const pick = () => Uint8Array.from(bytes);
+      return decodeProtectedHeader(
+        await encodePinRequest({ length: 6, responseKey: ours.publicJwk }, transportKeys, pick),
+      );
+    };
+    expect((await to(0, 0, 0, 0)).kid).toBe("t1");
+    expect((await to(0, 0, 0, 2)).kid).toBe("t3");
+    const { epk, ...header } = await to(255, 255, 255, 255);
+    expect(header).toEqual({ alg: "ECDH-ES+A256KW", enc: "A256GCM", kid: "t1" });
+    expect(epk).toMatchObject({ kty: "EC", crv: "P-384" });
+  });
+
+  test("never carry the private half of the response key", async () => {
+    const leaky = { length: 6, responseKey: ours.privateJwk };
+    const { response_key } = await openRequest(
+      pinRequest,
+      await encodePinRequest(leaky, transportKeys, random),
+      transport,
+    );
+    expect(response_key).not.toHaveProperty("d");
+  });
+
+  test("are not made without a transport key", async () => {
+    await expect(encodePinRequest({ length: 6, responseKey: ours.publicJwk }, [], random)).rejects.toThrow(RangeError);
+  });
+});
+
+test("every response key is a new P-384 key, named by its RFC 7638 thumbprint", async () => {
+  const other = await makeResponseKey();
+  expect(other.publicJwk.x).not.toBe(ours.publicJwk.x);
+  for (const { publicJwk, privateJwk } of [ours, other]) {
+    expect(Object.keys(publicJwk).sort()).toEqual(["crv", "kid", "kty", "x", "y"]);
+    expect(publicJwk).toMatchObject({ kty: "EC", crv: "P-384", kid: await calculateJwkThumbprint({ ...publicJwk }) });
+    expect(privateJwk).toEqual({ ...publicJwk, d: expect.any(String) });
+  }
+});
+
+const credential = {
+  v: 1,
+  type: "credential_response",
+  id: "aWQ",
+  response: { clientDataJSON: "e30", attestationObject: "oA" },
+  client_extension_results: { credProps: { rk: true } },
+};
+const pin = { v: 1, type: "pin_response", pin: "482913" };
+const answered = (payload: Record<string, unknown>) => sealResponse(payload, { recipient: ours.publicJwk, signKey });
+const readPin = (jwe: string, to = ours, keys = find) => decodePinResponse(jwe, to.privateJwk, keys);
+const readCredential = (jwe: string) => decodeCredentialResponse(jwe, ours.privateJwk, find);
+
+async function refusal(read: Promise<unknown>) {
+  const error = await read.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ExchangeError);
+  expect((error as ExchangeError).cause).toBeUndefined();
+  return (error as ExchangeError).reason;
+}
+
+describe("responses (decision C11)", () => {
+  test("open with their own response key to what the key maker answered", async () => {
+    const read = fc.asyncProperty(base64url, base64url, base64url, async (id, clientDataJSON, attestationObject) => {
+      const payload = { ...credential, id, response: { clientDataJSON, attestationObject } };
+      expect(await readCredential(await answered(payload))).toEqual({
+        credentialId: id,
+        clientDataJson: clientDataJSON,
+        attestationObject,
+        clientExtensionResults: { credProps: { rk: true } },
+      });
+    });
+    await fc.assert(read, { numRuns: 15 });
+    const digits = fc.asyncProperty(fc.stringMatching(/^[!-~]{4,63}$/), async made => {
+      expect(await readPin(await answered({ ...pin, pin: made }))).toBe(made);
+    });
+    await fc.assert(digits, { numRuns: 15 });
+  });
+
+  test("may leave out extension results", async () => {
+    const { client_extension_results: _, ...rest } = credential;
+    expect(await readCredential(await answered(rest))).toMatchObject({ clientExtensionResults: {} });
+  });
+
+  test("of another request are undecryptable", async () => {
+    expect(await refusal(readPin(await answered(pin), await makeResponseKey()))).toBe("undecryptable");
+  });
+
+  test("changed anywhere are refused", async () => {
+    const jwe = await answered(pin);
+    const changed = fc.asyncProperty(fc.nat(jwe.length - 1), fc.constantFrom("A", "z", "9", "."), async (at, sign) => {
+      fc.pre(jwe[at] !== sign);
+      const other = jwe.slice(0, at) + sign + jwe.slice(at + 1);
+      // The last sign of a part may hold bits that no byte takes.
+      const sameBytes = other.split(".").every((part, n) => {
+        const original = jwe.split(".")[n] ?? "";
+        return Buffer.from(part, "base64url").equals(Buffer.from(original, "base64url"));
+      });
+      fc.pre(!sameBytes);
+      expect(["undecryptable", "malformed"]).toContain(await refusal(readPin(other)));
+    });
+    await fc.assert(changed, { numRuns: 60 });
+  });
+
+  test("are checked against the signing key that they name", async () => {
+    const foreign = { ...(await newKey("s1")) };
+    const forged = await sealResponse(pin, { recipient: ours.publicJwk, signKey: foreign });
+    expect(await refusal(readPin(forged))).toBe("bad_signature");
+    const unknown = await sealResponse(pin, { recipient: ours.publicJwk, signKey: { ...signKey, kid: "s2" } });
+    expect(await refusal(readPin(unknown))).toBe("unknown_key");
+    const { kid: _, ...nameless } = signKey;
+    const unnamed = await sealResponse(pin, { recipient: ours.publicJwk, signKey: nameless });
+    expect(await refusal(readPin(unnamed))).toBe("malformed");
+  });
+
+  test("wait where the signing keys cannot be read", async () => {
+    const away = new PeerFailure("delivery service", "sig key set", "unreachable");
+    await expect(readPin(await answered(pin), ours, () => Promise.reject(away))).rejects.toBe(away);
+  });
+
+  const seal = async (plaintext: string, header: Record<string, unknown> = {}) =>
+    new CompactEncrypt(Buffer.from(plaintext))
+      .setProtectedHeader({ alg: "ECDH-ES+A256KW", enc: "A256GCM", ...header } as { alg: string; enc: string })
+      .encrypt(ours.publicJwk, { crit: { late: true } } as never);
+  const sign = async (payload: string, header: Record<string, unknown> = {}) =>
+    new CompactSign(Buffer.from(payload))
+      .setProtectedHeader({ alg: "ES384", kid: "s1", ...header })
+      .sign(signKey, { crit: { late: true } });
+
+  test("are opened with ECDH-ES too, and with media types in their headers", async () => {
+    const jws = await sign(JSON.stringify(pin), { typ: "JWT" });
+    expect(await readPin(await seal(jws, { alg: "ECDH-ES", cty: "JWT" }))).toBe("482913");
+  });
+
+  test.each([
+    { jku: "https://evil.example/keys" },
+    { jwk: {} },
+    { x5u: "https://evil.example/cert" },
+    { x5c: [] },
+    { crit: ["late"], late: true },
+    { anything: 1 },
+  ])("with a header %o are refused, inside and outside", async header => {
+    const jws = await sign(JSON.stringify(pin));
+    expect(await refusal(readPin(await seal(jws, header)))).toBe("malformed");
+    expect(await refusal(readPin(await seal(await sign(JSON.stringify(pin), header))))).toBe("malformed");
+  });
+
+  test("that are compressed are refused", async () => {
+    const zipped = await seal(await sign(JSON.stringify(pin)), { zip: "DEF" });
+    expect(await refusal(readPin(zipped))).toBe("malformed");
+  });
+
+  test("in other algorithms are refused", async () => {
+    const jws = await sign(JSON.stringify(pin));
+    expect(await refusal(readPin(await seal(jws, { enc: "A128GCM" })))).toBe("malformed");
+    expect(await refusal(readPin(await seal(jws, { alg: "ECDH-ES+A128KW" })))).toBe("malformed");
+    const unsigned = `${Buffer.from('{"alg":"none","kid":"s1"}').toString("base64url")}.${Buffer.from(JSON.stringify(pin)).toString("base64url")}.`;
+    expect(await refusal(readPin(await seal(unsigned)))).toBe("malformed");
+    expect(await refusal(readPin(await seal(JSON.stringify(pin))))).toBe("malformed");
+  });
+
+  test.each(["", "garbage", "a.b.c.d.e", "....", "é"])("that are no JWE are malformed: %j", async text => {
+    expect(await refusal(readPin(text))).toBe("malformed");
+  });
+
+  test.each([
+    ["another version", { ...pin, v: 2 }],
+    ["another type", { ...pin, type: "credential_response" }],
+    ["too short a PIN", { ...pin, pin: "123" }],
+    ["too long a PIN", { ...pin, pin: "1".repeat(64) }],
+    ["a PIN with a line break", { ...pin, pin: "1234\n5" }],
+    ["a PIN that turns its direction", { ...pin, pin: "1234\u202e5" }],
+    ["half a character", { ...pin, pin: "1234\ud800" }],
+    ["a number", { ...pin, pin: 482913 }],
+  ])("with a payload that is not documented are malformed: %s", async (_, payload) => {
+    expect(await refusal(readPin(await answered(payload)))).toBe("malformed");
+  });
+
+  test.each([
+    ["no id", { ...credential, id: "" }],
+    ["padding", { ...credential, id: "aWQ=" }],
+    ["an impossible length", { ...credential, id: "aWQaa" }],
+    ["no response", { ...credential, response: {} }],
+  ])("with a credential that is not documented are malformed: %s", async (_, payload) => {
+    expect(await refusal(readCredential(await answered(payload)))).toBe("malformed");
+  });
+
+  test("whose payload is no JSON are malformed, and the error holds nothing of them", async () => {
+    const jwe = await seal(await sign("482913 is the PIN"));
+    const error = await readPin(jwe).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ reason: "malformed", message: "Exchange format: malformed" });
+    expect((error as Error).cause).toBeUndefined();
+  });
+});

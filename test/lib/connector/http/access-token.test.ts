@@ -1,0 +1,269 @@
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createAccessTokens, type Grant } from "../../../../lib/connector/http/access-token.ts";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/http/grant.ts";
+import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
+import { certifiedKey } from "../../../support/certified-key.ts";
+import { deadAddress, failureOf, type TestTools, testTools } from "../../../support/peer-tools.ts";
+
+let tools: TestTools;
+beforeEach(() => {
+  tools = testTools();
+});
+
+const signal = new AbortController().signal;
+const echo = async (token: string) => token;
+
+describe("an access token", () => {
+  let granted: number;
+  let grant: () => Promise<Grant>;
+  beforeEach(() => {
+    granted = 0;
+    grant = async () => ({ token: `t${++granted}`, expiresInSeconds: 3600 });
+  });
+  const tokens = () => createAccessTokens({ peer: "thing", now: tools.now }, () => grant());
+
+  test("is got once for all who need it and kept until a minute before it expires", async () => {
+    const kept = tokens();
+    expect(await Promise.all([kept.use(signal, echo), kept.use(signal, echo)])).toEqual(["t1", "t1"]);
+    tools.advance(3_539_999);
+    expect(await kept.use(signal, echo)).toBe("t1");
+    tools.advance(1);
+    expect(await kept.use(signal, echo)).toBe("t2");
+  });
+
+  test("with a short life is used for half of it", async () => {
+    grant = async () => ({ token: `t${++granted}`, expiresInSeconds: 60 });
+    const kept = tokens();
+    await kept.use(signal, echo);
+    tools.advance(29_999);
+    expect(await kept.use(signal, echo)).toBe("t1");
+    tools.advance(1);
+    expect(await kept.use(signal, echo)).toBe("t2");
+  });
+
+  const unauthorized = (status = 401) => new PeerFailure("thing", "call", "unauthorized", { status });
+  /** Refuses one token, takes every other. */
+  const refusing = (refused: string) => {
+    const seen: string[] = [];
+    const call = async (token: string) => {
+      seen.push(token);
+      if (token === refused) throw unauthorized();
+      return token;
+    };
+    return { seen, call };
+  };
+
+  test("that is answered 401 is renewed once", async () => {
+    const kept = tokens();
+    await kept.use(signal, echo);
+    tools.advance(10_000);
+    const { seen, call } = refusing("t1");
+    expect(await kept.use(signal, call)).toBe("t2");
+    expect(seen).toEqual(["t1", "t2"]);
+
+    tools.advance(10_000);
+    const never = { seen: [] as string[] };
+    const failure = kept.use(signal, async token => {
+      never.seen.push(token);
+      throw unauthorized();
+    });
+    expect(await failureOf(failure)).toMatchObject({ status: 401 });
+    expect(never.seen).toEqual(["t2", "t3"]);
+  });
+
+  test("that is answered 401 while it is new is not too old: it is not renewed", async () => {
+    const kept = tokens();
+    expect(await failureOf(kept.use(signal, refusing("t1").call))).toMatchObject({ status: 401 });
+    expect(granted).toBe(1);
+  });
+
+  test("that is granted again just as it was is not tried a second time", async () => {
+    grant = async () => ({ token: "same", expiresInSeconds: 3600 });
+    const kept = tokens();
+    await kept.use(signal, echo);
+    tools.advance(10_000);
+    const { seen, call } = refusing("same");
+    expect(await failureOf(kept.use(signal, call))).toMatchObject({ status: 401 });
+    expect(seen).toEqual(["same"]);
+  });
+
+  test("that another call has renewed meanwhile is taken as it is", async () => {
+    const kept = tokens();
+    await kept.use(signal, echo);
+    tools.advance(10_000);
+    expect(await Promise.all([1, 2, 3].map(() => kept.use(signal, refusing("t1").call)))).toEqual(["t2", "t2", "t2"]);
+    expect(granted).toBe(2);
+
+    tools.advance(10_000);
+    const late = kept.use(signal, async token => {
+      if (token === "t2") {
+        await kept.use(signal, refusing("t2").call);
+        throw unauthorized();
+      }
+      return token;
+    });
+    expect(await late).toBe("t3");
+    expect(granted).toBe(3);
+  });
+
+  test("is not renewed for any other failure", async () => {
+    const kept = tokens();
+    await kept.use(signal, echo);
+    tools.advance(10_000);
+    for (const error of [
+      unauthorized(403),
+      new PeerFailure("thing", "call", "missing", { status: 404 }),
+      new Error("x"),
+    ]) {
+      await expect(kept.use(signal, () => Promise.reject(error))).rejects.toBe(error);
+    }
+    expect(granted).toBe(1);
+  });
+
+  test("that cannot be got fails the call as one that was not made", async () => {
+    const failed = (kind: PeerFailure["kind"], details = {}) => new PeerFailure("thing", "access token", kind, details);
+    const cases: [Error, PeerFailure["kind"]][] = [
+      [failed("unreachable"), "unreachable"],
+      [failed("unanswered", { status: 500 }), "unreachable"],
+      [failed("throttled", { status: 429, retryAfter: 9 }), "throttled"],
+      [failed("unauthorized", { status: 401 }), "unauthorized"],
+      [failed("missing", { status: 404 }), "unauthorized"],
+      [failed("refused", { status: 400, code: "invalid_client" }), "unauthorized"],
+      [failed("refused", { status: 400, code: "temporarily_unavailable" }), "unreachable"],
+      [new Error("the vault is away"), "unreachable"],
+    ];
+    for (const [error, kind] of cases) {
+      grant = () => Promise.reject(error);
+      let called = false;
+      const failure = await failureOf(
+        tokens().use(signal, async () => {
+          called = true;
+        }),
+      );
+      expect(failure.kind).toBe(kind);
+      expect(called).toBe(false);
+      if (error instanceof PeerFailure) expect(failure.retryAfter).toBe(error.retryAfter);
+    }
+    grant = async () => ({ token: "t", expiresInSeconds: 60 });
+    expect(await tokens().use(signal, echo)).toBe("t");
+  });
+
+  test("is waited for no longer than the caller's signal allows, and goes on for the others", async () => {
+    const slow = Promise.withResolvers<Grant>();
+    grant = () => slow.promise;
+    const kept = tokens();
+    const leaving = new AbortController();
+    const left = failureOf(kept.use(leaving.signal, echo));
+    const stays = kept.use(signal, echo);
+    leaving.abort();
+    expect((await left).kind).toBe("unreachable");
+    slow.resolve({ token: "t", expiresInSeconds: 60 });
+    expect(await stays).toBe("t");
+  });
+});
+
+describe("the client credentials grant (RFC 6749 section 4.4)", () => {
+  let peer: Peer;
+  let forms: URLSearchParams[];
+  let answer: unknown;
+
+  beforeEach(async () => {
+    forms = [];
+    answer = { access_token: "token", expires_in: 3599, token_type: "Bearer" };
+    peer = await startPeer("login", {
+      handle: ({ body }: PeerCall) => {
+        forms.push(new URLSearchParams(body.toString()));
+        return { status: 200, body: answer };
+      },
+    });
+  });
+  afterEach(() => peer.close());
+
+  const grant = (secret: string, changes: Partial<ClientCredentials> = {}) =>
+    grantByClientCredentials(
+      { ...tools, peer: "login", timeLimitMs: 20_000 },
+      {
+        tokenUrl: `${peer.url}/token`,
+        clientId: "client",
+        scope: "s/.default",
+        secret: async () => secret,
+        ...changes,
+      },
+    );
+
+  test("goes by a client secret", async () => {
+    expect(await grant("se&cret")).toEqual({ token: "token", expiresInSeconds: 3599 });
+    expect(Object.fromEntries(forms[0] ?? [])).toEqual({
+      grant_type: "client_credentials",
+      client_id: "client",
+      scope: "s/.default",
+      client_secret: "se&cret",
+    });
+  });
+
+  test("reads a life that comes as text, and takes a missing one for short", async () => {
+    answer = { access_token: "token", expires_in: "60" };
+    expect(await grant("secret")).toMatchObject({ expiresInSeconds: 60 });
+    answer = { access_token: "token" };
+    expect(await grant("secret")).toMatchObject({ expiresInSeconds: 300 });
+  });
+
+  test("goes by private_key_jwt (RFC 7523) where the secret is a PEM, and names the certificate", async () => {
+    const [{ privateKey, publicKey, certificate }, issuer] = await Promise.all([
+      certifiedKey("client"),
+      certifiedKey("issuer"),
+    ]);
+    await grant(privateKey + certificate);
+    await grant(issuer.certificate + certificate + privateKey);
+    await grant(privateKey, { algorithm: "RS256" });
+    const assertions = forms.map(form => form.get("client_assertion") ?? "");
+    for (const form of forms) {
+      expect(form.get("client_assertion_type")).toBe("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+      expect(form.has("client_secret")).toBe(false);
+    }
+    const keys = createLocalJWKSet({ keys: [publicKey] });
+    const options = { issuer: "client", subject: "client", audience: `${peer.url}/token` };
+    const verified = await Promise.all(assertions.map(assertion => jwtVerify(assertion, keys, options)));
+    const print = new X509Certificate(certificate).fingerprint256.replaceAll(":", "");
+    const header = { alg: "PS256", typ: "JWT", "x5t#S256": Buffer.from(print, "hex").toString("base64url") };
+    expect(assertions.map(assertion => decodeProtectedHeader(assertion))).toEqual([
+      header,
+      header,
+      { alg: "RS256", typ: "JWT" },
+    ]);
+    const now = Math.floor(Date.parse(tools.now()) / 1000);
+    for (const { payload } of verified) expect(payload).toMatchObject({ iat: now, nbf: now, exp: now + 300 });
+    expect(new Set(verified.map(({ payload }) => payload.jti)).size).toBe(3);
+  });
+
+  test("fails as unauthorized where the PEM is of no use, and quotes nothing of it", async () => {
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const [one, other] = await Promise.all([certifiedKey("one"), certifiedKey("other")]);
+    const pems = [
+      one.privateKey + other.certificate,
+      "-----BEGIN PRIVATE KEY-----\nAAAAs3cret\n-----END PRIVATE KEY-----",
+      String(privateKey.export({ type: "pkcs8", format: "pem" })),
+      one.certificate,
+    ];
+    for (const pem of pems) {
+      const failure = await failureOf(grant(pem));
+      expect(failure.kind).toBe("unauthorized");
+      expect(failure.cause).toBeUndefined();
+    }
+    expect(forms).toEqual([]);
+  });
+
+  test("keeps the server's error code and text", async () => {
+    peer.fail({ kind: "refuse", status: 401, body: { error: "invalid_client", error_description: "AADSTS7000215" } });
+    expect(await failureOf(grant("secret"))).toMatchObject({ code: "invalid_client", detail: "AADSTS7000215" });
+  });
+
+  test("is tried again after passing failures: it changes nothing", async () => {
+    peer.fail({ kind: "refuse", status: 503, times: 2 });
+    expect(await grant("secret")).toMatchObject({ token: "token" });
+    expect(await failureOf(grant("secret", { tokenUrl: await deadAddress() }))).toMatchObject({ kind: "unreachable" });
+  });
+});

@@ -1,0 +1,391 @@
+// The certificate library's container looks for this polyfill while it loads.
+import "reflect-metadata";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { X509CertificateGenerator } from "@peculiar/x509";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import * as z from "zod";
+import {
+  anyAnswer,
+  callPeer,
+  type PeerAccess,
+  type PeerRequest,
+  withinTime,
+} from "../../../../lib/connector/http/call.ts";
+import { described } from "../../../../lib/log.ts";
+import { plus } from "../../../../lib/time.ts";
+import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
+import {
+  deadAddress,
+  failingFetch,
+  failureOf,
+  kindOf,
+  oddServer,
+  systemError,
+  testTools,
+} from "../../../support/peer-tools.ts";
+
+const answer = z.object({ id: z.string() });
+
+let peer: Peer;
+let next: PeerAnswer;
+
+beforeEach(async () => {
+  peer = await startPeer("thing", { handle: () => next });
+  next = { status: 200, body: { id: "one", more: 1 } };
+});
+
+afterEach(() => peer.close());
+
+const tools = testTools();
+const access = (changes: Partial<PeerAccess> = {}): PeerAccess => ({
+  ...tools,
+  peer: "thing",
+  timeLimitMs: 20_000,
+  ...changes,
+});
+const request = (changes: Partial<PeerRequest<{ id: string }>> = {}): PeerRequest<{ id: string }> => ({
+  operation: "make",
+  method: "POST",
+  url: `${peer.url}/things`,
+  answer,
+  ...changes,
+});
+const call = (changes?: Partial<PeerRequest<{ id: string }>>, of?: Partial<PeerAccess>) =>
+  callPeer(access(of), request(changes));
+
+describe("a call", () => {
+  test("is answered with what the schema takes of the body", async () => {
+    expect(await call()).toEqual({ id: "one" });
+  });
+
+  test("of which nothing is asked is answered by any 2xx, but not by a page of something in between", async () => {
+    const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), answer: anyAnswer });
+    for (const body of [undefined, { id: "one" }, "[]", "null"]) {
+      next = { status: 200, body };
+      await remove();
+    }
+    peer.fail({ kind: "nonsense" });
+    expect(await failureOf(remove())).toMatchObject({ kind: "unanswered", status: 200 });
+    peer.fail({ kind: "cut" });
+    expect(await kindOf(remove())).toBe("unanswered");
+  });
+
+  test("carries the token in a header, JSON as JSON and a form as a form", async () => {
+    const seen: unknown[] = [];
+    const url = await oddServer((incoming, response) => {
+      let body = "";
+      incoming.on("data", chunk => {
+        body += chunk;
+      });
+      incoming.on("end", () => {
+        const { authorization, accept, "content-type": type } = incoming.headers;
+        seen.push([incoming.method, authorization, accept, type, body]);
+        response.end('{"id":"one"}');
+      });
+    });
+    await call({ url, token: "t", body: { a: "ä" } });
+    await call({ url, body: new URLSearchParams({ a: "1 2" }) });
+    await call({ url, method: "GET" });
+    expect(seen).toEqual([
+      ["POST", "Bearer t", "application/json", "application/json", '{"a":"ä"}'],
+      ["POST", undefined, "application/json", "application/x-www-form-urlencoded", "a=1+2"],
+      ["GET", undefined, "application/json", undefined, ""],
+    ]);
+  });
+
+  test("carries headers of its own beside the usual ones, or in their place", async () => {
+    const seen: unknown[] = [];
+    const url = await oddServer((incoming, response) => {
+      seen.push([incoming.headers["x-token"], incoming.headers["content-type"], incoming.headers.accept]);
+      response.end('{"id":"one"}');
+    });
+    await call({ url, headers: { "x-token": "t", "content-type": "application/vnd.thing+json" }, body: {} });
+    await call({ url, headers: { "x-token": "t", "content-type": "application/json" } });
+    expect(seen).toEqual([
+      ["t", "application/vnd.thing+json", "application/json"],
+      ["t", "application/json", "application/json"],
+    ]);
+    const failure = await failureOf(call({ url, headers: { "x-token": "s3cret\nx" } }));
+    expect(failure.kind).toBe("unreachable");
+    expect(JSON.stringify(described(failure))).not.toContain("s3cret");
+    expect(seen).toHaveLength(2);
+  });
+
+  test("takes an empty 2xx where none is expected to hold anything", async () => {
+    next = { status: 204 };
+    expect(await callPeer(access(), { ...request({ method: "DELETE" }), answer: z.unknown() })).toBeUndefined();
+  });
+});
+
+describe("an answer that is no success", () => {
+  test.each(["request-id", "x-ms-request-id", "Correlation-Id", "X-ForgeRock-TransactionId", "x-request-id"])(
+    "keeps for the peer's support the id that it has in %s, in the log too",
+    async name => {
+      next = { status: 400, headers: { [name]: "0bbd6c7e-8f3a/0" } };
+      const failure = await failureOf(call());
+      expect(failure.peerRequestId).toBe("0bbd6c7e-8f3a/0");
+      expect(described(failure)).toMatchObject({ peerRequestId: "0bbd6c7e-8f3a/0" });
+      next = { status: 200, headers: { [name]: "unreadable" }, body: {} };
+      expect((await failureOf(call())).peerRequestId).toBe("unreadable");
+    },
+  );
+
+  test("tells no id where there is none that could be one", async () => {
+    for (const id of ["", "a b", '"quoted"', "x".repeat(129)]) {
+      next = { status: 400, headers: { "request-id": id } };
+      const failure = await failureOf(call());
+      expect(failure.peerRequestId).toBeUndefined();
+      expect(described(failure)).not.toHaveProperty("peerRequestId");
+    }
+  });
+
+  test.each([
+    [400, "refused"],
+    [401, "unauthorized"],
+    [403, "unauthorized"],
+    [404, "missing"],
+    [405, "refused"],
+    [408, "unanswered"],
+    [409, "refused"],
+    [422, "refused"],
+    [429, "throttled"],
+    [500, "unanswered"],
+    [502, "unanswered"],
+    [503, "unanswered"],
+    [304, "unanswered"],
+  ])("%d is %s", async (status, kind) => {
+    next = { status };
+    expect(await failureOf(call())).toMatchObject({ status, kind, peer: "thing" });
+  });
+
+  test("503 with Retry-After is throttled: the peer says that it did nothing", async () => {
+    next = { status: 503, headers: { "retry-after": "7" } };
+    expect(await failureOf(call())).toMatchObject({ kind: "throttled", retryAfter: 7 });
+  });
+
+  test.each([
+    ["seconds", () => "120", 120],
+    ["IMF-fixdate", () => new Date(plus(tools.now(), 90_000)).toUTCString(), 90],
+    ["asctime", () => asctime(plus(tools.now(), 90_000)), 90],
+    ["a date that is past", () => "Sun, 06 Nov 1994 08:49:37 GMT", 0],
+    ["more than a day is a slip", () => "999999999999999999999", 86_400],
+    ["a date far away too", () => "Sun, 06 Nov 2594 08:49:37 GMT", 86_400],
+    ["words", () => "soon", undefined],
+    ["a negative number", () => "-5", undefined],
+    ["a bare number with a fraction", () => "1.5", undefined],
+  ])("Retry-After in all forms of RFC 9110: %s", async (_, header, seconds) => {
+    next = { status: 429, headers: { "retry-after": header() } };
+    const { kind, retryAfter } = await failureOf(call());
+    expect(kind).toBe("throttled");
+    if (seconds === undefined) expect(retryAfter).toBeUndefined();
+    else expect(Math.abs((retryAfter ?? -9) - seconds)).toBeLessThanOrEqual(1);
+  });
+
+  test("an asctime date is UTC without saying so, wherever we are", async () => {
+    vi.stubEnv("TZ", "Asia/Tokyo");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    next = { status: 429, headers: { "retry-after": asctime(plus(tools.now(), 90_000)) } };
+    expect((await failureOf(call())).retryAfter).toBeGreaterThan(80);
+  });
+
+  test("a redirect is not followed: it would carry the token elsewhere", async () => {
+    next = { status: 307, headers: { location: `${peer.url}/elsewhere` } };
+    expect(await failureOf(call({ token: "t" }))).toMatchObject({ kind: "unanswered", status: 307 });
+    expect(peer.count("POST", /elsewhere/)).toBe(0);
+  });
+
+  test("a 2xx that does not fit is unanswered, and the failure says where", async () => {
+    next = { status: 201, body: { id: 7 } };
+    const failure = await failureOf(call());
+    expect(failure).toMatchObject({ kind: "unanswered", status: 201, detail: "The answer is not readable: id" });
+    next = { status: 200, body: "<html>" };
+    expect(await kindOf(call())).toBe("unanswered");
+    next = { status: 200 };
+    expect(await kindOf(call())).toBe("unanswered");
+  });
+
+  test("an answer beyond the bound is not read to its end", async () => {
+    const closed = Promise.withResolvers<void>();
+    const url = await oddServer((_, response) => {
+      response.on("close", () => closed.resolve());
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536, 32)));
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect(await kindOf(call({ url }, { longestAnswer: 1_000_000 }))).toBe("unanswered");
+    await closed.promise;
+  });
+
+  test("a refusal counts also where its body does not arrive", async () => {
+    const url = await oddServer((_, response) => {
+      response.writeHead(409, { "content-length": "100" });
+      response.write("{");
+      setImmediate(() => response.destroy());
+    });
+    expect(await failureOf(call({ url }))).toMatchObject({ kind: "refused", status: 409 });
+  });
+
+  test("the peer's own words come on one line, cut, without control characters", async () => {
+    const refusalOf = (body: unknown) => body as { code: unknown; detail: unknown };
+    next = { status: 400, body: { code: "bad\r\ncode", detail: `a\u0000b\u2028c${"x".repeat(600)}` } };
+    const failure = await failureOf(call({}, { refusalOf }));
+    expect(failure.code).toBe("bad code");
+    expect(failure.detail).toMatch(/^a b cx+$/);
+    expect(failure.detail).toHaveLength(500);
+    next = { status: 400, body: { code: 7, detail: " " } };
+    expect(await failureOf(call({}, { refusalOf }))).toMatchObject({ code: undefined, detail: undefined });
+  });
+});
+
+describe("a call without an answer", () => {
+  test("is unreachable where nobody listens", async () => {
+    expect(await failureOf(call({ url: await deadAddress() }))).toMatchObject({
+      kind: "unreachable",
+      status: undefined,
+    });
+    const { port } = new URL(await deadAddress());
+    expect(await kindOf(call({ url: `http://localhost:${port}/` }))).toBe("unreachable");
+  });
+
+  test("is unreachable where the certificate is not trusted, and nothing is sent", async () => {
+    const asked: unknown[] = [];
+    const url = await untrustedServer(() => asked.push(1));
+    expect(await failureOf(call({ url, token: "t" }))).toMatchObject({ kind: "unreachable" });
+    expect(asked).toEqual([]);
+  });
+
+  test.each([
+    ["ECONNREFUSED", "connect"],
+    ["EHOSTUNREACH", "connect"],
+    ["ENETUNREACH", "connect"],
+    ["ETIMEDOUT", "connect"],
+    ["ENOTFOUND", "getaddrinfo"],
+    ["EAI_AGAIN", "getaddrinfo"],
+    ["UND_ERR_CONNECT_TIMEOUT", undefined],
+    ["CERT_HAS_EXPIRED", undefined],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", undefined],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", undefined],
+  ])("is unreachable after %s", async (code, syscall) => {
+    expect(await kindOf(call({}, { fetch: failingFetch(systemError(code, syscall)) }))).toBe("unreachable");
+  });
+
+  test("is unreachable only where every address of the peer was", async () => {
+    const refused = systemError("ECONNREFUSED", "connect");
+    const several = (...errors: Error[]) => failingFetch(new AggregateError(errors));
+    expect(await kindOf(call({}, { fetch: several(refused, refused) }))).toBe("unreachable");
+    expect(await kindOf(call({}, { fetch: several(refused, systemError("ECONNRESET", "read")) }))).toBe("unanswered");
+    expect(await kindOf(call({}, { fetch: several() }))).toBe("unanswered");
+  });
+
+  test.each([
+    ["ECONNRESET", "read"],
+    ["EPIPE", "write"],
+    ["UND_ERR_SOCKET", undefined],
+    ["UND_ERR_HEADERS_TIMEOUT", undefined],
+    ["EHOSTUNREACH", "read"],
+    ["ETIMEDOUT", "read"],
+  ])("is unanswered after %s on a connection that was there (%s)", async (code, syscall) => {
+    expect(await kindOf(call({}, { fetch: failingFetch(systemError(code, syscall)) }))).toBe("unanswered");
+  });
+
+  test("is unanswered when the peer drops the connection after its work", async () => {
+    peer.fail({ kind: "drop", phase: "after" });
+    expect(await failureOf(call())).toMatchObject({ kind: "unanswered", status: undefined });
+    expect(peer.count("POST", /things/)).toBe(1);
+  });
+
+  test("is unanswered when a success breaks off in its body", async () => {
+    const url = await oddServer((_, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write('{"id":"one"}');
+      setImmediate(() => response.destroy());
+    });
+    expect(await failureOf(call({ url }))).toMatchObject({ kind: "unanswered", status: 200 });
+  });
+
+  test("is unanswered when its time is over", async () => {
+    peer.fail({ kind: "hang" });
+    expect(await kindOf(call({}, { timeLimitMs: 50 }))).toBe("unanswered");
+  });
+
+  test("its time holds for the body as well", async () => {
+    const url = await oddServer((_, response) => {
+      response.writeHead(200);
+      response.write("{");
+    });
+    expect(await kindOf(call({ url }, { timeLimitMs: 50 }))).toBe("unanswered");
+  });
+
+  test("is unanswered when its caller ends it under way, and unreachable when it had ended before", async () => {
+    peer.fail({ kind: "hang" });
+    const ending = new AbortController();
+    const ended = call({ signal: ending.signal });
+    await peer.untilHanging();
+    ending.abort(new Error("enough"));
+    expect(await kindOf(ended)).toBe("unanswered");
+    expect(await kindOf(call({ signal: ending.signal }))).toBe("unreachable");
+    expect(peer.count("POST", /things/)).toBe(1);
+  });
+});
+
+describe("what a failure tells", () => {
+  test("never holds the token, the body or the query, in no part of it", async () => {
+    peer.fail({ kind: "drop", times: 9 });
+    const failures = [
+      await failureOf(call({ token: "s3cret\nvalue" })),
+      await failureOf(call({ url: "http://u:s3cret@127.0.0.1:1/" })),
+      await failureOf(call({ token: "s3cret", body: { pin: "s3cret" }, url: `${peer.url}/things?t=s3cret` })),
+      await failureOf(call({ url: "s3cret://" })),
+    ];
+    for (const failure of failures) {
+      expect(JSON.stringify(described(failure))).not.toContain("s3cret");
+      expect(JSON.stringify(failure)).not.toContain("s3cret");
+    }
+  });
+
+  test("a call that cannot be formed was not made", async () => {
+    expect(await kindOf(call({ token: "line\nbreak" }))).toBe("unreachable");
+    expect(await kindOf(call({ url: "no address" }))).toBe("unreachable");
+  });
+
+  test("names the peer, the operation and what became of it", async () => {
+    next = { status: 409 };
+    expect((await failureOf(call())).message).toBe("thing: make refused (409)");
+  });
+});
+
+test("an operation leaves nothing behind on its caller's signal", async () => {
+  const { signal } = new AbortController();
+  const added = vi.spyOn(signal, "addEventListener");
+  const removed = vi.spyOn(signal, "removeEventListener");
+  await withinTime(1000, signal, async () => {});
+  expect(added.mock.calls.map(([, listener]) => listener)).toEqual(removed.mock.calls.map(([, listener]) => listener));
+});
+
+const asctime = (time: string) => {
+  const [day, date, month, year, clock] = new Date(time).toUTCString().replace(",", "").split(" ");
+  return `${day} ${month} ${date} ${clock} ${year}`;
+};
+
+async function untrustedServer(asked: () => void): Promise<string> {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    serialNumber: "01",
+    name: "CN=127.0.0.1",
+    keys,
+    signingAlgorithm: algorithm,
+  });
+  const key = Buffer.from(await crypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  const pem = `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----\n`;
+  const server = createServer({ key: pem, cert: certificate.toString("pem") }, asked);
+  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

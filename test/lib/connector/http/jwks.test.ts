@@ -1,0 +1,122 @@
+import { exportJWK, generateKeyPair, type JWK } from "jose";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createKeySet, type KeySetOptions } from "../../../../lib/connector/http/jwks.ts";
+import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
+import { failureOf, kindOf, type TestTools, testTools } from "../../../support/peer-tools.ts";
+
+let peer: Peer;
+let tools: TestTools;
+let served: unknown;
+let one: JWK;
+let two: JWK;
+
+const newKey = async (kid: string, use = "sig", crv = "P-384"): Promise<JWK> => {
+  const { publicKey } = await generateKeyPair("ECDH-ES", { crv, extractable: true });
+  return { ...(await exportJWK(publicKey)), kid, use };
+};
+
+beforeAll(async () => {
+  [one, two] = await Promise.all([newKey("one"), newKey("two")]);
+});
+
+beforeEach(async () => {
+  peer = await startPeer("keys", { handle: () => ({ status: 200, body: served }) });
+  tools = testTools();
+  served = { keys: [one] };
+});
+
+afterEach(() => peer.close());
+
+const keySet = (changes: Partial<KeySetOptions> = {}) =>
+  createKeySet({ ...tools, peer: "keys", timeLimitMs: 20_000 }, { url: `${peer.url}/jwks`, use: "sig", ...changes });
+const reads = () => peer.count("GET", /jwks/);
+const shown = ({ kty, crv, x, y, kid }: JWK) => ({ kty, crv, x, y, kid });
+
+describe("a key set (decision C10)", () => {
+  test("is read once for all who ask at the same time and kept for 5 minutes", async () => {
+    const keys = keySet();
+    expect(await Promise.all([keys.all(), keys.all(), keys.find("one")])).toEqual([
+      [shown(one)],
+      [shown(one)],
+      shown(one),
+    ]);
+    tools.advance(299_999);
+    await keys.all();
+    expect(reads()).toBe(1);
+    tools.advance(1);
+    served = { keys: [two] };
+    expect(await keys.all()).toEqual([shown(two)]);
+    expect(reads()).toBe(2);
+  });
+
+  test("is read again for an unknown id, at most once a minute", async () => {
+    const keys = keySet();
+    await keys.all();
+    served = { keys: [one, two] };
+    expect(await keys.find("two")).toBeUndefined();
+    tools.advance(60_000);
+    expect(await Promise.all([keys.find("two"), keys.find("two")])).toEqual([shown(two), shown(two)]);
+    expect(await keys.find("three")).toBeUndefined();
+    expect(reads()).toBe(2);
+  });
+
+  test("holds no key that its peer has withdrawn", async () => {
+    const keys = keySet();
+    await keys.find("one");
+    served = { keys: [two] };
+    tools.advance(300_000);
+    expect(await keys.find("one")).toBeUndefined();
+  });
+
+  test("takes EC P-384 keys of its own use only, and no private or broken ones", async () => {
+    const other = await newKey("other", "enc");
+    const small = await newKey("small", "sig", "P-256");
+    served = {
+      keys: [
+        null,
+        "key",
+        { ...one, d: "secret" },
+        { ...one, x: two.x },
+        { ...one, alg: "ES256" },
+        { ...one, kid: undefined },
+        { ...one, kid: "" },
+        { ...one, use: undefined },
+        other,
+        small,
+        { ...two, alg: "ES384", key_ops: ["verify"] },
+        { ...one, kid: "two" },
+      ],
+    };
+    expect(await keySet().all()).toEqual([shown(two)]);
+    served = { keys: [await newKey("small", "enc", "P-256"), other] };
+    expect(await keySet({ use: "enc" }).all()).toEqual([shown(other)]);
+  });
+
+  test("without a usable key is as good as no answer", async () => {
+    served = { keys: [] };
+    expect(await kindOf(keySet().all())).toBe("unanswered");
+    served = { keys: "none" };
+    expect(await kindOf(keySet().all())).toBe("unanswered");
+  });
+
+  test("that cannot be read is asked for again by the next who needs it", async () => {
+    const keys = keySet();
+    peer.fail({ kind: "refuse", times: 3 });
+    expect(await kindOf(keys.all())).toBe("unanswered");
+    expect(await keys.all()).toEqual([shown(one)]);
+  });
+
+  test("is read on for the others when one of them leaves", async () => {
+    const keys = keySet();
+    peer.fail({ kind: "hang" });
+    const leaving = new AbortController();
+    const left = failureOf(keys.all(leaving.signal));
+    const stays = keys.all();
+    await peer.untilHanging();
+    leaving.abort();
+    expect((await left).kind).toBe("unreachable");
+    peer.release();
+    expect(await stays).toEqual([shown(one)]);
+    expect(await kindOf(keySet().all(leaving.signal))).toBe("unreachable");
+  });
+});

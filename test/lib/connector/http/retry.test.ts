@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import * as z from "zod";
+import type { PeerAccess } from "../../../../lib/connector/http/call.ts";
+import { readPeer } from "../../../../lib/connector/http/retry.ts";
+import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
+import { deadAddress, failureOf, kindOf, type TestTools, testTools } from "../../../support/peer-tools.ts";
+
+let peer: Peer;
+let tools: TestTools;
+
+beforeEach(async () => {
+  peer = await startPeer("thing", { handle: () => ({ status: 200, body: { id: "one" } }) });
+  tools = testTools();
+});
+
+afterEach(() => peer.close());
+
+const read = (changes: Partial<PeerAccess> = {}, url = `${peer.url}/thing`, signal?: AbortSignal) =>
+  readPeer(
+    { ...tools, peer: "thing", timeLimitMs: 20_000, ...changes },
+    { operation: "read", method: "GET", url, answer: z.object({ id: z.string() }), signal },
+  );
+const asked = () => peer.count("GET", /thing/);
+
+test("a read is tried again after passing failures, three times in all", async () => {
+  peer.fail({ kind: "refuse", status: 500 });
+  peer.fail({ kind: "nonsense" });
+  expect(await read()).toEqual({ id: "one" });
+  expect(asked()).toBe(3);
+
+  peer.fail({ kind: "drop", times: 9 });
+  peer.resetRequests();
+  expect(await kindOf(read())).toBe("unanswered");
+  expect(asked()).toBe(3);
+});
+
+test("a read is tried again where nobody listened", async () => {
+  expect(await kindOf(read({}, await deadAddress()))).toBe("unreachable");
+  expect(tools.waits).toHaveLength(2);
+});
+
+test("waits double, half of each by chance", async () => {
+  const patience = { tries: 5, firstWaitMs: 100, longestWaitMs: 500 };
+  peer.fail({ kind: "refuse", times: 99 });
+  await failureOf(read({ patience, random: () => new Uint8Array([0]) }));
+  expect(tools.waits).toEqual([50, 100, 200, 250]);
+  tools.waits.length = 0;
+  await failureOf(read({ patience, random: () => new Uint8Array([128]) }));
+  expect(tools.waits).toEqual([75, 150, 300, 375]);
+});
+
+test("a short Retry-After is waited for, a long one is handed to the caller", async () => {
+  peer.fail({ kind: "throttle", retryAfter: 2 });
+  expect(await read()).toEqual({ id: "one" });
+  expect(tools.waits).toEqual([2000]);
+
+  peer.fail({ kind: "throttle", retryAfter: 60 });
+  peer.resetRequests();
+  expect(await failureOf(read())).toMatchObject({ kind: "throttled", retryAfter: 60 });
+  expect(asked()).toBe(1);
+});
+
+test.each([400, 401, 403, 404, 409])("a read that %d answers is not tried again", async status => {
+  peer.fail({ kind: "refuse", status, times: 9 });
+  expect(await failureOf(read())).toMatchObject({ status });
+  expect(asked()).toBe(1);
+});
+
+test("all tries share one time limit", async () => {
+  peer.fail({ kind: "hang", times: 9 });
+  expect(await kindOf(read({ timeLimitMs: 50 }))).toBe("unanswered");
+  expect(asked()).toBe(1);
+});
+
+test("a caller who leaves during a wait gets the last failure", async () => {
+  peer.fail({ kind: "refuse", status: 502, times: 9 });
+  const leaving = new AbortController();
+  const sleep: PeerAccess["sleep"] = async (_, signal) => {
+    leaving.abort();
+    signal.throwIfAborted();
+  };
+  expect(await failureOf(read({ sleep }, undefined, leaving.signal))).toMatchObject({ status: 502 });
+  expect(asked()).toBe(1);
+});

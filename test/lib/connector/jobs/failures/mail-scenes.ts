@@ -1,0 +1,73 @@
+import { shipmentBodyV1 } from "../../api/v1/shipment-body.ts";
+import {
+  afterBroken,
+  complete,
+  enrolled,
+  orderedV1,
+  processCredentialRequests,
+  processShipments,
+  programmed,
+  resend,
+} from "./acts.ts";
+import { onSite, shipped } from "./bodies.ts";
+import { also, as, briefly, delivery, enrollment, entra, later, mail, wrongShipments } from "./calls.ts";
+import type { Failure, Scene } from "./stage.ts";
+
+const undelivered: Failure = {
+  name: "taken, then failed",
+  by: { begin: ({ peers }) => peers.mail.outcome({ status: "Failed", runningPolls: 0 }) },
+};
+
+/** Where nobody listens, the send before it fails already. */
+const lookUp = {
+  ...as("look-up of a mail that was taken", mail.lookUp),
+  failures: mail.lookUp.failures.filter(({ by }) => by !== "away"),
+};
+
+export const mailScenes: readonly Scene[] = [
+  {
+    title: "PIN mail of a shipped key, process-credential-requests",
+    body: shipped(),
+    before: programmed,
+    act: processCredentialRequests,
+    steps: [also(as("PIN response", delivery.shipment), ...wrongShipments), also(mail.send, undelivered), lookUp],
+  },
+  {
+    title: "PIN mail of an authenticator, process-credential-requests",
+    body: onSite(),
+    before: enrolled,
+    act: processCredentialRequests,
+    // The first read brings the responses.
+    steps: [briefly(later(1, as("PIN response", enrollment.read)))],
+  },
+  {
+    title: "Look-up of a PIN mail that was taken and not answered, process-credential-requests",
+    body: shipped(),
+    before: afterBroken(programmed, ({ peers }) => peers.mail.fail({ kind: "drop", phase: "after", method: "POST" })),
+    act: processCredentialRequests,
+    steps: [mail.lookUp],
+  },
+  {
+    title: "resend-pin of a shipped key",
+    body: shipped(),
+    before: complete(programmed),
+    act: resend,
+    mails: [1, 2],
+    steps: [briefly(as("PIN response", delivery.shipment)), also(briefly(mail.send), undelivered), briefly(lookUp)],
+  },
+  {
+    title: "resend-pin of an authenticator",
+    body: onSite(),
+    before: complete(enrolled),
+    act: resend,
+    mails: [1, 2],
+    steps: [enrollment.token, as("PIN response", enrollment.read)].map(briefly),
+  },
+  {
+    title: "Version 1 shipment, process-shipments",
+    body: () => shipmentBodyV1(),
+    before: orderedV1,
+    act: processShipments,
+    steps: [delivery.shipment, entra.registration, mail.send].map(briefly),
+  },
+];

@@ -1,0 +1,54 @@
+import type { Peers } from "../../../../../local/peers/all.ts";
+import type { ConnectorOptions } from "../../../../support/connector.ts";
+import { deadAddress } from "../../../../support/peer-tools.ts";
+import type { Failure, Stage, Step } from "./stage.ts";
+
+const forEver = 1000;
+
+/** So that a time-out does not last. */
+const impatient = {
+  IDP_TIMEOUT_SECONDS: "2",
+  DELIVERY_TIMEOUT_SECONDS: "2",
+  ENROLLMENT_TIMEOUT_SECONDS: "2",
+  MAIL_TIMEOUT_SECONDS: "2",
+};
+
+/** Makes the step's calls fail until `recover`. @returns what a connector needs for that */
+export async function strike(stage: Stage, { at }: Step, { by }: Failure): Promise<ConnectorOptions> {
+  const peer = stage.peers[at.peer];
+  if (by === "away") return at.peer === "mail" ? awayMail(stage.peers) : awayPeer(stage.peers, at);
+  if ("begin" in by) {
+    await by.begin(stage);
+    return {};
+  }
+  const { method, path, after = 0 } = at;
+  if (after > 0) peer.fail({ kind: "delay", ms: 0, times: after, method, path });
+  peer.fail({ ...by, times: forEver, method, path });
+  return by.kind === "hang" ? { settings: impatient } : {};
+}
+
+export async function recover(stage: Stage, { at }: Step, { by }: Failure): Promise<void> {
+  stage.peers[at.peer].clearFaults();
+  if (by !== "away" && "end" in by) await by.end?.(stage);
+}
+
+/** The calls go to an address where nobody listens. */
+async function awayPeer(peers: Peers, { peer, method, path, after = 0 }: Step["at"]): Promise<ConnectorOptions> {
+  const dead = await deadAddress();
+  let before = after;
+  return {
+    fetch: (input, init) => {
+      const url = new URL(String(input));
+      const fits =
+        url.origin === peers[peer].url &&
+        (init?.method ?? "GET") === method &&
+        new RegExp(path).test(decodeURIComponent(url.pathname));
+      return fetch(fits && before-- <= 0 ? dead + url.pathname : input, init);
+    },
+  };
+}
+
+/** The SDK of the mail service makes its calls itself. */
+async function awayMail({ mail }: Peers): Promise<ConnectorOptions> {
+  return { settings: { EMAIL_CONNECTION_STRING: mail.connectionString.replace(mail.url, await deadAddress()) } };
+}

@@ -1,0 +1,519 @@
+import { describe, expect, test } from "vitest";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import type { Loaded } from "../../../../lib/connector/deps.ts";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import { newBrakes, workKey } from "../../../../lib/connector/jobs/process-key.ts";
+import type { Due } from "../../../../lib/connector/model/request.ts";
+import { startRun } from "../../../../lib/connector/store/queue.ts";
+import { Fault } from "../../../../lib/fault.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import {
+  type ConnectorOptions,
+  idpsOf,
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { onSiteBody } from "../../../support/on-site.ts";
+import type { Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const registrations = (users: readonly string[]) =>
+  peers.entra.registrations().filter(({ userId }) => users.includes(userId));
+const mailsTo = (address: string) => peers.mail.mails().filter(({ to }) => to.includes(address)).length;
+const posts = () => peers.entra.count("POST", /fido2Methods$/);
+const usersOf = (body: Body): string[] =>
+  body.shipment.shipment_items.flatMap((item: Body) => item.credentials.map((one: Body) => one.user_id));
+
+const oneAtATime = { settings: { JOB_CONCURRENCY: "1" } };
+
+async function orders(connector: TestConnector, count: number, shape: readonly number[] = [1]) {
+  const placed = [];
+  for (let n = 0; n < count; n++) {
+    const body = orderBody(shape);
+    const { requestId, shipmentId = "" } = await connector.order(body);
+    placed.push({ requestId, shipmentId, body });
+    connector.advance(1);
+  }
+  return placed;
+}
+
+/** Polls and fetches of PINs take so long, activations so long. */
+const slow = ({ polls = 0, activations = 0 }): ConnectorOptions => ({
+  ...oneAtATime,
+  ports: (context, clock) => ({
+    delivery: {
+      ...context.delivery,
+      getShipment: id => {
+        clock.advance(polls);
+        return context.delivery.getShipment(id);
+      },
+    },
+    idps: idpsOf(context, idp => ({
+      activate: (...call) => {
+        clock.advance(activations);
+        return idp.activate(...call);
+      },
+    })),
+  }),
+});
+
+describe("a job works on what is due (decision C15)", () => {
+  test("at its time by the timer, oldest first", async () => {
+    const connector = await testConnector(peers, oneAtATime);
+    const placed = await orders(connector, 4);
+    expect(await connector.runShipments("timer")).toMatchObject({ answered: 0 });
+    connector.advance(hours(1) - 3);
+    expect(await connector.runShipments("timer")).toMatchObject({ answered: 2 });
+    connector.advance(3);
+    expect(await connector.runShipments("timer")).toMatchObject({ answered: 2 });
+    const polled = peers.delivery
+      .requests()
+      .flatMap(({ method, path }) => (method === "GET" ? [path.split("shipments/")[1]] : []));
+    expect(polled.filter(Boolean)).toEqual(placed.map(({ shipmentId }) => shipmentId));
+  });
+
+  test("every open item by an on-demand call, oldest first", async () => {
+    const connector = await testConnector(peers, slow({ polls: 1 }));
+    const placed = await orders(connector, 3);
+    expect(await connector.runShipments("on_demand")).toMatchObject({ answered: 3 });
+    await connector.runCredentials("on_demand");
+    expect(registrations(placed.flatMap(({ body }) => usersOf(body))).map(({ userId }) => userId)).toEqual(
+      placed.flatMap(({ body }) => usersOf(body)),
+    );
+  });
+
+  test("leaving v2 credentials to the other job: process-shipments activates and mails nothing", async () => {
+    const connector = await testConnector(peers);
+    const [one] = await orders(connector, 1);
+    await connector.runShipments();
+    expect(posts()).toBe(0);
+    expect(mailsTo(one?.body.recipient.email ?? "")).toBe(0);
+    expect(await connector.read(one?.requestId ?? "")).toMatchObject({ state: "started" });
+  });
+
+  test("without a call where nothing is", async () => {
+    const connector = await testConnector(peers);
+    for (const run of [() => connector.runShipments("timer"), () => connector.runCredentials("timer")]) {
+      const { calls } = await connector.counted<unknown>(run);
+      expect(calls.every(call => call.startsWith("GET") && call.endsWith("/due()"))).toBe(true);
+    }
+  });
+
+  test("and goes on where one item fails, which stays due", async () => {
+    const connector = await testConnector(peers);
+    const placed = await orders(connector, 3);
+    await connector.runShipments();
+    const [, broken] = placed;
+    const faulty = connector.beside({
+      ports: ({ responses }) => ({
+        responses: {
+          ...responses,
+          get: name =>
+            name.startsWith(broken?.requestId ?? "-") ? Promise.reject(new Error("a bug")) : responses.get(name),
+        },
+      }),
+    });
+    expect(await faulty.runCredentials()).toMatchObject({ activated: 2 });
+    expect(faulty.events("work_failed")).toMatchObject([
+      { credentialRequestId: broken?.requestId, error: { message: "a bug" } },
+    ]);
+    expect(await connector.queue("key")).toMatchObject([{ requestId: broken?.requestId }]);
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
+  });
+
+  test("and goes on with the other keys of a request of which one fails", async () => {
+    const connector = await testConnector(peers);
+    const [placed] = await orders(connector, 1, [1, 1, 1]);
+    const requestId = placed?.requestId ?? "";
+    await connector.runShipments();
+    const faulty = connector.beside({
+      ports: ({ responses }) => ({
+        responses: {
+          ...responses,
+          get: name => (name.includes("s-01") ? Promise.reject(new Error("a bug")) : responses.get(name)),
+        },
+      }),
+    });
+    expect(await faulty.runCredentials()).toMatchObject({ activated: 2 });
+    expect(faulty.events("work_failed")).toMatchObject([
+      { credentialRequestId: requestId, keyId: "s-01-001", error: { message: "a bug" } },
+    ]);
+    expect(await connector.queue("key")).toMatchObject([{ requestId, keyId: "s-01-001" }]);
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("and takes a key that died under another's work out of the queue where nothing of it is due any more", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order(onSiteBody());
+    const held = await connector.load(requestId);
+    const key = await connector.keyRow(requestId, "a-01");
+    const lease = { owner: "dead", until: plus(connector.now(), minutes(3)) };
+    await connector.context.requests.save(held, { keys: [{ ...key, lease }] });
+    await cancelRequest(requestId, connector.context);
+    connector.advance(minutes(6));
+    await connector.runCredentials("timer");
+    expect(await connector.queue("key")).toEqual([]);
+    const { due, lease: left } = await connector.keyRow(requestId, "a-01");
+    expect([due, left]).toEqual([undefined, undefined]);
+  });
+
+  test("and ends where storage is away, all that is left staying due", async () => {
+    const connector = await testConnector(peers, oneAtATime);
+    await orders(connector, 3);
+    let loads = 0;
+    const away = connector.beside({
+      ...oneAtATime,
+      ports: ({ requests }) => ({
+        requests: {
+          ...requests,
+          load: id =>
+            ++loads === 2 ? Promise.reject(new Fault("unavailable", "away", { retryAfter: 5 })) : requests.load(id),
+        },
+      }),
+    });
+    await expect(away.runShipments()).rejects.toMatchObject({ kind: "unavailable" });
+    expect(loads).toBe(2);
+    expect(await connector.queue("poll")).toHaveLength(2);
+  });
+});
+
+describe("a time budget (decision C15)", () => {
+  test.each([
+    ["on_demand", seconds(40), 3],
+    ["timer", seconds(200), 3],
+  ] as const)(
+    "of an %s run ends it before the next request, and says what is left, which stays due",
+    async (mode, ms, done) => {
+      const connector = await testConnector(peers, slow({ polls: ms }));
+      await orders(connector, 5);
+      connector.advance(hours(1));
+      expect(await connector.runShipments(mode)).toMatchObject({ answered: done, left: 5 - done });
+      expect(await connector.queue("poll")).toHaveLength(5 - done);
+      expect(await connector.runShipments(mode)).toMatchObject({ answered: 5 - done, left: 0 });
+    },
+  );
+
+  test("ends it before the next key and the next credential, too, and gives the hold back", async () => {
+    const connector = await testConnector(peers, slow({ activations: seconds(40) }));
+    const [one] = await orders(connector, 1, [1, 4]);
+    const requestId = one?.requestId ?? "";
+    await connector.beside({ ports: () => ({}) }).runShipments();
+    expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 3, failed: 0, pending: 0, left: 1 });
+    expect((await connector.keyRow(requestId, "s-02-001")).lease).toBeUndefined();
+    expect(await connector.runCredentials("timer")).toEqual({
+      processed: 2,
+      activated: 2,
+      failed: 0,
+      pending: 0,
+      left: 0,
+    });
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(mailsTo(one?.body.recipient.email ?? "")).toBe(2);
+  });
+
+  test("that ends with the last item leaves nothing", async () => {
+    const connector = await testConnector(peers, slow({ polls: seconds(101) }));
+    await orders(connector, 1);
+    expect(await connector.runShipments()).toMatchObject({ answered: 1, left: 0 });
+    expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 0 });
+  });
+
+  test("that ends with the last credential of a key leaves its mail, and gives the hold back", async () => {
+    const connector = await testConnector(peers, slow({ activations: seconds(101) }));
+    const [one] = await orders(connector, 1);
+    const to = one?.body.recipient.email ?? "";
+    await connector.beside({ ports: () => ({}) }).runShipments();
+    expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 1 });
+    expect(mailsTo(to)).toBe(0);
+    expect((await connector.keyRow(one?.requestId ?? "")).lease).toBeUndefined();
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0, left: 0 });
+    expect(mailsTo(to)).toBe(1);
+  });
+
+  test("that is over before a key's first credential begins none, and touches no row", async () => {
+    const connector = await testConnector(peers);
+    const [one] = await orders(connector, 1);
+    await connector.runShipments();
+    const requestId = one?.requestId ?? "";
+    const loaded = await connector.load(requestId);
+    const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
+    const visit = await workKey(loaded, "s-01-001", { run, brakes: newBrakes() }, connector.context);
+    expect(visit.counts.processed).toBe(0);
+    expect(posts()).toBe(0);
+    expect(await connector.load(requestId)).toEqual(loaded);
+  });
+
+  test("is not used up by a job that the delivery service refuses: nothing more is read", async () => {
+    const connector = await testConnector(peers, oneAtATime);
+    await orders(connector, 5);
+    peers.delivery.fail({ kind: "refuse", status: 401, path: "shipments/", times: 100 });
+    const { calls, result } = await connector.counted(() => connector.runShipments());
+    expect(result).toMatchObject({ left: 4 });
+    expect(calls.filter(call => call.endsWith("/credentialrequests()"))).toHaveLength(1);
+  });
+});
+
+describe("several hosts at once (decision C15)", () => {
+  test("poll, activate and mail everything once", async () => {
+    const connector = await testConnector(peers);
+    const placed = await orders(connector, 6, [2, 1]);
+    const hosts = [connector, connector.beside(), connector.beside()];
+    connector.advance(hours(1));
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(hosts.map((host, index) => host.runShipments(index === 0 ? "timer" : "on_demand")));
+      await Promise.all(hosts.map((host, index) => host.runCredentials(index === 0 ? "timer" : "on_demand")));
+      connector.advance(minutes(4));
+    }
+    for (const { requestId, body } of placed) {
+      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+      expect(
+        registrations(usersOf(body))
+          .map(({ userId }) => userId)
+          .toSorted(),
+      ).toEqual(usersOf(body).toSorted());
+      expect(mailsTo(body.recipient.email)).toBe(2);
+    }
+    expect(posts()).toBe(18);
+    expect(hosts.flatMap(host => host.events("work_failed"))).toEqual([]);
+    expect(await connector.queue("key")).toEqual([]);
+    expect(await connector.queue("poll")).toEqual([]);
+  });
+
+  /** Writes the lease of another host into the rows. */
+  async function heldElsewhere(connector: TestConnector, requestId: string): Promise<void> {
+    const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
+    const loaded = await connector.load(requestId);
+    const keys = loaded.keys.map(({ value }) => ({ ...value, lease }));
+    expect(
+      await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease }, keys }),
+    ).toBeDefined();
+  }
+
+  test("leave what another holds alone until its lease has expired", async () => {
+    const connector = await testConnector(peers);
+    const [one] = await orders(connector, 1);
+    const requestId = one?.requestId ?? "";
+    await heldElsewhere(connector, requestId);
+    connector.advance(seconds(180) - 1);
+    expect(await connector.runShipments()).toMatchObject({ answered: 0 });
+    connector.advance(1);
+    expect(await connector.runShipments()).toMatchObject({ answered: 1 });
+
+    await heldElsewhere(connector, requestId);
+    connector.advance(seconds(180) - 1);
+    expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
+    expect(posts()).toBe(0);
+    connector.advance(1);
+    expect(await connector.runCredentials()).toMatchObject({ activated: 1 });
+  });
+
+  test.each([
+    [seconds(150), 1],
+    [seconds(150) + 1, 0],
+  ])("begin no call that the lease would not outlast: storage takes %i ms to renew it", async (ms, calls) => {
+    const connector = await testConnector(peers, {
+      ports: ({ requests }, clock) => ({
+        requests: {
+          ...requests,
+          save: async (loaded, changes) => {
+            const saved = await requests.save(loaded, changes);
+            if (changes.keys?.[0]?.credentials[0]?.triedAt !== undefined) clock.advance(ms);
+            return saved;
+          },
+        },
+      }),
+    });
+    const [one] = await orders(connector, 1);
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(posts()).toBe(calls);
+    // It stopped: a call that was not begun is no failed one.
+    expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.attempts).toBe(0);
+  });
+
+  test("keep the other's word where a key was taken over meanwhile", async () => {
+    const other: TestConnector[] = [];
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          activate: async (...call) => {
+            // Stopped past its lease, while another host does the whole work.
+            await idp.activate(...call);
+            clock.advance(seconds(181));
+            await other[0]?.runCredentials();
+            await other[0]?.runCredentials();
+          },
+        })),
+      }),
+    });
+    other.push(connector.beside({ ports: () => ({}) }));
+    const [one] = await orders(connector, 1);
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await connector.read(one?.requestId ?? "")).toMatchObject({ state: "complete" });
+    expect(registrations(usersOf(one?.body))).toHaveLength(1);
+    expect(mailsTo(one?.body.recipient.email ?? "")).toBe(1);
+    expect(connector.events("work_failed")).toEqual([]);
+  });
+
+  test("write nothing to a key that another holds by now, not even a failure", async () => {
+    const entered = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    let working: Promise<unknown> = Promise.resolve();
+    const other: TestConnector[] = [];
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, () => ({
+          activate: async () => {
+            clock.advance(seconds(181));
+            working = other[0]?.runCredentials() ?? working;
+            await entered.promise;
+            throw new PeerFailure("IdP entra", "registration", "unanswered");
+          },
+        })),
+      }),
+    });
+    other.push(
+      connector.beside({
+        ports: context => ({
+          idps: idpsOf(context, idp => ({
+            activate: async (...call) => {
+              entered.resolve();
+              await release.promise;
+              return idp.activate(...call);
+            },
+          })),
+        }),
+      }),
+    );
+    const [one] = await orders(connector, 1);
+    const requestId = one?.requestId ?? "";
+    await connector.runShipments();
+    await connector.runCredentials();
+    const { lease, credentials } = await connector.keyRow(requestId);
+    expect(lease?.until).toBe(plus(connector.now(), seconds(180)));
+    expect(credentials[0]).toMatchObject({ attempts: 0, triedAt: expect.any(String) });
+    release.resolve();
+    await working;
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("change the state of a key and the request in one write, whatever the other keys do meanwhile", async () => {
+    const connector = await testConnector(peers, { settings: { JOB_CONCURRENCY: "8" } });
+    const [one] = await orders(connector, 1, [1, 1, 1, 1]);
+    const requestId = one?.requestId ?? "";
+    await connector.runShipments();
+    const hosts = Array.from({ length: 4 }, () => connector.beside());
+    await Promise.all(hosts.map(host => host.runCredentials()));
+    connector.advance(minutes(4));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(posts()).toBe(4);
+    expect(await connector.queue("clean")).toHaveLength(1);
+  });
+});
+
+describe("an index row that finds nothing due (decision C15)", () => {
+  const dueAt = (connector: TestConnector, ms: number): Due => ({ queue: "key", at: plus(connector.now(), ms) });
+  const etagOf = ({ keys }: Loaded) => keys[0]?.etag;
+
+  async function pending() {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order();
+    return { connector, requestId, requests: connector.context.requests };
+  }
+
+  test("is left alone for 10 minutes, then removed after its row was rewritten", async () => {
+    const { connector, requestId, requests } = await pending();
+    const stale = dueAt(connector, 0);
+    await requests.schedule(stale, requestId, "s-01-001");
+    const before = await connector.load(requestId);
+    connector.advance(minutes(10));
+    await connector.runCredentials();
+    expect(await connector.queue("key")).toHaveLength(1);
+    expect(etagOf(await connector.load(requestId))).toBe(etagOf(before));
+    connector.advance(1);
+    await connector.runCredentials();
+    expect(await connector.queue("key")).toEqual([]);
+    const after = await connector.load(requestId);
+    expect(etagOf(after)).not.toBe(etagOf(before));
+    expect(after.keys.map(({ value }) => value)).toEqual(before.keys.map(({ value }) => value));
+    expect(posts()).toBe(0);
+  });
+
+  test("costs a writer that stands between its two writes the second one", async () => {
+    const { connector, requestId, requests } = await pending();
+    const loaded = await connector.load(requestId);
+    const due = dueAt(connector, 0);
+    await requests.schedule(due, requestId, "s-01-001");
+    connector.advance(minutes(10) + 1);
+    await connector.runCredentials();
+    const [key] = loaded.keys;
+    if (key === undefined) throw new Error("no key");
+    expect(await requests.save(loaded, { keys: [{ ...key.value, due }] })).toBeUndefined();
+  });
+
+  test("stays where its row was written meanwhile", async () => {
+    const { connector, requestId, requests } = await pending();
+    const due = dueAt(connector, 0);
+    await requests.schedule(due, requestId, "s-01-001");
+    connector.advance(minutes(10) + 1);
+    const racing = connector.beside({
+      ports: () => ({
+        requests: {
+          ...requests,
+          save: async (loaded, changes) => {
+            const current = await connector.load(requestId);
+            const [key] = current.keys;
+            if (key !== undefined) await requests.save(current, { keys: [{ ...key.value, due }] });
+            return requests.save(loaded, changes);
+          },
+        },
+      }),
+    });
+    await racing.runCredentials();
+    expect(await connector.queue("key")).toMatchObject([{ at: due.at, requestId }]);
+    expect((await connector.keyRow(requestId)).due).toEqual(due);
+  });
+
+  test("brings back the one that its row is really due by", async () => {
+    const { connector, requestId, requests } = await pending();
+    await connector.runShipments();
+    const [real] = await connector.queue("key");
+    if (real === undefined) throw new Error("nothing is due");
+    await requests.schedule(dueAt(connector, minutes(1)), requestId, "s-01-001");
+    await requests.unschedule(real, requestId, "s-01-001");
+    connector.advance(minutes(11));
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
+    expect(await connector.queue("key")).toMatchObject([{ at: real.at }]);
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
+  });
+
+  test("and no row at all is removed after 1 hour", async () => {
+    const { connector, requests } = await pending();
+    const due = { queue: "settle", at: connector.now() } as const;
+    await requests.schedule(due, "7e57ab1e-0000-4000-8000-000000000000");
+    await requests.schedule({ ...due, queue: "key" }, "7e57ab1e-0000-4000-8000-000000000000", "s-01-001");
+    connector.advance(hours(1));
+    await connector.runCredentials();
+    expect([...(await connector.queue("settle")), ...(await connector.queue("key"))]).toHaveLength(2);
+    connector.advance(1);
+    await connector.runCredentials();
+    expect([...(await connector.queue("settle")), ...(await connector.queue("key"))]).toEqual([]);
+  });
+
+  test("of an ended request is swept from the other queues, too", async () => {
+    const { connector, requestId, requests } = await pending();
+    await connector.runShipments();
+    await connector.runCredentials();
+    await requests.schedule({ queue: "poll", at: connector.now() }, requestId);
+    connector.advance(minutes(11));
+    await connector.runShipments("timer");
+    expect(await connector.queue("poll")).toEqual([]);
+    expect(await connector.queue("clean")).toHaveLength(1);
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+});

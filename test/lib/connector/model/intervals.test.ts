@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { timingOf } from "../../../../lib/connector/intervals.ts";
+import { connectorSettings } from "../../../../lib/connector/settings.ts";
+import { wellSet } from "../../../../lib/settings.ts";
+import { days, minutes, seconds } from "../../../../lib/time.ts";
+
+const settings = wellSet(connectorSettings, {}) as Parameters<typeof timingOf>[0];
+
+test("the connector's intervals are the settings in milliseconds", () => {
+  const timing = timingOf(settings);
+  expect(timing).toMatchObject({
+    lease: minutes(3),
+    retryMin: minutes(1),
+    settleFor: days(3),
+    credentialMax: days(180),
+  });
+  for (const [name, ms] of Object.entries(timing)) expect(ms, name).toBeGreaterThanOrEqual(seconds(10));
+});
+
+test("a fraction of a second is a whole number of milliseconds", () => {
+  expect([seconds(1.001), seconds(0.3), days(0.001)]).toEqual([1001, 300, 86_400]);
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { checkPeers, type Finding } from "../../../../lib/connector/operate/check-peers.ts";
+import { type ConnectorOptions, newUser, peersOfFile, testConnector } from "../../../support/connector.ts";
+
+const peers = await peersOfFile();
+
+async function findings(options: ConnectorOptions = {}, users = [newUser()]): Promise<readonly Finding[]> {
+  const { context } = await testConnector(peers, options);
+  return checkPeers(
+    users.map(userId => ({ idpId: context.idps.defaultId, userId })),
+    context,
+  );
+}
+const bad = (all: readonly Finding[]) => all.filter(({ ok }) => !ok);
+const writes = () =>
+  [peers.delivery, peers.mail, peers.entra].flatMap(peer =>
+    peer.requests().filter(({ method, path }) => method !== "GET" && !path.includes("token")),
+  );
+
+describe("the check of the peers", () => {
+  test("finds every peer of a good deployment well, and changes nothing at any", async () => {
+    const all = await findings();
+    expect(bad(all)).toEqual([]);
+    expect(new Set(all.map(({ peer }) => peer))).toEqual(
+      new Set(["delivery service", "enrollment side", "mail service", "IdP entra"]),
+    );
+    expect(all.map(({ check }) => check)).toEqual(
+      expect.arrayContaining(["API token", "creation options", "read-back"]),
+    );
+    expect(writes()).toEqual([]);
+  });
+
+  test("asks an IdP only for a named test user", async () => {
+    const before = peers.entra.requests().length;
+    expect((await findings({}, [])).map(({ peer }) => peer)).not.toContain("IdP entra");
+    expect(peers.entra.requests().length).toBe(before);
+  });
+
+  test.each([
+    ["a refused token", { kind: "refuse", status: 401 }, /secret in Key Vault/],
+    ["an outage", { kind: "refuse", status: 500 }, /No usable answer \(500\)/],
+    ["throttling", { kind: "throttle", retryAfter: 7 }, /wait 7 s/],
+    ["a dropped connection", { kind: "drop" }, /No usable answer|No connection/],
+  ] as const)("explains %s of the delivery service", async (_, rule, words) => {
+    peers.delivery.fail({ method: "GET", path: "/v1/fpr/shipments", times: 50, ...rule });
+    const [one, ...others] = bad(await findings());
+    expect(one).toMatchObject({ peer: "delivery service", check: "API token", finding: expect.stringMatching(words) });
+    expect(others).toEqual([]);
+  });
+
+  test("does not take a credential that the enrollment service refuses for an unknown request", async () => {
+    const name = "enrollment-credential";
+    const own = peers.vault.get(name) ?? "";
+    peers.vault.set(name, "another");
+    try {
+      const [one, ...others] = bad(await findings());
+      expect(one).toMatchObject({
+        peer: "enrollment side",
+        finding: expect.stringMatching(/secret in Key Vault.*invalid_grant/),
+      });
+      expect(others).toEqual([]);
+    } finally {
+      peers.vault.set(name, own);
+    }
+  });
+
+  test("explains a private key that cannot be used, which no peer has answered", async () => {
+    const name = "idp-entra-client-secret";
+    const own = peers.vault.get(name) ?? "";
+    peers.vault.set(name, "-----BEGIN PRIVATE KEY-----\nnone\n-----END PRIVATE KEY-----");
+    try {
+      const [one] = bad(await findings());
+      expect(one?.finding).toMatch(/^It does not accept the connector: the secret in Key Vault/);
+    } finally {
+      peers.vault.set(name, own);
+    }
+  });
+
+  test("explains a user whom the IdP does not know, in its words", async () => {
+    const user = newUser();
+    peers.entra.fail({ method: "GET", path: "creationOptions", kind: "refuse", status: 404, times: 50 });
+    const [one, ...others] = bad(await findings({}, [user]));
+    expect(one).toMatchObject({ peer: "IdP entra", check: "creation options" });
+    expect(one?.finding).toMatch(/test user who is not there/);
+    expect(others).toEqual([]);
+  });
+
+  test("explains a mail service that does not accept the connector", async () => {
+    peers.mail.fail({ method: "GET", kind: "refuse", status: 401, times: 50 });
+    expect(bad(await findings())).toMatchObject([{ peer: "mail service", check: "access" }]);
+  });
+
+  test("says so where an IdP is not configured", async () => {
+    const { context } = await testConnector(peers);
+    expect(bad(await checkPeers([{ idpId: "other", userId: "x" }], context))).toMatchObject([{ peer: "IdP other" }]);
+  });
+});

@@ -1,0 +1,232 @@
+import { describe, expect, it } from "vitest";
+import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+
+const peers = await peersOfFile();
+
+/** A request with this many keys, all active and mailed. */
+async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: string; to: string }> {
+  const body = orderBody(Array(keys).fill(1));
+  const { requestId } = await connector.order(body);
+  await connector.runShipments();
+  await connector.runCredentials();
+  return { requestId, to: body.recipient.email };
+}
+
+const missing = (): never => {
+  throw new Error("the connector has no enrollment side");
+};
+const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
+
+describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
+  it("mails the PIN of every key again, under a number of its own", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 2);
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
+    const mails = mailsTo(to);
+    expect(mails).toHaveLength(4);
+    expect(new Set(mails.map(({ operationId }) => operationId)).size).toBe(4);
+    expect(new Set(mails.map(({ text }) => text)).size).toBe(2);
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
+    expect(await connector.queue("key")).toEqual([]);
+  });
+
+  it("answers 404 for an unknown id", async () => {
+    const connector = await testConnector(peers);
+    await expect(resendPin("unknown", connector.context)).rejects.toMatchObject({ kind: "not_found" });
+  });
+
+  it("answers 409 when no PIN response is available yet, and changes nothing", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await connector.order();
+    const before = await connector.load(requestId);
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
+    expect(await connector.load(requestId)).toEqual(before);
+  });
+
+  it("leaves out an address that PIN_MAIL_DOMAINS no longer allows", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    const bounded = connector.beside({ settings: { PIN_MAIL_DOMAINS: "example.org" } });
+    const before = await connector.load(requestId);
+    const refusal = resendPin(requestId, bounded.context);
+    await expect(refusal).rejects.toMatchObject({
+      kind: "conflict",
+      message: /PIN_MAIL_DOMAINS/,
+      retryAfter: undefined,
+    });
+    expect(await connector.load(requestId)).toEqual(before);
+    expect(mailsTo(to)).toHaveLength(1);
+
+    const request = { ...before.request.value, emailsTo: [to, "ada@example.org"] };
+    await connector.context.requests.save(before, { request });
+    expect(await resendPin(requestId, bounded.context)).toEqual({ sent: 1 });
+    expect(mailsTo("ada@example.org").map(mail => mail.to)).toEqual([["ada@example.org"]]);
+    expect((await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0]?.error_message).toContain(to);
+  });
+
+  /** The lease of the request's first key as the job of another host has it; the function returned ends that job's work. */
+  async function leasedElsewhere(connector: TestConnector, requestId: string): Promise<() => Promise<void>> {
+    const save = async (lease: object) => {
+      const { lease: _, ...key } = await connector.keyRow(requestId);
+      await connector.context.requests.save(await connector.load(requestId), { keys: [{ ...key, ...lease }] });
+    };
+    await save({ lease: { owner: "another", until: plus(connector.now(), seconds(179)) } });
+    return () => save({});
+  }
+
+  it("answers 409 with a Retry-After of 5 seconds while a job holds the key, after a wait of 2 seconds", async () => {
+    const waits: number[] = [];
+    const connector = await testConnector(peers, {
+      ports: () => ({ sleep: async ms => void waits.push(ms) }),
+    });
+    const { requestId, to } = await mailed(connector);
+    await leasedElsewhere(connector, requestId);
+    waits.length = 0;
+    const { result, ...calls } = await connector.counted(() =>
+      resendPin(requestId, connector.context).catch((error: unknown) => error),
+    );
+    expect(result).toMatchObject({ kind: "conflict", retryAfter: 5 });
+    expect(waits.reduce((sum, ms) => sum + ms)).toBe(seconds(2));
+    expect(calls.total).toBe(1 + waits.length);
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  it("waits for the job of another host that ends meanwhile, and mails then", async () => {
+    let end: (() => Promise<void>) | undefined;
+    let waits = 0;
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    end = await leasedElsewhere(connector, requestId);
+    const { context } = connector.beside({
+      ports: () => ({
+        sleep: async () => {
+          if (++waits === 2) await end?.();
+        },
+      }),
+    });
+    expect(await resendPin(requestId, context)).toEqual({ sent: 1 });
+    expect(mailsTo(to)).toHaveLength(2);
+  });
+
+  it("takes no key that another has taken since the resend began", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 2);
+    const taken = connector.beside({
+      ports: ({ delivery, requests }) => ({
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            const loaded = await connector.load(requestId);
+            const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
+            await requests.save(loaded, { keys: loaded.keys.map(({ value }) => ({ ...value, lease })) });
+            return delivery.getShipment(id);
+          },
+        },
+      }),
+    });
+    await expect(resendPin(requestId, taken.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+    expect(mailsTo(to)).toHaveLength(2);
+    expect((await connector.keyRow(requestId, "s-02-001")).lease?.owner).toBe("another");
+  });
+
+  it("answers 429 with Retry-After when a key's PIN was resent RESEND_PIN_PER_HOUR times, until the hour is over", async () => {
+    const connector = await testConnector(peers, { settings: { RESEND_PIN_PER_HOUR: "2" } });
+    const { requestId, to } = await mailed(connector);
+    await resendPin(requestId, connector.context);
+    connector.advance(minutes(10));
+    await resendPin(requestId, connector.context);
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "throttled",
+      retryAfter: 3000,
+    });
+    expect(mailsTo(to)).toHaveLength(3);
+    connector.advance(minutes(51));
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+  });
+
+  it("works from the copy when the peer has purged its response, and answers 409 when both are gone", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector);
+    const { delivery } = await connector.requestRow(requestId);
+    await peers.delivery.control(delivery?.shipmentId ?? "", { purge: true });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+    connector.advance(hours(15 * 24));
+    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 1 });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
+  });
+
+  it.each([
+    ["the signing keys", { path: "sign.jwks" }],
+    ["the delivery service, of which no copy is kept,", { method: "GET", path: "/v1/fpr/shipments/" }],
+  ])("answers 503 with Retry-After while %s can not be read, and changes nothing", async (_, where) => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector);
+    connector.advance(hours(15 * 24));
+    await connector.runCleanUp(0);
+    const before = await connector.load(requestId);
+    peers.delivery.fail({ kind: "refuse", status: 500, times: 100, ...where });
+    const { context } = connector.beside();
+    await expect(resendPin(requestId, context)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
+    expect(await connector.load(requestId)).toEqual(before);
+    peers.delivery.clearFaults();
+    expect(await resendPin(requestId, context)).toEqual({ sent: 1 });
+  });
+
+  it("leaves a mail that fails due for the job, which sends it", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector);
+    peers.mail.fail({ kind: "refuse", status: 500, method: "POST" });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    connector.advance(minutes(2));
+    await connector.runCredentials("timer");
+    expect(mailsTo(to)).toHaveLength(2);
+  });
+
+  it("asks the delivery service once, however many keys the shipment has", async () => {
+    const connector = await testConnector(peers);
+    const { requestId } = await mailed(connector, 3);
+    peers.delivery.resetRequests();
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 3 });
+    expect(peers.delivery.count("GET", /^\/v1\/fpr\/shipments\//)).toBe(1);
+  });
+
+  it("ends with its time, and leaves as it was what it did not come to", async () => {
+    const connector = await testConnector(peers, {
+      ports: ({ rfpr = missing() }, clock) => ({
+        rfpr: {
+          ...rfpr,
+          get: id => {
+            clock.advance(seconds(40));
+            return rfpr.get(id);
+          },
+        },
+      }),
+    });
+    const body = onSiteBody([authenticator(), authenticator(), authenticator()]);
+    const { requestId } = await connector.order(body);
+    for (const position of [0, 1, 2]) await peers.rfpr.enroll(idAt(requestId, position));
+    await connector.runCredentials();
+    await connector.runCredentials();
+    expect(mailsTo(body.recipient.email)).toHaveLength(3);
+    // Each key takes two looks at the enrollment side: 80 seconds of 100.
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
+    expect(mailsTo(body.recipient.email)).toHaveLength(5);
+    expect((await connector.keyRow(requestId, "a-03")).mail).toMatchObject({ state: "sent", number: 1 });
+  });
+
+  it("mails the keys of one place alone where that is asked for", async () => {
+    const connector = await testConnector(peers);
+    const body = mixedBody([1], [authenticator()]);
+    const { requestId } = await connector.order(body);
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await resendPin(requestId, connector.context, "shipment")).toEqual({ sent: 1 });
+    expect((await connector.keyRow(requestId, "s-01-001")).mail.number).toBe(2);
+    expect((await connector.keyRow(requestId, "a-01")).mail.number).toBe(1);
+  });
+});

@@ -1,0 +1,501 @@
+import { describe, expect, test } from "vitest";
+import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
+import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
+import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import type { FaultRule } from "../../../../local/peers/peer.ts";
+import {
+  type ConnectorOptions,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const mailsTo = (address: string) => peers.mail.mails().filter(({ to }) => to.includes(address));
+const sends = () => peers.mail.count("POST", /emails:send$/);
+const lookUps = () => peers.mail.count("GET", /operations/);
+const fetches = () => peers.delivery.count("GET", /shipments\/./);
+const failing = (rule: FaultRule) => peers.mail.fail({ method: "POST", ...rule });
+
+interface Ready {
+  readonly connector: TestConnector;
+  readonly requestId: string;
+  readonly shipmentId: string;
+  readonly to: string;
+  readonly users: readonly (readonly string[])[];
+  /** As read, of the first credential of the first key. */
+  errorMessage(): Promise<string | undefined>;
+}
+
+/** A request whose responses have come: what follows is activation and mail. */
+async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): Promise<Ready> {
+  const connector = await testConnector(peers, options);
+  const { requestId, shipmentId = "" } = await connector.order(body);
+  await connector.runShipments();
+  return {
+    connector,
+    requestId,
+    shipmentId,
+    to: body.enrollment_contacts.emails_to[0],
+    users: body.shipment.shipment_items.map((item: Body) => item.credentials.map((one: Body) => one.user_id)),
+    errorMessage: async () =>
+      (await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0]?.error_message,
+  };
+}
+
+/** The keys as their maker knows them. */
+const madeKeys = async (shipmentId: string) =>
+  (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys ?? [];
+
+describe("the PIN mail (decision C14)", () => {
+  test("names a user once who has several credentials on the key", async () => {
+    const to = newUser();
+    const body = orderBody([2], to);
+    for (const credential of body.shipment.shipment_items[0]?.credentials ?? []) credential.user_id = to;
+    const { connector } = await ready({}, body);
+    await connector.runCredentials();
+    expect(mailsTo(to)[0]?.text).toContain(`User: ${to}\r\n`);
+  });
+
+  test("is one a key, one message to all contacts, with serial, name, users and PIN, which is not in the subject", async () => {
+    const to = [newUser(), newUser(), newUser()];
+    const body = altered(orderBody([2, 1]), { "enrollment_contacts.emails_to": to });
+    const { connector, requestId, shipmentId, users } = await ready({}, body);
+    await connector.runCredentials();
+    const mails = mailsTo(to[0] ?? "");
+    const keys = await madeKeys(shipmentId);
+    expect(mails).toHaveLength(2);
+    for (const [index, key] of keys.entries()) {
+      const mail = mails.find(({ text }) => text?.includes(key.serial));
+      expect(mail?.to).toEqual(to);
+      for (const value of [key.pin ?? "", `Key ${index + 1}`, key.serial, users[index]?.join(", ") ?? ""]) {
+        expect(mail?.text).toContain(value);
+        expect(mail?.html).toContain(value);
+      }
+      expect(mail?.subject).toContain(key.serial);
+      expect(mail?.subject).not.toContain(key.pin);
+    }
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    await connector.runCredentials();
+    await connector.runShipments();
+    expect(mailsTo(to[0] ?? "")).toHaveLength(2);
+  });
+
+  test("tells the longer PIN of a key that asks for one (decision C10)", async () => {
+    const body = altered(orderBody(), { "shipment.shipment_items[0].product_id": "8" });
+    const { connector, shipmentId, to } = await ready({}, body);
+    await connector.runCredentials();
+    const [key] = await madeKeys(shipmentId);
+    expect(key?.pin).toHaveLength(8);
+    expect(mailsTo(to)[0]?.text).toContain(key?.pin);
+  });
+
+  test("is not for a key without pin_request, which has no PIN at all", async () => {
+    const body = altered(orderBody([1, 1]), { "shipment.shipment_items[0].pin_request": undefined });
+    const { connector, requestId, shipmentId, to } = await ready({}, body);
+    expect((await madeKeys(shipmentId)).map(({ pin }) => typeof pin)).toEqual(["undefined", "string"]);
+    const key = await connector.keyRow(requestId);
+    expect(key.pinKey).toBeUndefined();
+    expect(key.mail.state).toBe("none");
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(mailsTo(to)[0]?.text).toContain("Key 2");
+  });
+
+  test("is due when the first credential of the key is active, and tells of all that may still become so", async () => {
+    const body = orderBody([3]);
+    const { connector, requestId, to, users } = await ready({}, body);
+    const [waiting = "", gone = "", good = ""] = users[0] ?? [];
+    peers.entra.setUser(gone, "unknown");
+    peers.entra.fail({ kind: "throttle", method: "POST", path: waiting, retryAfter: 600 });
+    await connector.runCredentials();
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(mailsTo(to)[0]?.text).toContain(`${waiting}, ${good}`);
+    expect(mailsTo(to)[0]?.text).not.toContain(gone);
+    connector.advance(seconds(600));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
+  test("is not sent where no credential of the key becomes active", async () => {
+    const { connector, requestId, to, users } = await ready();
+    peers.entra.setUser(users[0]?.[0] ?? "", "blocked");
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect((await connector.keyRow(requestId)).mail.state).toBe("none");
+    expect(mailsTo(to)).toEqual([]);
+  });
+
+  test("fetches the PIN response from its peer again", async () => {
+    const { connector } = await ready();
+    peers.delivery.resetRequests();
+    await connector.runCredentials();
+    expect(fetches()).toBe(1);
+  });
+
+  test.each([
+    ["has purged it", ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { purge: true })],
+    ["has lost the shipment", ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { delete: true })],
+    ["is away", async () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 })],
+  ])("is made from the kept copy where the peer %s", async (_, prepare) => {
+    const one = await ready();
+    const [key] = await madeKeys(one.shipmentId);
+    await prepare(one);
+    await one.connector.runCredentials();
+    expect(mailsTo(one.to)).toHaveLength(1);
+    expect(mailsTo(one.to)[0]?.text).toContain(key?.pin);
+  });
+
+  test.each(["wrong-signature", "wrong-key", "garbage"] as const)(
+    "is not made from a PIN response with %s",
+    async sabotage => {
+      const { connector, shipmentId, to, errorMessage } = await ready();
+      await peers.delivery.control(shipmentId, { sabotage });
+      await connector.runCredentials();
+      expect(mailsTo(to)).toEqual([]);
+      expect(await errorMessage()).toMatch(/^The PIN response can not be used/);
+      await peers.delivery.control(shipmentId, { sabotage: null });
+      connector.advance(minutes(1));
+      await connector.runCredentials("timer");
+      expect(mailsTo(to)).toHaveLength(1);
+      expect(await errorMessage()).toBeUndefined();
+    },
+  );
+
+  test("waits where the signing keys can not be read, and says so", async () => {
+    const { connector, to, errorMessage } = await ready();
+    peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
+    await connector.runCredentials();
+    const later = connector.beside();
+    peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
+    await later.runCredentials();
+    expect(await errorMessage()).toMatch(/signing keys/);
+    expect(mailsTo(to)).toEqual([]);
+  });
+
+  test("may go to the domains of PIN_MAIL_DOMAINS only", async () => {
+    const connector = await testConnector(peers, { settings: { PIN_MAIL_DOMAINS: "Example.org, keys.example" } });
+    const to = ["a@example.org", "b@example.com", "c@EXAMPLE.ORG", "d@sub.example.org", "e@keys.example"];
+    const body = altered(orderBody(), { "enrollment_contacts.emails_to": to });
+    expect(await refusalOf(connector.order(body))).toMatchObject({
+      status: 400,
+      body: {
+        error_code: "api_error",
+        error_data: {
+          error_type: "validation",
+          fields: [{ path: "enrollment_contacts.emails_to[1]" }, { path: "enrollment_contacts.emails_to[3]" }],
+        },
+      },
+    });
+    expect(await connector.queue("settle")).toEqual([]);
+    await connector.order(altered(body, { "enrollment_contacts.emails_to": [to[0], to[2], to[4]] }));
+  });
+});
+
+describe("PIN_MAIL_DOMAINS at the time of a send (decision C14)", () => {
+  const allowed = () => `${newUser().split("@")[0]}@example.org`;
+  const bounded = { settings: { PIN_MAIL_DOMAINS: "example.org" } };
+
+  test("leaves out an address that it no longer allows, and names it in error_message although the others were mailed", async () => {
+    const [kept, gone] = [allowed(), newUser()];
+    const { connector, requestId, errorMessage } = await ready(
+      {},
+      altered(orderBody(), { "enrollment_contacts.emails_to": [kept, gone] }),
+    );
+    const later = connector.beside(bounded);
+    await later.runCredentials();
+    expect(mailsTo(kept).map(({ to }) => to)).toEqual([[kept]]);
+    expect(mailsTo(gone)).toEqual([]);
+    expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "sent", leftOut: [gone] } });
+    expect(await errorMessage()).toContain(gone);
+    expect(await errorMessage()).not.toContain(kept);
+    expect(later.events("pin_mail_addresses_left_out")).toMatchObject([{ keyId: "s-01-001", count: 1, of: 2 }]);
+    expect([...connector.lines, ...later.lines].join()).not.toContain(gone);
+  });
+
+  test("is that of the send that went out, also where it is looked up after another change", async () => {
+    const [kept, gone] = [allowed(), newUser()];
+    const { connector, errorMessage } = await ready(
+      {},
+      altered(orderBody(), { "enrollment_contacts.emails_to": [kept, gone] }),
+    );
+    failing({ kind: "drop", phase: "after" });
+    await connector.beside(bounded).runCredentials();
+    expect(await errorMessage()).toBe(
+      `The mail service did not answer. Not in a domain that PIN mails may go to, and left out: ${gone}.`,
+    );
+    for (const _ of [1, 2]) {
+      connector.advance(minutes(1));
+      await connector.runCredentials("timer");
+    }
+    expect(await errorMessage()).toBe(`Not in a domain that PIN mails may go to, and left out: ${gone}.`);
+  });
+
+  test("keeps the mail due with back-off where it allows no address, until RFPR_RETRY_NUMBER_DAYS are over", async () => {
+    const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
+    const later = connector.beside(bounded);
+    peers.delivery.resetRequests();
+    for (let run = 0; run < 4; run++) {
+      await later.runCredentials("timer");
+      expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "due", attempts: run + 1 } });
+      expect(await later.read(requestId)).toMatchObject({ state: "complete" });
+      expect(await errorMessage()).toBe(
+        `No PIN mail was sent. Not in a domain that PIN mails may go to, and left out: ${to}.`,
+      );
+      later.advance(hours(1));
+    }
+    expect([sends(), fetches()]).toEqual([0, 0]);
+    later.advance(days(1));
+    await later.runCredentials("timer");
+    expect((await later.keyRow(requestId)).mail.state).toBe("given_up");
+    expect(await errorMessage()).toContain(to);
+    expect(await later.queue("key")).toEqual([]);
+    expect(later.events("pin_mail_given_up")).toHaveLength(1);
+    expect(later.lines.join()).not.toContain(to);
+  });
+
+  test("that allows the addresses again lets the mail that is due go out", async () => {
+    const { connector, to, errorMessage } = await ready();
+    await connector.beside(bounded).runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(await errorMessage()).toBeUndefined();
+  });
+});
+
+describe("a mail service that is throttling (decision C14)", () => {
+  test("stops mailing for the run, which stays due at Retry-After and is no failure", async () => {
+    const { connector, requestId, to, errorMessage } = await ready({}, orderBody([1, 1, 1]));
+    failing({ kind: "throttle", retryAfter: 120 });
+    await connector.runCredentials();
+    expect(sends()).toBe(1);
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await errorMessage()).toBeUndefined();
+    for (const { value } of (await connector.load(requestId)).keys)
+      expect(value.mail).toMatchObject({ state: "due", attempts: 0, held: true });
+
+    connector.advance(seconds(120) - 1);
+    await connector.runCredentials("on_demand");
+    expect(sends()).toBe(1);
+    connector.advance(1);
+    await connector.runCredentials("timer");
+    expect(mailsTo(to)).toHaveLength(3);
+    expect(sends()).toBe(4);
+    expect(lookUps()).toBe(6);
+  });
+
+  test("stops it for every request of the run, not for the next run", async () => {
+    const connector = await testConnector(peers, { settings: { JOB_CONCURRENCY: "1" } });
+    const bodies = [orderBody(), orderBody(), orderBody()];
+    for (const body of bodies) await connector.order(body);
+    await connector.runShipments();
+    failing({ kind: "throttle", retryAfter: 60 });
+    expect(await connector.runCredentials()).toMatchObject({ activated: 3 });
+    expect(sends()).toBe(1);
+    connector.advance(seconds(60));
+    await connector.runCredentials();
+    for (const { recipient } of bodies) expect(mailsTo(recipient.email)).toHaveLength(1);
+  });
+});
+
+describe("a PIN mail that is refused (decision C14)", () => {
+  test("keeps the credential's state, says so in error_message, and is tried again alone with back-off", async () => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    failing({ kind: "refuse", status: 400, times: 8 });
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 8; attempt++) {
+      await connector.runCredentials("timer");
+      const { mail } = await connector.keyRow(requestId);
+      waits.push(between(connector.now(), mail.nextAt ?? ""));
+      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+      expect(await errorMessage()).toMatch(/^The PIN mail was not accepted/);
+      connector.advance(waits.at(-1) ?? 0);
+    }
+    expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128]);
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(await errorMessage()).toBeUndefined();
+    expect(sends()).toBe(9);
+    expect(peers.entra.count("POST", /fido2Methods$/)).toBe(1);
+  });
+
+  test("is given up after RFPR_RETRY_NUMBER_DAYS with an error event", async () => {
+    const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
+    failing({ kind: "refuse", status: 400, times: 1000 });
+    for (let hour = 0; hour < 24; hour++) {
+      await connector.runCredentials("timer");
+      connector.advance(hours(1));
+    }
+    expect(connector.events("pin_mail_given_up")).toEqual([]);
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    connector.advance(hours(6));
+    await connector.runCredentials("timer");
+    expect(connector.events("pin_mail_given_up")).toMatchObject([
+      { credentialRequestId: requestId, keyId: "s-01-001" },
+    ]);
+    expect((await connector.keyRow(requestId)).mail.state).toBe("given_up");
+    expect(await errorMessage()).toMatch(/not accepted/);
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await connector.queue("key")).toEqual([]);
+    peers.mail.clearFaults();
+    connector.advance(days(1));
+    await connector.runCredentials();
+    expect(mailsTo(to)).toEqual([]);
+  });
+});
+
+describe("a PIN mail that is not answered (decision C14)", () => {
+  test.each<[string, FaultRule]>([
+    ["loses its connection", { kind: "drop", phase: "after" }],
+    ["is not answered in time", { kind: "hang", phase: "after" }],
+    ["is answered 500", { kind: "refuse", status: 500, phase: "after" }],
+    ["is answered 503", { kind: "refuse", status: 503, phase: "after" }],
+    ["is answered unreadably", { kind: "nonsense", phase: "after" }],
+  ])("because it %s is looked up, and not sent again where it succeeded", async (_, fault) => {
+    const { connector, requestId, to, errorMessage } = await ready({
+      settings: fault.kind === "hang" ? { MAIL_TIMEOUT_SECONDS: "1.5" } : {},
+    });
+    failing(fault);
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", triedAt: expect.any(String) });
+    expect(await errorMessage()).toBe("The mail service did not answer.");
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent" });
+    expect(await errorMessage()).toBeUndefined();
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(sends()).toBe(1);
+  });
+
+  test("because it is answered 503 with a time to come back is looked up then, and no other mail waits for it", async () => {
+    const { connector, requestId, to } = await ready(
+      {
+        ports: ({ mailer }) => ({
+          mailer: {
+            ...mailer,
+            send: async mail => {
+              await mailer.send(mail);
+              throw new PeerFailure("mail", "send", "throttled", { status: 503, retryAfter: 120 });
+            },
+          },
+        }),
+      },
+      orderBody([1, 1]),
+    );
+    await connector.runCredentials();
+    expect(sends()).toBe(2);
+    connector.advance(seconds(119));
+    await connector.runCredentials("on_demand");
+    expect(lookUps()).toBe(0);
+    for (const wait of [1, 60]) {
+      connector.advance(seconds(wait));
+      await connector.runCredentials("timer");
+    }
+    for (const { value } of (await connector.load(requestId)).keys) expect(value.mail.state).toBe("sent");
+    expect([sends(), mailsTo(to).length]).toEqual([2, 2]);
+  });
+
+  test("is sent again with the same id where it is unknown", async () => {
+    const { connector, requestId, to } = await ready();
+    failing({ kind: "drop", phase: "before" });
+    await connector.runCredentials();
+    await connector.runCredentials();
+    expect(mailsTo(to).map(mail => mail.operationId)).toEqual([operationId(requestId, "s-01-001", 1)]);
+    expect(sends()).toBe(2);
+  });
+
+  test("is due again in a minute where it is under way, on demand too", async () => {
+    const { connector, requestId, to } = await ready();
+    peers.mail.outcome({ runningPolls: 6 });
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", held: true });
+    expect(lookUps()).toBe(4);
+    connector.advance(seconds(60) - 1);
+    await connector.runCredentials("on_demand");
+    expect(lookUps()).toBe(4);
+    for (const _ of [1, 2, 3]) {
+      connector.advance(seconds(60));
+      await connector.runCredentials("timer");
+    }
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent" });
+    expect(lookUps()).toBe(7);
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(sends()).toBe(1);
+  });
+
+  test("and fails takes the next number", async () => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    peers.mail.outcome({ status: "Failed", runningPolls: 1 });
+    await connector.runCredentials();
+    expect(await errorMessage()).toMatch(/could not deliver/);
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect(mailsTo(to).map(mail => mail.operationId)).toEqual([operationId(requestId, "s-01-001", 2)]);
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
+  });
+
+  test("is not sent again while it can not be looked up", async () => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    peers.mail.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
+    await connector.runCredentials();
+    expect(await errorMessage()).toBe("The mail service does not answer.");
+    connector.advance(seconds(599));
+    await connector.runCredentials("on_demand");
+    expect(lookUps()).toBe(1);
+    connector.advance(seconds(1));
+    await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail.state).toBe("sent");
+    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
+  });
+
+  test("is looked up also where a further try was refused or throttled", async () => {
+    for (const fault of [
+      { kind: "throttle", retryAfter: 60 },
+      { kind: "refuse", status: 400 },
+    ] as const) {
+      const { connector, requestId } = await ready();
+      failing({ kind: "drop", phase: "before" });
+      await connector.runCredentials();
+      failing(fault);
+      await connector.runCredentials();
+      expect((await connector.keyRow(requestId)).mail.triedAt).toBeDefined();
+    }
+  });
+
+  test("since its host died is looked up before anything is sent", async () => {
+    const { connector, requestId, to } = await ready({
+      ports: ({ mailer }) => ({
+        mailer: {
+          ...mailer,
+          send: async mail => {
+            await mailer.send(mail);
+            throw new Error("killed");
+          },
+        },
+      }),
+    });
+    await connector.runCredentials();
+    const host = connector.beside({ ports: () => ({}) });
+    await host.runCredentials();
+    expect(sends()).toBe(1);
+    host.advance(seconds(180));
+    await host.runCredentials();
+    host.advance(seconds(60));
+    await host.runCredentials();
+    expect((await host.keyRow(requestId)).mail.state).toBe("sent");
+    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,327 @@
+import { describe, expect, test } from "vitest";
+import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { orderBody, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+const lookUps = () => peers.delivery.count("GET", /shipments$/);
+
+const message = "The delivery service has not confirmed the shipment; it is being looked up.";
+
+/** A request whose order the delivery service took, or not, without a word. Its reference is the request's id where `body` has none. */
+async function unanswered(connector: TestConnector, { taken = false, body = orderBody() as Body } = {}) {
+  peers.delivery.fail({ kind: "drop", method: "POST", phase: taken ? "after" : "before" });
+  const { body: told } = await refusalOf(connector.order(body));
+  return (told as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+}
+
+/** Looks up for as long as the decision has it. */
+async function lookUpToTheEnd(connector: TestConnector): Promise<void> {
+  for (let hour = 0; hour < 80; hour += 5) {
+    connector.advance(hours(5));
+    await connector.runCredentials("timer");
+  }
+}
+
+/** The same order with a reference of the caller's own. */
+const referenced = (): Body => {
+  const body = orderBody([1, 1]);
+  return altered(body, { "shipment.customer_reference": body.recipient.email });
+};
+
+describe("a delivery call without an answer (decision C6)", () => {
+  test("is settled from 15 minutes after the mark, not before, on demand neither", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { taken: true });
+    connector.advance(minutes(15) - 1);
+    await connector.runCredentials("on_demand");
+    await connector.runCredentials("timer");
+    expect(lookUps()).toBe(0);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+    connector.advance(1);
+    await connector.runCredentials("timer");
+    expect(lookUps()).toBe(1);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "started",
+      shipment: { shipment_id: expect.any(String) },
+    });
+  });
+
+  test("whose creator died is settled from 15 minutes after the mark, too", async () => {
+    const connector = await testConnector(peers, {
+      ports: ({ delivery }) => ({
+        delivery: {
+          ...delivery,
+          createShipment: async order => {
+            await delivery.createShipment(order);
+            return new Promise(() => {});
+          },
+        },
+      }),
+    });
+    void connector.order();
+    await peers.delivery.untilRequested("POST", /shipments$/);
+    const host = connector.beside({ ports: () => ({}) });
+    const [{ requestId } = { requestId: "" }] = await host.queue("settle");
+    host.advance(minutes(5));
+    await host.runCredentials("timer");
+    host.advance(minutes(10) - 1);
+    await host.runCredentials("timer");
+    expect(await host.read(requestId)).toMatchObject({ state: "received" });
+    expect(lookUps()).toBe(0);
+    host.advance(1);
+    await host.runCredentials("timer");
+    expect(await host.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is left alone while another host settles it", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { taken: true });
+    connector.advance(minutes(15));
+    const loaded = await connector.load(requestId);
+    const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
+    await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
+    connector.advance(seconds(180) - 1);
+    await connector.runCredentials();
+    expect(lookUps()).toBe(0);
+    connector.advance(1);
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("that was taken is found by the request's id, and the request goes on to its end", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { taken: true, body: orderBody([2, 1]) });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    const row = await connector.requestRow(requestId);
+    expect(row.errorMessage).toBeUndefined();
+    expect(row.delivery).toMatchObject({ adopted: true, shipmentId: expect.any(String) });
+    expect(await connector.context.requests.requestOfShipment(row.delivery?.shipmentId ?? "")).toBe(requestId);
+
+    await connector.runShipments("timer");
+    expect((await connector.requestRow(requestId)).delivery?.adopted).toBeUndefined();
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(ordered()).toBe(1);
+  });
+
+  test("is looked up again with back-off from 1 minute to 6 hours, and ends failed after 3 days with what to check", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body: orderBody([1, 2]) });
+    connector.advance(minutes(15));
+    const marked = (await connector.requestRow(requestId)).delivery?.sentAt ?? "";
+    const waits: number[] = [];
+    for (;;) {
+      const at = connector.now();
+      await connector.runCredentials("timer");
+      const { state, due, errorMessage } = await connector.requestRow(requestId);
+      if (state !== "received") break;
+      expect(errorMessage).toBe(message);
+      waits.push(between(at, due?.at ?? ""));
+      connector.advance(waits.at(-1) ?? 0);
+    }
+    expect(waits.slice(0, 10).map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360]);
+    expect(Math.max(...waits)).toBe(hours(6));
+    expect(between(marked, connector.now())).toBeGreaterThan(days(3));
+    expect(between(marked, connector.now())).toBeLessThan(days(3) + hours(6));
+
+    const read = await connector.read(requestId);
+    expect(read).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("Look there for the customer reference"),
+    });
+    expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["failed", "failed"]);
+    const { credentials } = await connector.keyRow(requestId, "s-02-001");
+    expect(credentials.map(({ responseKey }) => typeof responseKey)).toEqual(["string", "string"]);
+    expect(connector.events("shipment_not_found")).toHaveLength(1);
+    expect(lookUps()).toBe(waits.length + 1);
+    expect(ordered()).toBe(1);
+    expect(await connector.queue("settle")).toEqual([]);
+  });
+
+  test.each([
+    ["cannot tell", () => peers.delivery.settings({ search: false })],
+    [
+      "does not answer the look-up",
+      () => peers.delivery.fail({ kind: "refuse", method: "GET", path: "shipments$", times: 1000 }),
+    ],
+  ])("ends failed after 3 days where the service %s", async (_, prepare) => {
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { taken: true });
+    prepare();
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+    await lookUpToTheEnd(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+  });
+});
+
+describe("a shipment that looks like the order (decision C6)", () => {
+  const change = (values: Readonly<Record<string, unknown>>) => (body: Body) => altered(body, values);
+  test.each<[string, (body: Body) => Body]>([
+    ["recipient's name", change({ "recipient.last_name": "Byron" })],
+    ["recipient's telephone", change({ "recipient.telephone": "+15550199" })],
+    ["company", change({ "recipient.company": "Analytical Engines" })],
+    ["address", change({ "shipment.mailing_address.street_line2": "Floor 2" })],
+    ["item", change({ "shipment.shipment_items[1].product_id": "2" })],
+    ["subscription", change({ "shipment.shipment_items[1].inventory_product_id": "16" })],
+    [
+      "number of items",
+      body => ({ ...body, shipment: { ...body.shipment, shipment_items: body.shipment.shipment_items.slice(1) } }),
+    ],
+    ["reference", change({ "shipment.customer_reference": "another" })],
+  ])("is not adopted with another %s", async (_, different) => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    await strangers.order(different(body));
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(lookUps()).toBe(1);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+  });
+
+  test("is adopted where case and outer blanks alone differ, or an empty field is left out", async () => {
+    const body = altered(referenced(), { "shipment.mailing_address.street_line2": "" });
+    const strangers = await testConnector(peers);
+    await strangers.order(
+      altered(body, { "recipient.first_name": "ADA", "shipment.mailing_address.street_line2": undefined }),
+    );
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test.each([
+    [minutes(5) - seconds(30), "started"],
+    [minutes(5) + seconds(30), "received"],
+  ])("made %i ms before the mark: the request is %s then", async (ms, state) => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    await strangers.order(body);
+    const connector = await testConnector(peers);
+    connector.advance(ms);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state });
+  });
+
+  test("is not adopted where it belongs to another request", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers);
+    const { requestId: other, shipmentId = "" } = await connector.order(body);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+    expect(await connector.context.requests.requestOfShipment(shipmentId)).toBe(other);
+  });
+
+  test("and belongs to another request is no candidate beside the own one", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers);
+    const { shipmentId: theirs } = await connector.order(body);
+    const requestId = await unanswered(connector, { body, taken: true });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    const { state, shipment } = await connector.read(requestId);
+    expect(state).toBe("started");
+    expect(shipment?.shipment_id).not.toBe(theirs);
+  });
+
+  test("is adopted by one of two requests that wait for it, whichever job is first", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers);
+    const requests = [await unanswered(connector, { body, taken: true }), await unanswered(connector, { body })];
+    connector.advance(minutes(15));
+    await Promise.all([connector.runCredentials(), connector.beside().runCredentials()]);
+    const states = await Promise.all(requests.map(async id => (await connector.read(id)).state));
+    expect(states.toSorted()).toEqual(["received", "started"]);
+  });
+
+  test("is not adopted where there are several", async () => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    await strangers.order(body);
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body, taken: true });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+    await lookUpToTheEnd(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(connector.events("shipment_not_found")).toMatchObject([{ candidates: 2 }]);
+  });
+
+  test("and belongs to a stranger is released as soon as its responses do not open, never activated, and not adopted again", async () => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    const { shipmentId = "" } = await strangers.order(body);
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started", shipment: { shipment_id: shipmentId } });
+
+    const registered = peers.entra.registrations().length;
+    await connector.runShipments();
+    const read = await connector.read(requestId);
+    expect(read).toMatchObject({ state: "received", error_message: message });
+    expect(read.shipment?.shipment_id).toBeUndefined();
+    expect(await connector.context.requests.requestOfShipment(shipmentId)).toBeUndefined();
+    expect(connector.events("shipment_disowned")).toMatchObject([{ shipmentId }]);
+
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+    await lookUpToTheEnd(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(peers.entra.registrations()).toHaveLength(registered);
+    expect(peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email))).toEqual([]);
+  });
+
+  test("is not confirmed by responses that are no such thing", async () => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    const { shipmentId = "" } = await strangers.order(body);
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    await peers.delivery.control(shipmentId, { sabotage: "garbage" });
+    await connector.runShipments();
+    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ adopted: true, shipmentId });
+    await peers.delivery.control(shipmentId, { sabotage: null });
+    await connector.runShipments();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+  });
+
+  test("and belongs to a stranger gives way to the request's own one", async () => {
+    const body = referenced();
+    const strangers = await testConnector(peers);
+    const stranger = await strangers.order(body);
+    await peers.delivery.control(stranger.shipmentId ?? "", { state: 101 });
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ shipment: { shipment_id: stranger.shipmentId } });
+    // The order that nobody answered for is there after all, seen only now.
+    const late = await testConnector(peers);
+    const own = await late.order(body);
+    await peers.delivery.control(stranger.shipmentId ?? "", { ship: true });
+    await connector.runShipments();
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "started",
+      shipment: { shipment_id: own.shipmentId },
+    });
+  });
+});

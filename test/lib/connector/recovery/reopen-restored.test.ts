@@ -1,0 +1,182 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { connectorTasks } from "../../../../functions/connector/start/tasks.ts";
+import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
+import type { Fetch } from "../../../../lib/connector/http/call.ts";
+import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
+import { days, hours, minutes } from "../../../../lib/time.ts";
+import { type ConnectorOptions, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { onSiteBody } from "../../../support/on-site.ts";
+
+const peers = await peersOfFile();
+const counts = () => ({
+  orders: peers.delivery.count("POST", /\/v1\/fpr\/shipments$/),
+  activations: peers.entra.count("POST", /fido2Methods$/),
+  mails: peers.mail.count("POST", /emails:send$/),
+});
+
+async function run(connector: TestConnector, name: string, input: unknown = {}) {
+  const { input: schema, run: work } = connectorTasks[name] ?? {};
+  if (schema === undefined || work === undefined) throw new Error(`there is no task ${name}`);
+  return work(schema.parse(input), { ...connector.context, deployment: connector.deployment });
+}
+const backUp = async (connector: TestConnector) => String((await run(connector, "backUp")).backup);
+const restore = (connector: TestConnector, backup: string) => run(connector, "restore", { backup, replace: true });
+
+async function open(options: ConnectorOptions = {}): Promise<TestConnector> {
+  const connector = await testConnector(peers, options);
+  await connector.deployment.blobs.createContainer(backupsContainer);
+  return connector;
+}
+
+/** Everything that comes after the order. */
+async function finish(connector: TestConnector): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    connector.advance(hours(1));
+    await connector.runShipments();
+    await connector.runCredentials();
+  }
+}
+
+const work: Readonly<Record<string, (connector: TestConnector) => Promise<unknown>>> = {
+  "the order was taken": async () => {},
+  "its responses were stored": connector => connector.runShipments(),
+  "its PIN was mailed": finish,
+};
+
+describe("a request restored from a backup is read back before any call (decision G13)", () => {
+  test.each(Object.entries(work))("made when %s: nothing is activated or mailed twice", async (_, before) => {
+    const connector = await open();
+    const { requestId } = await connector.order();
+    await before(connector);
+    const backup = await backUp(connector);
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("complete");
+    const done = counts();
+
+    expect(await restore(connector, backup)).toMatchObject({ requests: 1 });
+    await finish(connector);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "complete",
+      shipment: { shipment_items: [{ credentials: [{ state: "active" }] }] },
+    });
+    expect((await connector.keyRow(requestId)).mail.state).toBe("sent");
+    expect(counts()).toEqual(done);
+  });
+
+  /** Makes a backup while a peer is being called. */
+  async function backedUpAt(
+    path: RegExp,
+    body?: unknown,
+  ): Promise<{ connector: TestConnector; backup: string; requestId: string }> {
+    let backup = "";
+    const fetch: Fetch = async (url, init) => {
+      if (backup === "" && path.test(`${init?.method} ${new URL(String(url)).pathname}`)) {
+        backup = "…";
+        backup = await backUp(connector);
+      }
+      return globalThis.fetch(url, init);
+    };
+    const connector = await open({ fetch });
+    const { requestId } = await connector.order(body);
+    return { connector, backup, requestId };
+  }
+
+  test("made while it was being ordered: the shipment is found, and not ordered again", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/POST .*shipments$/);
+    const done = counts();
+    await restore(connector, backup);
+    expect((await connector.requestRow(requestId)).state).toBe("received");
+    connector.advance(minutes(20));
+    await connector.runCredentials();
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("complete");
+    expect(counts()).toEqual({ ...done, activations: done.activations + 1, mails: done.mails + 1 });
+  });
+
+  test("made before its keys were stored: it is looked for, never ordered again, and ends failed with what to check", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/GET .*creationOptions/);
+    const done = counts();
+    await restore(connector, backup);
+    connector.advance(minutes(20));
+    await connector.runCredentials();
+    await finish(connector);
+    connector.advance(days(3));
+    await connector.runCredentials();
+    const read = await connector.read(requestId);
+    expect(read.state).toBe("failed");
+    expect(read.shipment?.shipment_items[0]?.credentials[0]?.error_message).toMatch(/order/i);
+    expect(counts()).toEqual(done);
+  });
+
+  test("made while its authenticator was being handed over: it is asked for, not taken back", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/PUT .*authenticator-requests/, onSiteBody());
+    await peers.rfpr.enroll(enrollmentId(requestId, "a-01"));
+    const done = counts();
+    await restore(connector, backup);
+    await finish(connector);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "complete",
+      authenticators: [{ credentials: [{ state: "active" }] }],
+    });
+    expect(counts()).toEqual({ ...done, activations: done.activations + 1, mails: done.mails + 1 });
+  });
+
+  test("made before the keys of its authenticator were stored: whatever was handed over is taken back", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/GET .*creationOptions/, onSiteBody());
+    await restore(connector, backup);
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("failed");
+  });
+
+  test("is due again, at its time, with its shipment id and its copy of the responses", async () => {
+    const connector = await open();
+    const { requestId, shipmentId = "" } = await connector.order();
+    await connector.runShipments();
+    const [row, key] = [await connector.requestRow(requestId), await connector.keyRow(requestId)];
+    const due = await connector.queue("key");
+    await restore(connector, await backUp(connector));
+    expect((await connector.queue("key")).map(({ writtenAt: _, ...entry }) => entry)).toEqual(
+      due.map(({ writtenAt: _, ...entry }) => entry),
+    );
+    expect(await connector.requestRow(requestId)).toEqual(row);
+    expect(await connector.context.requests.requestOfShipment(shipmentId)).toBe(requestId);
+    expect(await connector.context.responses.get(key.responses ?? "")).toMatchObject({ pin: expect.any(String) });
+  });
+});
+
+test("an Idempotency-Key of a backup is known again (decision C6)", async () => {
+  const connector = await open();
+  const claim = {
+    scope: "a".repeat(64),
+    fingerprint: "body",
+    requestId: "request",
+    claimedAt: connector.now(),
+    endsAt: "2099-01-01T00:00:00.000Z",
+  };
+  await connector.context.claims.insert(claim);
+  await restore(connector, await backUp(connector));
+  expect((await connector.context.claims.find(claim.scope))?.value).toEqual(claim);
+  expect(await connector.context.claims.removeEnded("2100-01-01T00:00:00.000Z", () => false)).toBe(1);
+});
+
+test("sealing anew leaves no key under the old version, and what was sealed still opens (decision G8)", async () => {
+  const connector = await open();
+  const { requestId } = await connector.order();
+  const before = await connector.keyRow(requestId);
+  const name = "data-encryption-key";
+  const old = peers.vault.get(name) ?? "";
+  try {
+    peers.vault.set(name, randomBytes(32).toString("base64url"));
+    const host = connector.beside();
+    expect(await run(host, "reseal")).toMatchObject({ rows: 2, resealed: 1, failed: 0 });
+    const after = await host.keyRow(requestId);
+    expect(after.pinKey).not.toBe(before.pinKey);
+    expect(after.credentials[0]?.responseKey).not.toBe(before.credentials[0]?.responseKey);
+    expect(await run(host, "reseal")).toMatchObject({ resealed: 0 });
+    await finish(host);
+    expect((await host.read(requestId)).state).toBe("complete");
+  } finally {
+    peers.vault.set(name, old);
+  }
+});

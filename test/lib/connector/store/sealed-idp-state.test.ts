@@ -1,0 +1,161 @@
+import { decodeProtectedHeader } from "jose";
+import { describe, expect, test } from "vitest";
+import type { Credential, Key } from "../../../../lib/connector/model/request.ts";
+import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
+import { minutes } from "../../../../lib/time.ts";
+import {
+  idpsOf,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector.ts";
+import { storedText } from "../../../support/stored-text.ts";
+
+const peers = await peersOfFile();
+
+/** A connector whose IdP gives a handle that says which one it is, and keeps what it is handed back. */
+async function watched(padding = 0) {
+  const given: string[] = [];
+  const back: unknown[] = [];
+  const connector = await testConnector(peers, {
+    ports: context => ({
+      idps: idpsOf(context, idp => ({
+        creationOptions: async (wanted, signal) => {
+          const challenge = await idp.creationOptions(wanted, signal);
+          const authId = `live-${given.length}`;
+          given.push(authId);
+          return { ...challenge, handle: { ...challenge.handle, authId, step: "x".repeat(padding) } };
+        },
+        activate: async (handle, ...rest) => {
+          back.push(handle.authId);
+          await idp.activate(handle, ...rest);
+        },
+        isRegistered: async (handle, ...rest) => {
+          back.push(handle.authId);
+          return idp.isRegistered(handle, ...rest);
+        },
+        undo: async handle => void back.push(handle.authId),
+      })),
+    }),
+  });
+  return { connector, given, back };
+}
+
+/** Writes the key's row with its credentials changed, as somebody with access to storage could. */
+async function rewrite(
+  { context, load }: TestConnector,
+  requestId: string,
+  change: (credential: Credential, index: number, key: Key) => Credential,
+): Promise<void> {
+  const loaded = await load(requestId);
+  const keys = loaded.keys.map(({ value }) => ({
+    ...value,
+    credentials: value.credentials.map((credential, index) => change(credential, index, value)),
+  }));
+  await context.requests.save(loaded, { keys });
+}
+
+describe("what an IdP needs to go on with a credential (decision G8)", () => {
+  test("lies sealed for its place in its key's row, and is opened to activate and to read back", async () => {
+    const { connector, given, back } = await watched();
+    const { requestId } = await connector.order(orderBody([2]));
+    const { credentials } = await connector.keyRow(requestId);
+    expect(credentials.map(({ handle }) => decodeProtectedHeader(String(handle)))).toEqual(
+      [0, 1].map(index => ({
+        alg: "A256GCMKW",
+        enc: "A256GCM",
+        kid: expect.any(String),
+        iv: expect.any(String),
+        tag: expect.any(String),
+        table: "credentialrequests",
+        row: `${requestId}/key:s-01-001`,
+        purpose: `idp-handle-${index}`,
+      })),
+    );
+    const stored = await storedText(connector.storage);
+    expect(given.filter(authId => stored.some(text => text.includes(authId)))).toEqual([]);
+
+    await connector.runShipments();
+    peers.entra.fail({ kind: "drop", method: "POST", path: "fido2Methods", phase: "after" });
+    await connector.runCredentials();
+    connector.advance(minutes(1));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(back).toEqual(["live-0", "live-1", "live-0"]);
+  });
+
+  test("is handed back to undo, by whoever gives up and by the job after it", async () => {
+    const { connector, given, back } = await watched();
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, path: "shipments$" });
+    await refusalOf(connector.order(orderBody([2])));
+    expect(back.toSorted()).toEqual(["live-0", "live-1"]);
+
+    let undone = 0;
+    const failing = connector.beside({
+      ports: context => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => {
+            const challenge = await idp.creationOptions(wanted, signal);
+            const second = wanted.userId.startsWith("second");
+            if (second) throw new Error("cut off");
+            return { ...challenge, handle: { authId: "kept" } };
+          },
+          undo: async () => {
+            undone++;
+            throw new Error("away");
+          },
+        })),
+      }),
+    });
+    const body = orderBody([2]);
+    for (const item of body.shipment.shipment_items)
+      item.credentials.push({ user_id: `second-${item.credentials[0]?.user_id}` });
+    await refusalOf(failing.order(body));
+    expect(undone).toBeGreaterThan(0);
+    const stored = await storedText(connector.storage);
+    expect(stored.some(text => text.includes("kept"))).toBe(false);
+    connector.advance(minutes(5));
+    await connector.runCredentials();
+    expect(back.slice(2)).toEqual(["kept", "kept"]);
+    expect(given).toHaveLength(2);
+  });
+
+  test("is taken as it is where the version before wrote it (decision G12)", async () => {
+    const { connector, back } = await watched();
+    const { requestId } = await connector.order();
+    await connector.runShipments();
+    const { userId = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
+    const clear: Challenge["handle"] = { userId, authId: "clear" };
+    await rewrite(connector, requestId, credential => ({ ...credential, handle: clear }));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(back).toEqual(["clear"]);
+  });
+
+  test("does not open in another place: nothing is sent to the IdP, and the credential stays due", async () => {
+    const { connector, back } = await watched();
+    const { requestId } = await connector.order(orderBody([2]));
+    await connector.runShipments();
+    await rewrite(connector, requestId, (credential, index, { credentials }) => {
+      const handle = credentials[1 - index]?.handle;
+      return { ...credential, ...(handle !== undefined && { handle }) };
+    });
+    peers.entra.resetRequests();
+    await connector.runCredentials();
+    expect(back).toEqual([]);
+    expect(peers.entra.requests()).toEqual([]);
+    expect(connector.events("work_failed")).toMatchObject([{ error: { name: "SealError" } }]);
+    expect(await connector.queue("key")).toHaveLength(1);
+  });
+
+  test("may have 16,000 bytes of each of 100 credentials", async () => {
+    const { connector } = await watched(15_900);
+    const { requestId } = await connector.order(orderBody(Array<number>(5).fill(20)));
+    const columns = (await connector.keyRow(requestId)).credentials.map(
+      credential => JSON.stringify(credential).length,
+    );
+    expect(Math.max(...columns)).toBeLessThan(32_768);
+  });
+});

@@ -1,0 +1,80 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { emptyDirectory, endAll, listens } from "../start/start-process.ts";
+
+afterAll(endAll);
+
+/** Runs the demo, with a directory of its own for temporary files. */
+function play() {
+  const directory = emptyDirectory();
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../../../local/demo/demo.ts")], {
+    // A setting that would stop any start: the demo takes none from its caller.
+    env: { ...process.env, TMPDIR: directory, PORT: "none", RETRY_MIN_SECONDS: "soon" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  const ended = once(child, "close").then(([code]) => code as number);
+  const up = async (): Promise<{ host: URL; pid: number }> => {
+    const over = ended.then(() => Promise.reject(new Error(output)));
+    while (!output.includes("The host is up at ")) await Promise.race([once(child.stdout, "data"), over]);
+    over.catch(() => {});
+    const [home = ""] = readdirSync(directory);
+    const { host, pid } = JSON.parse(readFileSync(join(directory, home, "run.json"), "utf8"));
+    return { host: new URL(host), pid };
+  };
+  return { child, ended, up, output: () => output, left: () => readdirSync(directory) };
+}
+
+describe("the demo", { timeout: 90_000 }, () => {
+  test("plays from the order to the PIN mail, then a key that is programmed on site, with the states as they change, and leaves nothing behind", async () => {
+    const demo = play();
+    expect(await demo.ended, demo.output()).toBe(0);
+    const told = [
+      /POST \/v2\/credential-requests +201/,
+      /connector → identity provider: GET \S+creationOptions\S* 200/,
+      /connector → delivery service: POST \/v1\/fpr\/shipments 201/,
+      /request started +key processing +credential processing/,
+      /shipment received[\s\S]+shipment programmed and shipped/,
+      /GET \/v2\/operations\/process-shipments +204/,
+      /request started +key processing +credential activation_pending/,
+      /POST \/v2\/operations\/process-credential-requests +200/,
+      /connector → identity provider: POST \S+fido2Methods 201/,
+      /connector → mail service: POST \/emails:send 202/,
+      /request complete +key complete +credential active/,
+      /Its PIN is:[\s\S]+ \d{6} /,
+      /POST \/v2\/credential-requests +201\s+connector → enrollment service: POST \/v1\/token 200/,
+      /connector → pre-registration API: PUT \S+ 201/,
+      /is the key 4\d{7} now; the app shows its PIN: \d{6}\s/,
+      /connector → pre-registration API: GET \S+ 200/,
+      /request complete +key complete +credential active\s+registered at PingOne/,
+    ];
+    const places = told.map(words => demo.output().search(words));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places).not.toContain(-1);
+    expect(demo.left()).toEqual([]);
+  });
+
+  test("stops on Ctrl-C and leaves nothing behind", async () => {
+    const demo = play();
+    const { host } = await demo.up();
+    demo.child.kill("SIGINT");
+    expect(await demo.ended).toBe(130);
+    expect(demo.left()).toEqual([]);
+    expect(await listens({ host: "127.0.0.1", port: Number(host.port) })).toBe(false);
+  });
+
+  test("fails with the reason where the story does not go on", async () => {
+    const demo = play();
+    process.kill((await demo.up()).pid, "SIGKILL");
+    expect(await demo.ended).toBe(1);
+    expect(demo.output()).toMatch(/The demo failed: .+/);
+    expect(demo.left()).toEqual([]);
+  });
+});

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type Enrollment, startEnrollment } from "../../../../local/peers/enrollment/enrollment.ts";
+
+const CREDENTIAL = "credential";
+let service: Enrollment;
+
+beforeAll(async () => {
+  service = await startEnrollment({ credential: CREDENTIAL });
+});
+afterAll(() => service.close());
+
+const good = {
+  grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+  subject_token: CREDENTIAL,
+  subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+};
+async function exchange(form: Record<string, string> = good, url = service.url) {
+  const answer = await fetch(`${url}/v1/token`, { method: "POST", body: new URLSearchParams(form) });
+  return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+}
+const tokenFor = async (subject_token: string) => (await exchange({ ...good, subject_token })).body.access_token ?? "";
+const control = (path: string, body: unknown = {}) =>
+  fetch(`${service.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) });
+
+describe("the enrollment service (docs/peers/enrollment.md)", () => {
+  test("exchanges a credential for an access token of its tenant", async () => {
+    const { status, body } = await exchange();
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      issued_token_type: "urn:ietf:params:oauth:token-type:access_token",
+      token_type: "Bearer",
+      expires_in: 900,
+    });
+    expect(service.tenantOf(body.access_token ?? "")).toBe("local");
+    expect((await exchange()).body.access_token).not.toBe(body.access_token);
+    expect(service.tenantOf("toString")).toBeUndefined();
+  });
+
+  test.each([
+    ["another grant", { ...good, grant_type: "client_credentials" }, "invalid_request"],
+    ["another type of credential", { ...good, subject_token_type: "urn:other" }, "invalid_request"],
+    ["no credential", { ...good, subject_token: "" }, "invalid_request"],
+    ["an unknown credential", { ...good, subject_token: "constructor" }, "invalid_grant"],
+  ])("refuses %s", async (_, form, error) => {
+    expect(await exchange(form)).toMatchObject({ status: 400, body: { error, error_description: expect.any(String) } });
+  });
+
+  test("refuses what is no form", async () => {
+    const answer = await fetch(`${service.url}/v1/token`, { method: "POST", body: JSON.stringify(good) });
+    expect(answer.status).toBe(400);
+  });
+
+  test("takes a new credential beside the old one, until that is revoked", async () => {
+    const answer = await control("credentials");
+    expect(answer.status).toBe(201);
+    const { credential } = (await answer.json()) as { credential: string };
+    const kept = await tokenFor(credential);
+    expect(service.tenantOf(kept)).toBe("local");
+    expect(service.tenantOf(await tokenFor(CREDENTIAL))).toBe("local");
+    await control("revoke-credential", { credential });
+    expect((await exchange({ ...good, subject_token: credential })).body.error).toBe("invalid_grant");
+    expect(service.tenantOf(kept)).toBe("local");
+  });
+
+  test("knows tenants apart", async () => {
+    expect(service.tenantOf(await tokenFor(service.newCredential("other")))).toBe("other");
+  });
+
+  test("refuses tokens whose time is over, and those that were revoked", async () => {
+    const token = await tokenFor(CREDENTIAL);
+    await control("revoke-tokens");
+    expect(service.tenantOf(token)).toBeUndefined();
+    await control("settings", { expiresIn: 0 });
+    expect(service.tenantOf(await tokenFor(CREDENTIAL))).toBeUndefined();
+    service.settings({ expiresIn: 900 });
+    expect((await control("settings", { expiresIn: "soon" })).status).toBe(400);
+  });
+
+  test("is told to fail like any peer", async () => {
+    service.fail({ kind: "throttle", path: "^/v1/token$", retryAfter: 7 });
+    expect((await exchange()).status).toBe(429);
+    expect((await exchange()).status).toBe(200);
+  });
+
+  test("outlives a restart with its credentials and tokens", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "enrollment-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const options = { credential: CREDENTIAL, statePath: join(directory, "enrollment.json") };
+    const first = await startEnrollment(options);
+    first.revokeCredential(first.newCredential());
+    const { body } = await exchange(good, first.url);
+    await first.close();
+    const second = await startEnrollment(options);
+    onTestFinished(() => second.close());
+    expect(second.tenantOf(body.access_token ?? "")).toBe("local");
+  });
+});

@@ -1,0 +1,379 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type Delivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
+import { type Rfpr, startRfpr } from "../../../../local/peers/enrollment/rfpr.ts";
+import { verifyAttestation } from "../../../../local/peers/security-key/authenticator-verify.ts";
+import { ORIGIN, RP_ID, type Sent } from "../delivery/requester.ts";
+import { createRfprCaller, type Put } from "./requester.ts";
+
+const byMail = { min_length: 6, entry_method: "generated", delivery_method: "email" } as const;
+let directory: string;
+let delivery: Delivery;
+let rfpr: Rfpr;
+let api: ReturnType<typeof createRfprCaller>;
+
+const tenantOf = (token: string) => ({ "own-token": "local", "other-token": "other" })[token];
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "rfpr-"));
+  delivery = await startDelivery({ token: "delivery-token" });
+  rfpr = await startRfpr({ tenantOf, maker: delivery.maker, statePath: join(directory, "rfpr.json") });
+  api = createRfprCaller(delivery, rfpr, () => "own-token");
+});
+afterAll(async () => {
+  await Promise.all([rfpr.close(), delivery.close()]);
+  rmSync(directory, { recursive: true });
+});
+
+/** Opens a credential response and verifies it as an identity provider does. */
+async function verified(jwe: string | null | undefined, sent: Sent | undefined) {
+  if (!jwe || sent === undefined) throw new Error("there is no response");
+  const { id, response, ...rest } = await api.open(jwe, sent);
+  expect(rest).toEqual({ v: 1, type: "credential_response", client_extension_results: {} });
+  return verifyAttestation({
+    ...(response as { clientDataJSON: string; attestationObject: string }),
+    id: id as string,
+    challenge: sent.challenge,
+    origin: ORIGIN,
+    rpId: RP_ID,
+    root: delivery.attestationRoot,
+  });
+}
+const pinOf = async (put: Put) => {
+  const { pin_response = "" } = await api.read(put.id);
+  if (put.pin === undefined) throw new Error("no PIN was asked for");
+  return (await api.open(pin_response, put.pin)).pin as string;
+};
+const listed = (id: string) => rfpr.authenticatorRequests().find(each => each.id === id);
+
+describe("putting an authenticator request (docs/peers/enrollment.md)", () => {
+  test("the same content again is the same request; another content is a conflict and changes nothing", async () => {
+    const drafted = await api.draft(byMail, 2);
+    expect(await api.call("PUT", drafted.id, drafted.body)).toEqual({
+      status: 201,
+      body: { id: drafted.id, state: "waiting" },
+    });
+    const turned = Object.fromEntries(Object.entries(drafted.body).reverse());
+    expect(await api.call("PUT", drafted.id, turned)).toEqual({
+      status: 200,
+      body: { id: drafted.id, state: "waiting" },
+    });
+    const other = await api.call("PUT", drafted.id, { ...drafted.body, name: "Other" });
+    expect([other.status, other.body.code]).toEqual([409, "conflict"]);
+    await rfpr.enroll(drafted.id);
+    expect((await api.call("PUT", drafted.id, drafted.body)).body.state).toBe("completed");
+    expect(listed(drafted.id)?.name).toBe("Jan's Key");
+  });
+
+  test("two at once are one", async () => {
+    const drafted = await api.draft();
+    const answers = await Promise.all([1, 2].map(() => api.call("PUT", drafted.id, drafted.body)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 201]);
+  });
+
+  test("a delete that comes first keeps a late put out", async () => {
+    const drafted = await api.draft();
+    expect((await api.call("DELETE", drafted.id)).status).toBe(204);
+    const late = await api.call("PUT", drafted.id, drafted.body);
+    expect([late.status, late.body.code]).toEqual([410, "gone"]);
+  });
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    ["an unknown member", { extra: 1 }, /extra/],
+    ["no recipient", { recipient: undefined }, /recipient/],
+    ["nobody to mail to", { emails_to: [] }, /emails_to/],
+    ["an unknown type", { preferred_authenticator_type: "paper" }, /preferred_authenticator_type/],
+    ["a time that is none", { expires_at: "soon" }, /expires_at/],
+    ["a short PIN", { pin: { ...byMail, min_length: 3 } }, /pin\.min_length/],
+    ["no PIN request for a PIN by mail", { pin: byMail }, /pin_request/],
+    ["no credential", { credential_requests: [] }, /credential_requests/],
+    ["21 credentials", { credential_requests: Array(21).fill("x") }, /credential_requests/],
+    ["what is no JWE", { credential_requests: ["x"] }, /credential_requests\.0: is no compact JWE/],
+  ])("refuses %s, and keeps nothing", async (_, change, message) => {
+    const { id, body } = await api.draft(undefined, 1, change);
+    const answer = await api.call("PUT", id, body);
+    expect(answer).toMatchObject({ status: 400, body: { code: "validation_error" } });
+    expect(answer.body.message).toMatch(message);
+    expect((await api.call("GET", id)).status).toBe(404);
+  });
+
+  test("refuses a PIN request of another length, one where no PIN is mailed, and a response key that serves twice", async () => {
+    const { jwe } = await api.pinRequest(8);
+    const { id, body } = await api.draft(byMail);
+    expect((await api.call("PUT", id, { ...body, pin_request: jwe })).body.message).toMatch(/length/);
+    const inApp = { ...byMail, delivery_method: "app" };
+    expect((await api.call("PUT", id, { ...body, pin: inApp })).body.message).toMatch(/pin_request/);
+    const [request] = body.credential_requests as string[];
+    const twice = await api.call("PUT", id, { ...body, credential_requests: [request, request] });
+    expect(twice.body.message).toMatch(/one response key/);
+  });
+
+  test("refuses an id that is none, what is no JSON, and whoever has no good token", async () => {
+    const { id, body } = await api.draft();
+    expect((await api.call("PUT", "a%20b", body)).status).toBe(400);
+    expect((await api.call("PUT", "a".repeat(65), body)).status).toBe(400);
+    expect((await api.call("PUT", id, "{")).status).toBe(400);
+    for (const method of ["PUT", "GET", "DELETE"])
+      expect((await api.call(method, id, method === "PUT" ? body : undefined, "wrong")).body.code).toBe("unauthorized");
+  });
+
+  test("another tenant sees nothing of it", async () => {
+    const { id, body } = await api.put();
+    for (const [method, path] of [
+      ["GET", id],
+      ["POST", `${id}/cancel`],
+    ] as const)
+      expect((await api.call(method, path, undefined, "other-token")).status).toBe(404);
+    expect((await api.call("DELETE", id, undefined, "other-token")).status).toBe(204);
+    expect((await api.read(id)).state).toBe("waiting");
+    expect((await api.call("PUT", id, body, "other-token")).status).toBe(410);
+    const foreign = await api.draft();
+    expect((await api.call("PUT", foreign.id, foreign.body, "other-token")).status).toBe(201);
+    expect(listed(foreign.id)).toBeUndefined();
+  });
+});
+
+describe("an enrolled authenticator", () => {
+  test("has its credentials in order, its serial number, and a PIN that comes encrypted to the PIN's own key", async () => {
+    const put = await api.put(byMail, 3);
+    expect(await api.read(put.id)).toEqual({ id: put.id, state: "waiting" });
+    const enrolled = await rfpr.enroll(put.id);
+    expect(enrolled).toEqual({ state: "completed", serialNumber: expect.stringMatching(/^4\d{7}$/) });
+    const answer = await api.read(put.id);
+    expect(answer).toEqual({
+      id: put.id,
+      state: "completed",
+      serial_number: enrolled.serialNumber,
+      firmware_version: "5.7.4",
+      pin_response: expect.any(String),
+      credential_responses: [expect.any(String), expect.any(String), expect.any(String)],
+    });
+    const credentials = await Promise.all(
+      put.credentials.map((sent, at) => verified(answer.credential_responses?.[at], sent)),
+    );
+    expect(credentials.map(({ credential }) => credential.id)).toEqual(
+      listed(put.id)?.credentials.map(({ credentialId }) => credentialId),
+    );
+    const pin = await pinOf(put);
+    expect(pin).toMatch(/^\d{6}$/);
+    expect(rfpr.opens(put.id, pin)).toBe(true);
+    expect(rfpr.opens(put.id, `${pin}0`)).toBe(false);
+    expect(await api.read(put.id)).toEqual(answer);
+  });
+
+  test("that is an app attests as one, and has no serial number", async () => {
+    const put = await api.put(undefined, 1, { preferred_authenticator_type: "software" });
+    await rfpr.enroll(put.id);
+    const answer = await api.read(put.id);
+    expect(answer).toEqual({ id: put.id, state: "completed", credential_responses: [expect.any(String)] });
+    const { aaguid } = await verified(answer.credential_responses?.[0], put.credentials[0]);
+    expect(aaguid).toBe(delivery.maker.authenticators.software.aaguid);
+    const wished = await api.put(undefined, 1, { preferred_authenticator_type: "software" });
+    expect((await rfpr.enroll(wished.id, { authenticator: "hardware" })).serialNumber).toBeDefined();
+  });
+
+  test("that insists on a longer PIN gets one", async () => {
+    const put = await api.put(byMail);
+    await rfpr.enroll(put.id, { insistsOn: 9 });
+    expect(await pinOf(put)).toMatch(/^\d{9}$/);
+  });
+
+  test("with a PIN for the app shows it at the agent until the request is deleted, and sends none", async () => {
+    const put = await api.put({ ...byMail, delivery_method: "app" });
+    const { shownPin = "" } = await rfpr.enroll(put.id);
+    expect(shownPin).toMatch(/^\d{6}$/);
+    expect(listed(put.id)?.shownPin).toBe(shownPin);
+    expect(rfpr.opens(put.id, shownPin)).toBe(true);
+    expect(await api.read(put.id)).not.toHaveProperty("pin_response");
+    await api.call("DELETE", put.id);
+    expect(listed(put.id)).toBeUndefined();
+  });
+
+  test("with a PIN for nobody shows it once, to the administrator", async () => {
+    const put = await api.put({ ...byMail, delivery_method: "none" });
+    const { shownPin = "" } = await rfpr.enroll(put.id);
+    expect(rfpr.opens(put.id, shownPin)).toBe(true);
+    expect(listed(put.id)?.shownPin).toBeUndefined();
+    expect(readFileSync(join(directory, "rfpr.json"), "utf8")).not.toContain(`"${shownPin}"`);
+  });
+
+  test("with a PIN of the user's takes it from the least length on, and keeps it to itself", async () => {
+    const put = await api.put({ ...byMail, min_length: 8, entry_method: "user_entered" });
+    for (const pin of [undefined, "geheim7", "x".repeat(64)])
+      await expect(rfpr.enroll(put.id, pin === undefined ? {} : { pin })).rejects.toThrow("8 to 63 characters");
+    await expect(rfpr.enroll(put.id, { pin: "geheim-8", insistsOn: 10 })).rejects.toThrow("10 to 63");
+    const enrolled = await rfpr.enroll(put.id, { pin: "geheim-8" });
+    expect(enrolled).not.toHaveProperty("shownPin", "geheim-8");
+    expect(rfpr.opens(put.id, "geheim-8")).toBe(true);
+    expect(JSON.stringify([await api.read(put.id), listed(put.id)])).not.toContain("geheim-8");
+    expect(readFileSync(join(directory, "rfpr.json"), "utf8")).not.toContain("geheim-8");
+  });
+
+  test("that fails to make a credential says which; one that makes none has failed", async () => {
+    const put = await api.put(undefined, 3);
+    await rfpr.enroll(put.id, { fails: [1] });
+    const answer = await api.read(put.id);
+    expect(answer).toMatchObject({ state: "completed", error_message: expect.stringMatching(/^Credential 2 /) });
+    expect(answer.credential_responses?.map(response => response === null)).toEqual([false, true, false]);
+    const none = await api.put();
+    expect((await rfpr.enroll(none.id, { fails: [0] })).state).toBe("failed");
+    expect(await api.read(none.id)).toMatchObject({ state: "failed", error_message: expect.any(String) });
+  });
+});
+
+describe("how a request ends otherwise", () => {
+  test("the connector cancels it, once and again, and cannot cancel what is over", async () => {
+    const { id } = await api.put();
+    for (const _ of [1, 2])
+      expect(await api.call("POST", `${id}/cancel`)).toEqual({ status: 200, body: { id, state: "cancelled" } });
+    await expect(rfpr.enroll(id)).rejects.toThrow("cancelled already");
+    const done = await api.put();
+    await rfpr.enroll(done.id);
+    expect((await api.call("POST", `${done.id}/cancel`)).body.code).toBe("conflict");
+    expect((await api.call("POST", `${randomUUID()}/cancel`)).status).toBe(404);
+  });
+
+  test("the administrator declines it, or finds that it cannot be enrolled, and says why", async () => {
+    const [declined, failed] = [await api.put(), await api.put()];
+    rfpr.control(declined.id, { decline: "Left the company." });
+    rfpr.control(failed.id, { fail: "No such key in the drawer." });
+    expect(await api.read(declined.id)).toMatchObject({ state: "cancelled", error_message: "Left the company." });
+    expect(await api.read(failed.id)).toMatchObject({ state: "failed", error_message: "No such key in the drawer." });
+  });
+
+  test("its time is over", async () => {
+    const late = await api.put(undefined, 1, { expires_at: "2020-01-01T00:00:00.000Z" });
+    expect(await api.read(late.id)).toMatchObject({ state: "failed", error_message: expect.any(String) });
+    const { id } = await api.put();
+    rfpr.control(id, { expire: true });
+    await expect(rfpr.enroll(id)).rejects.toThrow("failed already");
+  });
+
+  test("it is deleted, in every state and again; then it is gone", async () => {
+    const { id } = await api.put();
+    await rfpr.enroll(id);
+    for (const _ of [1, 2]) expect((await api.call("DELETE", id)).status).toBe(204);
+    for (const [method, path] of [
+      ["GET", id],
+      ["POST", `${id}/cancel`],
+    ] as const)
+      expect((await api.call(method, path)).body.code).toBe("gone");
+    expect((await api.call("GET", randomUUID())).body.code).toBe("not_found");
+  });
+});
+
+describe("between the agent and the connector the first one wins", () => {
+  test("a request that is cancelled while it is enrolled stays cancelled: no PIN is told, the authenticator is reset", async () => {
+    const put = await api.put({ ...byMail, delivery_method: "app" });
+    const begun = rfpr.begin(put.id, {});
+    expect((await api.read(put.id)).state).toBe("waiting");
+    await api.call("POST", `${put.id}/cancel`);
+    await expect(begun.finish()).rejects.toThrow("cancelled already");
+    expect(await api.read(put.id)).toEqual({ id: put.id, state: "cancelled" });
+    expect(listed(put.id)).not.toHaveProperty("shownPin", expect.any(String));
+  });
+
+  test("one that is deleted meanwhile is gone, one whose time is over meanwhile has failed", async () => {
+    const [deleted, late] = [await api.put(), await api.put()];
+    const both = [rfpr.begin(deleted.id), rfpr.begin(late.id)];
+    await api.call("DELETE", deleted.id);
+    rfpr.control(late.id, { expire: true });
+    const ends = await Promise.allSettled(both.map(begun => begun.finish()));
+    expect(ends.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect((await api.read(late.id)).state).toBe("failed");
+  });
+
+  test("only one agent is at a request", async () => {
+    const { id } = await api.put();
+    const begun = rfpr.begin(id);
+    expect(() => rfpr.begin(id)).toThrow("another agent");
+    expect(() => rfpr.control(id, { decline: "" })).toThrow("another agent");
+    begun.letGo();
+    expect((await rfpr.enroll(id)).state).toBe("completed");
+  });
+});
+
+describe("a careful reader refuses an answer", () => {
+  test.each(["wrong-signature", "wrong-key", "garbage"] as const)("that is sabotaged by %s", async sabotage => {
+    const put = await api.put(byMail);
+    await rfpr.enroll(put.id);
+    rfpr.control(put.id, { sabotage });
+    await expect(pinOf(put)).rejects.toThrow();
+    await expect(verified((await api.read(put.id)).credential_responses?.[0], put.credentials[0])).rejects.toThrow();
+    rfpr.control(put.id, { sabotage: null });
+    expect(rfpr.opens(put.id, await pinOf(put))).toBe(true);
+  });
+
+  test("that belongs to another request, or stands at another credential's place", async () => {
+    const put = await api.put(byMail, 2);
+    await rfpr.enroll(put.id);
+    for (const sabotage of ["other-request", "swapped"] as const) {
+      rfpr.control(put.id, { sabotage });
+      const { credential_responses = [] } = await api.read(put.id);
+      await expect(verified(credential_responses[0], put.credentials[0]), sabotage).rejects.toThrow();
+      expect(rfpr.opens(put.id, await pinOf(put))).toBe(true);
+    }
+  });
+
+  test("a request that is forgotten was never put", async () => {
+    const put = await api.put();
+    rfpr.control(put.id, { forget: true });
+    expect((await api.call("GET", put.id)).status).toBe(404);
+    expect((await api.call("PUT", put.id, put.body)).status).toBe(201);
+  });
+});
+
+describe("the agent over HTTP", () => {
+  test("lists, enrolls and declines, and says what it refuses", async () => {
+    const put = await api.put({ ...byMail, min_length: 8, entry_method: "user_entered" }, 2);
+    const list = await (await fetch(`${rfpr.url}/_control/authenticator-requests`)).json();
+    expect(list).toContainEqual(
+      expect.objectContaining({
+        id: put.id,
+        state: "waiting",
+        begun: false,
+        pin: { minLength: 8, entryMethod: "user_entered", deliveryMethod: "email" },
+        credentials: Array(2).fill({ relyingParty: RP_ID, user: "jan@example.com" }),
+      }),
+    );
+    const path = `authenticator-requests/${put.id}`;
+    const short = await api.control(`${path}/enroll`, { pin: "1234" });
+    expect([short.status, await short.json()]).toEqual([
+      400,
+      { code: "validation_error", message: "pin: the user enters 8 to 63 characters" },
+    ]);
+    expect((await api.control(`${path}/enroll`, { pin: "12345678", authenticator: "paper" })).status).toBe(400);
+    expect((await api.control(`${path}/enroll`, { pin: "12345678" })).status).toBe(200);
+    expect((await api.control(path, { decline: "" })).status).toBe(409);
+    expect((await api.control(path, { sabotage: "garbage" })).status).toBe(204);
+    expect((await api.control("authenticator-requests/unknown/enroll")).status).toBe(404);
+  });
+
+  test("that is eager enrolls what is asked for, a PIN of the user's too", async () => {
+    const [mailed, entered] = [await api.put(byMail), await api.put({ ...byMail, entry_method: "user_entered" })];
+    expect((await api.control("settings", { eager: true })).status).toBe(204);
+    onTestFinished(() => rfpr.settings({ eager: false }));
+    expect([(await api.read(mailed.id)).state, (await api.read(entered.id)).state]).toEqual(["completed", "completed"]);
+  });
+});
+
+test("requests, answers and deleted ids outlive a restart", async () => {
+  const statePath = join(directory, "restarted.json");
+  const first = await startRfpr({ tenantOf, maker: delivery.maker, statePath });
+  const before = createRfprCaller(delivery, first, () => "own-token");
+  const [waiting, done, gone] = [await before.put(), await before.put(byMail), await before.put()];
+  await first.enroll(done.id);
+  const answer = await before.read(done.id);
+  await before.call("DELETE", gone.id);
+  await first.close();
+  const second = await startRfpr({ tenantOf, maker: delivery.maker, statePath });
+  onTestFinished(() => second.close());
+  const after = createRfprCaller(delivery, second, () => "own-token");
+  expect(await after.read(done.id)).toEqual(answer);
+  expect((await after.call("GET", gone.id)).status).toBe(410);
+  expect((await after.call("PUT", waiting.id, waiting.body)).status).toBe(200);
+  expect((await second.enroll(waiting.id)).serialNumber).not.toBe(answer.serial_number);
+});

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTokenIssuer, type TokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
+
+let issuer: TokenIssuer;
+
+beforeAll(async () => {
+  issuer = await startTokenIssuer();
+});
+
+afterAll(() => issuer.close());
+
+const audience = "api://service";
+const verify = (token: string, keysOf = issuer, issuedBy = keysOf) =>
+  jwtVerify(token, createRemoteJWKSet(new URL(keysOf.jwksUri)), {
+    issuer: issuedBy.issuer,
+    audience,
+    algorithms: ["RS256"],
+  });
+
+test("a token has the shape of an Entra application token and verifies against the published keys", async () => {
+  const { payload, protectedHeader } = await verify(await issuer.mint({ audience, roles: ["Core.Admin"] }));
+  expect(protectedHeader).toMatchObject({ alg: "RS256", typ: "JWT", kid: expect.any(String) });
+  expect(payload).toMatchObject({ ver: "2.0", tid: issuer.tenantId, roles: ["Core.Admin"], idtyp: "app" });
+  expect(payload.sub).toBe(payload.oid);
+  expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3600);
+  expect(payload).not.toHaveProperty("scp");
+});
+
+test("a token carries what it is told to", async () => {
+  const token = await issuer.mint({
+    audience,
+    scp: "Connector.Call",
+    subject: "me",
+    claims: { tid: null, extra: [1] },
+  });
+  const { payload } = await verify(token);
+  expect(payload).toMatchObject({ scp: "Connector.Call", sub: "me", oid: "me", extra: [1] });
+  for (const missing of ["tid", "idtyp", "roles"]) expect(payload).not.toHaveProperty(missing);
+  expect(decodeJwt(await issuer.mint({ audience, issuer: "https://elsewhere" })).iss).toBe("https://elsewhere");
+});
+
+test("an expired token, and one signed by a stranger, nobody or the public key, verify nowhere", async () => {
+  const code = async (options: Partial<Parameters<TokenIssuer["mint"]>[0]>) =>
+    verify(await issuer.mint({ audience, ...options })).catch((error: { code: string }) => error.code);
+  expect(await code({ expiresInSeconds: -60 })).toBe("ERR_JWT_EXPIRED");
+  expect(await code({ signedBy: "stranger" })).toBe("ERR_JWS_SIGNATURE_VERIFICATION_FAILED");
+  expect(await code({ signedBy: "hmac" })).toBe("ERR_JOSE_ALG_NOT_ALLOWED");
+  const unsigned = await issuer.mint({ audience, signedBy: "none" });
+  expect(decodeProtectedHeader(unsigned).alg).toBe("none");
+  await expect(verify(unsigned)).rejects.toThrow();
+  const { kid } = decodeProtectedHeader(await issuer.mint({ audience }));
+  expect(decodeProtectedHeader(await issuer.mint({ audience, signedBy: "stranger" })).kid).toBe(kid);
+});
+
+test("the OpenID configuration names issuer and keys, and no private key is published", async () => {
+  for (const path of ["", `/${issuer.tenantId}/v2.0`]) {
+    const answer = await fetch(`${issuer.url}${path}/.well-known/openid-configuration`);
+    expect(await answer.json()).toMatchObject({ issuer: issuer.issuer, jwks_uri: issuer.jwksUri });
+  }
+  const { keys } = (await (await fetch(issuer.jwksUri)).json()) as { keys: object[] };
+  for (const key of keys) expect(Object.keys(key).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
+});
+
+test("tokens are minted over HTTP, bad options named", async () => {
+  const post = (body: unknown) =>
+    fetch(`${issuer.url}/_control/tokens`, { method: "POST", body: JSON.stringify(body) });
+  const { token } = (await (await post({ audience, roles: ["Connector.Call"] })).json()) as { token: string };
+  expect((await verify(token)).payload.roles).toEqual(["Connector.Call"]);
+  const bad = await post({ role: "Core.Admin" });
+  expect(bad.status).toBe(400);
+  expect(await bad.text()).toMatch(/audience.*role: unknown field/);
+});
+
+test("after a rotation old tokens verify still, and keys outlive the process", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "issuer-"));
+  const statePath = join(folder, "issuer.json");
+  try {
+    const first = await startTokenIssuer({ statePath });
+    const old = await first.mint({ audience });
+    await first.rotate();
+    const young = await first.mint({ audience });
+    expect(decodeProtectedHeader(young).kid).not.toBe(decodeProtectedHeader(old).kid);
+    await verify(old, first);
+    await verify(young, first);
+    await first.close();
+    const second = await startTokenIssuer({ statePath });
+    await verify(old, second, first);
+    await verify(young, second, first);
+    await fetch(`${second.url}/_control/rotate`, { method: "POST" });
+    await expect(verify(old, second, first)).rejects.toMatchObject({ code: "ERR_JWKS_NO_MATCHING_KEY" });
+    await verify(young, second, first);
+    await second.close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

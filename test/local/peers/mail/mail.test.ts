@@ -1,0 +1,199 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { EmailClient, type EmailMessage } from "@azure/communication-email";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
+
+const accessKey = randomBytes(32).toString("base64");
+let mail: MailService;
+let client: EmailClient;
+
+const clientOf = (connectionString: string) =>
+  new EmailClient(connectionString, { allowInsecureConnection: true, retryOptions: { maxRetries: 0 } });
+
+beforeEach(async () => {
+  mail = await startMail({ accessKey });
+  client = clientOf(mail.connectionString);
+});
+
+afterEach(() => mail.close());
+
+const message: EmailMessage = {
+  senderAddress: "keys@example.org",
+  recipients: { to: [{ address: "one@example.org" }, { address: "two@example.org" }] },
+  content: { subject: "Your key", plainText: "PIN ä 1234", html: "<p>PIN ä 1234</p>" },
+};
+
+/** Looks an operation up through the client, without sending; answers what the service said, whatever the client makes of it. */
+async function lookUp(operationId: string, of = client) {
+  let said: { status: number; body: { status?: string; error?: unknown } } | undefined;
+  const resumeFrom = JSON.stringify({
+    state: {
+      status: "running",
+      config: {
+        operationLocation: `${mail.url}/emails/operations/${operationId}?api-version=2025-09-01`,
+        metadata: { mode: "OperationLocation" },
+      },
+    },
+  });
+  const onResponse = (raw: { status: number; parsedBody?: unknown }) => {
+    said = { status: raw.status, body: raw.parsedBody as { status?: string } };
+  };
+  await of.beginSend(message, { resumeFrom, onResponse }).catch(() => undefined);
+  return said;
+}
+
+describe("the mail service", () => {
+  test("delivers what the real client sends", async () => {
+    const poller = await client.beginSend(message, { updateIntervalInMs: 10 });
+    expect(poller.getOperationState().status).toBe("running");
+    await poller.poll();
+    expect(poller.getResult()).toMatchObject({ status: "Succeeded" });
+    expect(mail.mails()).toEqual([
+      {
+        id: expect.any(String),
+        operationId: poller.getResult()?.id,
+        from: "keys@example.org",
+        to: ["one@example.org", "two@example.org"],
+        subject: "Your key",
+        text: "PIN ä 1234",
+        html: "<p>PIN ä 1234</p>",
+        at: expect.stringMatching(/^\d{4}-.*Z$/),
+      },
+    ]);
+    expect(await (await fetch(`${mail.url}/_control/mails`)).json()).toEqual(mail.mails());
+    await fetch(`${mail.url}/_control/mails`, { method: "DELETE" });
+    expect(mail.mails()).toEqual([]);
+  });
+
+  test("takes the caller's operation id, and a repeated one for one more mail (decision C14)", async () => {
+    const operationId = randomUUID();
+    await client.beginSend(message, { operationId });
+    await client.beginSend(message, { operationId });
+    expect(mail.mails().map(sent => sent.operationId)).toEqual([operationId, operationId]);
+  });
+
+  test("is asked for an operation by its id without sending", async () => {
+    const operationId = randomUUID();
+    await client.beginSend(message, { operationId });
+    mail.resetRequests();
+    expect(await lookUp(operationId)).toMatchObject({ status: 200, body: { id: operationId, status: "Succeeded" } });
+    expect(mail.requests()).toMatchObject([{ method: "GET", path: `/emails/operations/${operationId}` }]);
+    expect(mail.mails()).toHaveLength(1);
+  });
+
+  test("does not know an operation that was never sent", async () => {
+    expect(await lookUp(randomUUID())).toMatchObject({ status: 404, body: { error: { code: "NotFound" } } });
+  });
+
+  test("keeps an operation running for as many look-ups as it is told", async () => {
+    const operationId = randomUUID();
+    mail.outcome({ runningPolls: 3 });
+    await client.beginSend(message, { operationId });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await lookUp(operationId))?.body.status);
+    expect(statuses).toEqual(["Running", "Running", "Succeeded"]);
+  });
+
+  test("fails an operation when it is told, and delivers nothing", async () => {
+    const error = { code: "EmailDropped", message: "suppressed" };
+    await fetch(`${mail.url}/_control/outcomes`, {
+      method: "POST",
+      body: JSON.stringify({ status: "Failed", error, runningPolls: 0, times: 2 }),
+    });
+    const operationId = randomUUID();
+    await expect(client.beginSend(message, { operationId })).rejects.toThrow("EmailDropped");
+    expect(await lookUp(operationId)).toMatchObject({ status: 200, body: { status: "Failed", error } });
+    await expect(client.beginSend(message)).rejects.toThrow("EmailDropped");
+    expect(mail.mails()).toEqual([]);
+    await client.beginSend(message);
+    expect(mail.mails()).toHaveLength(1);
+  });
+
+  test("throttles sends above its quota, with the seconds to wait", async () => {
+    mail.quota({ sends: 1, seconds: 60 });
+    await client.beginSend(message);
+    await expect(client.beginSend(message)).rejects.toMatchObject({ statusCode: 429, code: "TooManyRequests" });
+    const { status, headers } = await signedAgain();
+    expect(status).toBe(429);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThan(50);
+    mail.quota({ sends: 2 });
+    await client.beginSend(message);
+    await fetch(`${mail.url}/_control/quota`, { method: "PUT", body: '{"sends":0}' });
+    await expect(client.beginSend(message)).rejects.toMatchObject({ statusCode: 429 });
+    await fetch(`${mail.url}/_control/quota`, { method: "DELETE" });
+    await client.beginSend(message);
+    expect(mail.mails()).toHaveLength(3);
+  });
+
+  test("refuses a wrong signature, a changed body and no signature at all", async () => {
+    const stranger = clientOf(`endpoint=${mail.url}/;accesskey=${randomBytes(32).toString("base64")}`);
+    await expect(stranger.beginSend(message)).rejects.toMatchObject({ statusCode: 401, code: "Denied" });
+    expect((await signedAgain(body => body.replace("1234", "9999"))).status).toBe(401);
+    expect((await signedAgain(body => body)).status).toBe(202);
+    const answer = await fetch(`${mail.url}/emails:send?api-version=2025-09-01`, { method: "POST", body: "{}" });
+    expect(answer.status).toBe(401);
+    expect(mail.mails()).toHaveLength(1);
+  });
+
+  test.each([
+    ["no recipient", { ...message, recipients: { to: [] } }, /recipients\.to/],
+    ["a bad recipient", { ...message, recipients: { to: [{ address: "nobody" }] } }, /recipients\.to\.0\.address/],
+    ["a bad sender", { ...message, senderAddress: "nobody" }, /senderAddress/],
+    ["no text", { ...message, content: { subject: "Your key" } as EmailMessage["content"] }, /content/],
+  ])("refuses a mail with %s", async (_, bad, text) => {
+    await expect(client.beginSend(bad)).rejects.toMatchObject({
+      statusCode: 400,
+      code: "BadRequest",
+      message: expect.stringMatching(text),
+    });
+    expect(mail.mails()).toEqual([]);
+  });
+
+  test("refuses an operation id that is no UUID, and names bad controls", async () => {
+    expect((await signedAgain(body => body, { "operation-id": "one" })).status).toBe(400);
+    const answer = await fetch(`${mail.url}/_control/outcomes`, { method: "POST", body: '{"status":"Lost"}' });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain("status");
+  });
+
+  test("remembers mails and operations where a state file is given", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "mail-"));
+    const statePath = join(folder, "mail.json");
+    try {
+      const first = await startMail({ accessKey, statePath });
+      const operationId = randomUUID();
+      await clientOf(first.connectionString).beginSend(message, { operationId });
+      await first.close();
+      await mail.close();
+      mail = await startMail({ accessKey, statePath });
+      expect(mail.mails()).toHaveLength(1);
+      expect(await lookUp(operationId, clientOf(mail.connectionString))).toMatchObject({
+        body: { status: "Succeeded" },
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+/** Repeats a send of the real client with its own signature, its body changed on the way. */
+async function signedAgain(change: (body: string) => string = body => body, extra: Record<string, string> = {}) {
+  let sent: { url: string; headers: Record<string, string>; body: string } | undefined;
+  const recorder = new EmailClient(mail.connectionString, {
+    allowInsecureConnection: true,
+    retryOptions: { maxRetries: 0 },
+    httpClient: {
+      sendRequest: async request => {
+        sent = { url: request.url, headers: request.headers.toJSON(), body: String(request.body) };
+        throw new Error("recorded");
+      },
+    },
+  });
+  await recorder.beginSend(message).catch(() => undefined);
+  const { url, headers, body } = sent ?? { url: "", headers: {}, body: "" };
+  const { "content-length": _, host: __, ...kept } = headers;
+  return fetch(url, { method: "POST", headers: { ...kept, ...extra }, body: change(body) });
+}

@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SecretClient } from "@azure/keyvault-secrets";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
+
+let vault: Vault;
+let client: SecretClient;
+
+/** The client takes a challenge over https only, so it is given an https address and speaks http behind its back. */
+const clientOf = (url: string) =>
+  new SecretClient(
+    url.replace("http:", "https:"),
+    { getToken: () => Promise.resolve({ token: "any", expiresOnTimestamp: Date.now() + 3_600_000 }) },
+    {
+      allowInsecureConnection: true,
+      disableChallengeResourceVerification: true,
+      retryOptions: { maxRetries: 0 },
+      additionalPolicies: [
+        {
+          position: "perRetry",
+          policy: {
+            name: "plainHttp",
+            sendRequest: async (request, next) => {
+              const { url } = request;
+              request.url = url.replace("https:", "http:");
+              try {
+                return await next(request);
+              } finally {
+                request.url = url;
+              }
+            },
+          },
+        },
+      ],
+    },
+  );
+
+beforeEach(async () => {
+  vault = await startVault({ secrets: { given: "from the start" } });
+  client = clientOf(vault.url);
+});
+
+afterEach(() => vault.close());
+
+const all = async <T>(items: AsyncIterable<T>) => {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+};
+
+test("a secret is set, read, and keeps every version", async () => {
+  const one = await client.setSecret("key", "one");
+  const two = await client.setSecret("key", "two");
+  expect((await client.getSecret("key")).value).toBe("two");
+  expect((await client.getSecret("KEY")).value).toBe("two");
+  const { version } = one.properties;
+  expect(version).toMatch(/^[0-9a-f]{32}$/);
+  expect((await client.getSecret("key", { version: version ?? "" })).value).toBe("one");
+  expect((await all(client.listPropertiesOfSecretVersions("key"))).map(found => found.version)).toEqual([
+    version,
+    two.properties.version,
+  ]);
+  expect(vault.get("key")).toBe("two");
+  expect(vault.get("given")).toBe("from the start");
+  vault.set("key", "three");
+  expect((await client.getSecret("key")).value).toBe("three");
+});
+
+test("expiry, content type, tags and enabled come back as they were set", async () => {
+  const expiresOn = new Date("2031-02-03T04:05:06Z");
+  await client.setSecret("key", "one", { expiresOn, enabled: true, contentType: "text/plain", tags: { a: "b" } });
+  const { properties } = await client.getSecret("key");
+  expect(properties).toMatchObject({ expiresOn, enabled: true, contentType: "text/plain", tags: { a: "b" } });
+  expect(properties.createdOn).toBeInstanceOf(Date);
+  await client.updateSecretProperties("key", properties.version ?? "", { enabled: false });
+  expect(await all(client.listPropertiesOfSecretVersions("key"))).toMatchObject([{ expiresOn, enabled: false }]);
+  await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 403, code: "Forbidden" });
+});
+
+test("the list names every secret and no value, page by page", async () => {
+  for (let n = 0; n < 60; n++) vault.set(`key-${n}`, "hidden");
+  const found = await all(client.listPropertiesOfSecrets());
+  expect(found).toHaveLength(61);
+  expect(found.map(({ name }) => name)).toContain("key-59");
+  expect(vault.count("GET", /^\/secrets\/?$/)).toBe(4);
+  expect(JSON.stringify(found)).not.toContain("hidden");
+});
+
+test("an unknown secret, an unknown version and a deleted secret are SecretNotFound", async () => {
+  const unknown = { statusCode: 404, code: "SecretNotFound" };
+  await expect(client.getSecret("nothing")).rejects.toMatchObject(unknown);
+  await expect(client.getSecret("given", { version: "0".repeat(32) })).rejects.toMatchObject(unknown);
+  await (await client.beginDeleteSecret("given")).pollUntilDone();
+  await expect(client.getSecret("given")).rejects.toMatchObject(unknown);
+  expect(vault.get("given")).toBeUndefined();
+});
+
+test("a deleted secret can be recovered, and until then its name cannot be used (soft delete, purge protection)", async () => {
+  await client.setSecret("key", "one", { tags: { a: "b" } });
+  const { recoveryId } = await (await client.beginDeleteSecret("key"))
+    .pollUntilDone()
+    .then(({ properties }) => properties);
+  expect(recoveryId).toMatch(/\/deletedsecrets\/key$/);
+  await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 404 });
+  await expect(client.setSecret("key", "two")).rejects.toMatchObject({ statusCode: 409, code: "Conflict" });
+  expect(() => vault.set("key", "two")).toThrow();
+  expect((await all(client.listPropertiesOfSecrets())).map(({ name }) => name)).toEqual(["given"]);
+  expect((await all(client.listDeletedSecrets())).map(({ name }) => name)).toEqual(["key"]);
+  await expect(client.purgeDeletedSecret("key")).rejects.toMatchObject({ statusCode: 403 });
+  await (await client.beginRecoverDeletedSecret("key")).pollUntilDone();
+  expect((await client.getSecret("key")).properties.tags).toEqual({ a: "b" });
+  expect((await client.setSecret("key", "two")).value).toBe("two");
+});
+
+test("versions are listed page by page with their tags, and a version that is disabled stays so", async () => {
+  for (let n = 0; n < 30; n++) await client.setSecret("key", "hidden", { tags: { n: String(n) } });
+  const versions = await all(client.listPropertiesOfSecretVersions("key"));
+  expect(vault.count("GET", /versions$/)).toBe(2);
+  expect(versions.map(({ tags }) => tags?.n)).toEqual(Array.from({ length: 30 }, (_, n) => String(n)));
+  await client.updateSecretProperties("key", versions[3]?.version ?? "", { enabled: false });
+  await client.setSecret("key", "one more");
+  const after = await all(client.listPropertiesOfSecretVersions("key"));
+  expect(after.filter(({ enabled }) => !enabled).map(({ tags }) => tags)).toEqual([{ n: "3" }]);
+});
+
+test("a call without a token is challenged and changes nothing", async () => {
+  const answer = await fetch(`${vault.url}/secrets/given?api-version=7.6`, { method: "PUT", body: '{"value":"x"}' });
+  expect(answer.status).toBe(401);
+  expect(answer.headers.get("www-authenticate")).toContain('resource="https://vault.azure.net"');
+  expect(vault.get("given")).toBe("from the start");
+});
+
+test("a bad name and a bad body are refused", async () => {
+  const put = (name: string, body: unknown) =>
+    fetch(`${vault.url}/secrets/${name}?api-version=7.6`, {
+      method: "PUT",
+      headers: { authorization: "Bearer any" },
+      body: JSON.stringify(body),
+    });
+  expect((await put("a_b", { value: "x" })).status).toBe(400);
+  expect((await put("a-b", { value: 1 })).status).toBe(400);
+  expect((await put("a-b", { value: "x".repeat(25_601) })).status).toBe(400);
+  expect((await put("a-b", { value: "x".repeat(25_600) })).status).toBe(200);
+  expect(() => vault.set("a_b", "x")).toThrow();
+});
+
+test("secrets outlive the process where a state file is given", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "vault-"));
+  const statePath = join(folder, "vault.json");
+  try {
+    const first = await startVault({ statePath, secrets: { key: "one" } });
+    const { properties } = await clientOf(first.url).setSecret("key", "two");
+    await first.close();
+    const second = await startVault({ statePath, secrets: { key: "not again" } });
+    expect((await clientOf(second.url).getSecret("key")).properties.version).toBe(properties.version);
+    expect(second.get("key")).toBe("two");
+    await second.close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,39 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { ownSettings } from "../../../local/start/own-settings.ts";
+import { emptyDirectory, endAll } from "./start-process.ts";
+
+afterAll(endAll);
+
+const file = (text: string): string => {
+  const path = join(emptyDirectory(), "local.settings.json");
+  writeFileSync(path, text);
+  return path;
+};
+
+test("no file, no settings", () => {
+  expect(ownSettings(join(emptyDirectory(), "local.settings.json"))).toEqual({});
+});
+
+test("values are taken as text, empty ones and repeated defaults are not taken", () => {
+  const Values = { LEASE_SECONDS: 120, PIN_MAIL_DOMAINS: "example.com", CLOUD_TENANT_ID: " ", RETRY_MIN_SECONDS: "60" };
+  expect(ownSettings(file(`\uFEFF${JSON.stringify({ IsEncrypted: false, Values })}`))).toEqual({
+    LEASE_SECONDS: "120",
+    PIN_MAIL_DOMAINS: "example.com",
+  });
+});
+
+test("a copy of the sample says nothing of its own, but what the host itself reads", () => {
+  const sample = readFileSync(join(import.meta.dirname, "../../../local.settings.sample.json"), "utf8");
+  expect(Object.keys(ownSettings(file(sample)))).toEqual([
+    "FUNCTIONS_WORKER_RUNTIME",
+    "AzureWebJobsStorage",
+    "AzureWebJobsDisableHomepage",
+    "SERVICE_APIS",
+  ]);
+});
+
+test.each(["{", "[]", '{"Values": {"A": {}}}'])("a file that is none is named: %s", text => {
+  expect(() => ownSettings(file(text))).toThrow(/local\.settings\.json is not a settings file/);
+});

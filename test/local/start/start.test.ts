@@ -1,0 +1,209 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { settingsOf } from "../../../functions/settings.ts";
+import type { Facts } from "../../../local/start/run-file.ts";
+import { sampleRequest } from "../../../local/start/sample-request.ts";
+import { emptyDirectory, endAll, launchStart, listens, type StartProcess } from "./start-process.ts";
+
+const repository = join(import.meta.dirname, "../../..");
+const canPaste = spawnSync("bash", ["-c", "curl --version"]).status === 0;
+
+const peerNames = ["vault", "issuer", "delivery", "enrollment", "rfpr", "entra", "pingone", "aic", "mail"];
+
+let system: StartProcess;
+let facts: Facts;
+
+const call = async (method: string, path: string, { host, tokens }: Facts = facts, body?: object) => {
+  const headers = { authorization: `Bearer ${tokens.connector}`, "content-type": "application/json" };
+  const response = await fetch(host + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const text = await response.text();
+  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+};
+const portOf = (address: string) => ({ host: "127.0.0.1", port: Number(new URL(address).port) });
+const storageLock = (directory: string) => ({ path: join(directory, "azurite", "azurite.lock") });
+
+beforeAll(async () => {
+  const directory = emptyDirectory();
+  // The sample first, as a developer does who copies it, then values of his own.
+  copyFileSync(join(repository, "local.settings.sample.json"), join(directory, "local.settings.json"));
+  const file = JSON.parse(readFileSync(join(directory, "local.settings.json"), "utf8"));
+  Object.assign(file.Values, { CRON_DATA_CLEANUP_COMPLETED_DAYS: "11", RFPR_RETRY_NUMBER_DAYS: "5" });
+  writeFileSync(join(directory, "local.settings.json"), JSON.stringify(file));
+  system = launchStart([], { directory, env: { RFPR_RETRY_NUMBER_DAYS: "6" } });
+  facts = await system.ready();
+});
+afterAll(endAll);
+
+test("run.json tells programs of the host, tokens, storage, peers and process", async () => {
+  const told = JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8"));
+  const address = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect(told).toEqual({
+    host: address,
+    tokens: { core: expect.any(String), connector: expect.any(String) },
+    storage: expect.stringMatching(/^DefaultEndpointsProtocol=http;AccountName=/),
+    peers: expect.objectContaining(Object.fromEntries(peerNames.map(name => [name, address]))),
+    pid: system.child.pid,
+    console: address,
+    masterKey: expect.any(String),
+  });
+  expect(statSync(join(system.directory, "run.json")).mode & 0o077).toBe(0);
+  expect((await fetch(`${told.host}/health`)).status).toBe(200);
+});
+
+test("people read every address and token", () => {
+  for (const word of [facts.host, ...Object.values(facts.peers), ...Object.values(facts.tokens)])
+    expect(system.output()).toContain(word);
+  expect(system.output()).toContain(join(system.directory, "run.json"));
+});
+
+test("settings come from local.settings.json, then from the environment, and a copied sample moves nothing away", async () => {
+  const { status, body } = await call("GET", "/v2/status");
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ CRON_DATA_CLEANUP_COMPLETED_DAYS: "11", RFPR_RETRY_NUMBER_DAYS: "6" });
+  expect(body).toMatchObject({
+    IDP_DEFAULT: "entra",
+    IDP_CONFIGURATIONS: {
+      entra: { type: "entra", "graph-endpoint": facts.peers.entra },
+      pingone: { type: "pingone", "api-base-url": facts.peers.pingone },
+      aic: { type: "aic", "api-base-url": facts.peers.aic },
+    },
+  });
+  expect(system.output()).not.toContain("Your own settings");
+});
+
+test("the core token is good, but not for the connector", async () => {
+  const tokens = { core: "", connector: facts.tokens.core };
+  expect((await call("GET", "/v2/status", { ...facts, tokens })).status).toBe(403);
+});
+
+// Most of these wait for processes: on a busy machine that takes its time.
+describe("beside it", { timeout: 90_000 }, () => {
+  test.runIf(canPaste).concurrent("the three lines to paste order a key and mail its PIN", async () => {
+    const lines = system.output().split("\n");
+    const pasted = lines.filter(line => line.startsWith("curl "));
+    expect(pasted).toHaveLength(3);
+    const answers: string[] = [];
+    for (const line of pasted) answers.push(await bash(line));
+    expect(JSON.parse(answers[0] ?? "").data.credential_request_id).toEqual(expect.any(String));
+    expect(JSON.parse(answers[1] ?? "").data).toEqual({ processed: 1, activated: 1, failed: 0, pending: 0 });
+    expect(JSON.parse(answers[2] ?? "")).toEqual([expect.objectContaining({ to: ["ada@example.com"] })]);
+  });
+
+  test("a further host joins by --storage, with facts of its own, and ends alone", async () => {
+    const joined = launchStart(["--storage", facts.storage]);
+    const own = await joined.ready();
+    expect(own).toMatchObject({ tokens: facts.tokens, storage: facts.storage, peers: facts.peers });
+    expect(own.host).not.toBe(facts.host);
+    expect((await call("GET", "/v2/status", own)).status).toBe(200);
+    // As happens when whoever started it dies.
+    joined.child.disconnect();
+    expect(await joined.ended).toBe(0);
+    expect(existsSync(join(joined.directory, "run.json"))).toBe(false);
+    expect((await fetch(`${facts.host}/health`)).status).toBe(200);
+  });
+
+  test.concurrent("--storage without a running system is refused", async () => {
+    const nobody = facts.storage.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:9");
+    const lost = launchStart(["--storage", nobody]);
+    expect(await lost.ended).toBe(1);
+    expect(lost.output()).toMatch(/There is no running local system on this storage\./);
+  });
+
+  test.concurrent("a second system in one directory is refused, and takes nothing from the first", async () => {
+    const second = launchStart([], { directory: system.directory, cwd: emptyDirectory() });
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toMatch(/directory .* is in use/);
+    expect(JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8")).pid).toBe(system.child.pid);
+  });
+
+  test("a taken port is named", async () => {
+    const second = launchStart([], { env: { PORT: new URL(facts.host).port } });
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toBe(
+      `Port ${new URL(facts.host).port} cannot be used (it is in use). PORT=0 takes a free one.\n`,
+    );
+  });
+
+  test("wrong settings are named, all of them, and nothing is left running (decision G14)", async () => {
+    const wrong = { CRON_PROCESS_SHIPMENT_SCHEDULE: "hourly", RETRY_MIN_SECONDS: "soon", CALLER_STATIC_TOKENS: "yes" };
+    const refused = launchStart([], { env: wrong });
+    expect(await refused.ended).toBe(1);
+    for (const name of Object.keys(wrong)) expect(refused.output()).toContain(`  ${name}: must be `);
+    expect(existsSync(join(refused.directory, "run.json"))).toBe(false);
+    expect(await listens(storageLock(refused.directory))).toBe(false);
+  });
+
+  test("--peers-only writes the settings for a host that somebody else starts; --ephemeral keeps the rest in memory", async () => {
+    const peers = launchStart(["--peers-only", "--ephemeral"], { env: { PORT: "7272" } });
+    await once(peers.child, "message");
+    const idps = `identity-providers.${peers.child.pid}.yaml`;
+    expect(readdirSync(peers.directory).toSorted()).toEqual([idps, "local.settings.json"]);
+    const file = JSON.parse(readFileSync(join(peers.directory, "local.settings.json"), "utf8"));
+    expect(file).toMatchObject({ IsEncrypted: false, Host: { LocalHttpPort: 7272 } });
+    expect(file.Values).toMatchObject({
+      FUNCTIONS_WORKER_RUNTIME: "node",
+      AzureWebJobsStorage: file.Values.CLOUD_STORAGE_CONNECTION_STRING,
+      IDP_CONFIGURATION_PATH: join(peers.directory, idps),
+    });
+    expect(settingsOf(file.Values).deployment.SERVICE_APIS).toContain("connector");
+    expect(await listens(portOf(file.Values.CLOUD_KEY_VAULT_ENDPOINT))).toBe(true);
+    peers.child.kill("SIGTERM");
+    expect(await peers.ended).toBe(0);
+    expect(existsSync(join(peers.directory, idps))).toBe(false);
+  });
+});
+
+describe("the next day", { timeout: 90_000 }, () => {
+  let id: string;
+  let again: StartProcess;
+
+  test("SIGTERM ends it: nobody listens, and run.json is gone", async () => {
+    const created = await call("POST", "/v2/credential-requests", facts, sampleRequest);
+    expect(created.status).toBe(201);
+    id = created.body.data.credential_request_id;
+    system.child.kill("SIGTERM");
+    expect(await system.ended).toBe(0);
+    expect(existsSync(join(system.directory, "run.json"))).toBe(false);
+    for (const address of [facts.host, ...Object.values(facts.peers)])
+      expect(await listens(portOf(address))).toBe(false);
+    expect(await listens(storageLock(system.directory))).toBe(false);
+  });
+
+  test("a start finds yesterday's request, peers and tokens, and goes on with them", async () => {
+    again = launchStart([], { directory: system.directory });
+    const today = await again.ready();
+    expect(today.tokens).toEqual(facts.tokens);
+    // Nobody reads its log any more.
+    again.child.stdout?.destroy();
+    again.child.stderr?.destroy();
+    const read = () => call("GET", `/v2/credential-requests/${id}`, today);
+    expect((await read()).body.data.state).toBe("started");
+    const mailed = async () => ((await (await fetch(`${today.peers.mail}/_control/mails`)).json()) as unknown[]).length;
+    const before = await mailed();
+    // It ships by the clock, two seconds after it was ordered.
+    while ((await read()).body.data.state !== "complete") {
+      await call("GET", "/v2/operations/process-shipments", today);
+      await call("POST", "/v2/operations/process-credential-requests", today);
+    }
+    expect((await read()).body.data.state).toBe("complete");
+    expect(await mailed()).toBe(before + 1);
+  });
+
+  test("SIGKILL leaves no storage behind, and the next start is as good as any", async () => {
+    again.child.kill("SIGKILL");
+    expect(await again.ended).toBe("SIGKILL");
+    while (await listens(storageLock(again.directory))) await wait(20);
+    const third = launchStart([], { directory: system.directory });
+    const today = await third.ready();
+    expect(today.pid).toBe(third.child.pid);
+    expect((await call("GET", `/v2/credential-requests/${id}`, today)).body.data.state).toBe("complete");
+    third.child.kill("SIGINT");
+    expect(await third.ended).toBe(0);
+  });
+});
+
+const bash = async (line: string) => execFileSync("bash", ["-c", line], { encoding: "utf8" });
