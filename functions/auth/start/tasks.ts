@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
 import { authTables, openShelves } from "../../../lib/azure/auth/rows/tables.ts";
-import { authBackedUp, verifyAuth } from "../../../lib/azure/maintenance/auth-items.ts";
+import { authBackedUp, verifyAuth } from "../../../lib/azure/auth/backup-items.ts";
 import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
 import { restore } from "../../../lib/azure/maintenance/restore.ts";
 import { type Task, task } from "../../../lib/http/task.ts";

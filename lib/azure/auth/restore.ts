@@ -2,16 +2,10 @@ import { noAttributes, withAttribute } from "../../auth/model/attributes.ts";
 import type { KeyForm, OtpWindows } from "../../auth/otp/contract.ts";
 import { otpKind } from "../../auth/otp/kinds.ts";
 import type { OtpKey } from "../../auth/store.ts";
-import {
-  type AttributeRow,
-  type AuthWork,
-  forEachAuthItem,
-  type KeyItem,
-  type UserItem,
-} from "../maintenance/auth-items.ts";
 import type { Backup } from "../maintenance/backup-files.ts";
 import { gathered, upsertAll } from "../maintenance/rows.ts";
 import type { Entity } from "../tables/tables.ts";
+import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { spendOnce } from "./clean-up/expiry-index.ts";
 import { type ListName, listedRow } from "./index/id-lists.ts";
 import { assignmentFact, attributeFact, type Fact, indexRowOf } from "./index/index-entries.ts";

@@ -1,8 +1,13 @@
 import type { AssignedKey, OtpKey, User } from "../../auth/store.ts";
 import type { Log } from "../../log.ts";
 import type { Instant } from "../../time.ts";
-import { pointerRow } from "../auth/index/id-lists.ts";
-import { endingSchema } from "../auth/rows/row-schemas.ts";
+import type { Backup, Holdings } from "../maintenance/backup-files.ts";
+import { forEachItem } from "../maintenance/restore.ts";
+import { partitions } from "../maintenance/rows.ts";
+import { fitted } from "../tables/row-schema.ts";
+import type { Entity, Row } from "../tables/tables.ts";
+import { pointerRow } from "./index/id-lists.ts";
+import { endingSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
   assignedPrefix,
@@ -15,12 +20,7 @@ import {
   ownerOf,
   userRow,
   valueIn,
-} from "../auth/rows/rows.ts";
-import { fitted } from "../tables/row-schema.ts";
-import type { Entity, Row } from "../tables/tables.ts";
-import type { Backup, Holdings } from "./backup-files.ts";
-import { forEachItem } from "./restore.ts";
-import { partitions } from "./rows.ts";
+} from "./rows/rows.ts";
 
 /** What a backup of the authentication server copies: sessions end, throttles are forgotten, lists and indexes are told from the rows. */
 export const authBackedUp: Holdings = {
