@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { client, core } from "../../functions/auth/routes.ts";
-import { connector } from "../../functions/connector/routes.ts";
-import { noContent } from "../../lib/http/call.ts";
-import { endpoint } from "../../lib/http/endpoint.ts";
-import type { Surface } from "../../lib/http/surface.ts";
-import { openapiDocument } from "../../local/generate/openapi-document.ts";
-import { openapiFiles } from "../../local/generate/openapi-files.ts";
+import { client, core } from "../../../functions/auth/routes.ts";
+import { connector } from "../../../functions/connector/routes.ts";
+import { noContent } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { Surface } from "../../../lib/http/surface.ts";
+import { openapiDocument } from "../../../local/generate/openapi-document.ts";
+import { openapiFiles } from "../../../local/generate/openapi-files.ts";
 
 interface Operation {
   readonly operationId: string;

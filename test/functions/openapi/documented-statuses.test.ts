@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
-import { sampleRequest } from "../../local/sample-request.ts";
-import { describeSystem } from "../../local/system.ts";
-import { call } from "../local/host/raw-request.ts";
-import { type HostProcess, startHostProcess } from "../support/host-process.ts";
-import { freshStorage } from "../support/storage.ts";
+import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
+import { sampleRequest } from "../../../local/start/sample-request.ts";
+import { describeSystem } from "../../../local/start/system.ts";
+import { call } from "../../local/host/raw-request.ts";
+import { type HostProcess, startHostProcess } from "../../support/host-process.ts";
+import { freshStorage } from "../../support/storage.ts";
 import { type Operation, operationsOf } from "./document.ts";
 import type { Known } from "./inputs.ts";
 import { requestsOf, type Sent } from "./requests.ts";
