@@ -98,7 +98,7 @@ describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification 
 test.each([
   "o'neil",
   "100%",
-  "a%2Fb",
+  "a%41b",
   "a+b",
   "a b",
   "\u{1f511}\u{1f3fd} key",
