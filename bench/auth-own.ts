@@ -9,7 +9,7 @@ import { sessionKey } from "../lib/auth/model/session.ts";
 import { noFailures } from "../lib/auth/model/throttle.ts";
 import { authSettings } from "../lib/auth/settings.ts";
 import type { OtpKey, Stored, User } from "../lib/auth/store.ts";
-import { userHandle } from "../lib/auth/user-hash.ts";
+import { userHash } from "../lib/auth/user-hash.ts";
 import type { Call } from "../lib/http/call.ts";
 import { routeParts } from "../lib/http/route.ts";
 import { serve } from "../lib/http/serve.ts";
@@ -30,7 +30,7 @@ let written = 0;
 
 /** One user with one key, and whatever session was begun last. */
 function stores() {
-  const handle = userHandle("anna");
+  const handle = userHash("anna");
   const user: Stored<User> = {
     value: { id: 5, name: "anna", handle, epoch: 1, createdAt: now(), password: { hash: "", pepper: "1" } },
     version: "1",

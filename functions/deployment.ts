@@ -8,7 +8,7 @@ import { openTelemetry, type Telemetry } from "../lib/azure/telemetry/telemetry.
 import { apiTokenHashes } from "../lib/azure/vault/api-tokens.ts";
 import { type CacheOptions, cachedSecret } from "../lib/azure/vault/cached-secret.ts";
 import { keyRing } from "../lib/azure/vault/key-ring.ts";
-import { tellExpiry } from "../lib/azure/vault/log-expiry.ts";
+import { logExpiry } from "../lib/azure/vault/log-expiry.ts";
 import { openSecrets, type Secrets } from "../lib/azure/vault/secrets.ts";
 import type { Caller } from "../lib/caller.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
@@ -68,7 +68,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
   const vault = settings.CLOUD_KEY_VAULT_ENDPOINT;
   const tables = openTables({ ...access(settings.CLOUD_TABLES_ENDPOINT), timeoutMs });
   const credential = isLocal(vault) ? localCredential : identity;
-  const secrets = tellExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
+  const secrets = logExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
   const caching: CacheOptions = {
     maxAgeMs: seconds(settings.SECRETS_MAX_AGE_SECONDS),
     refreshAfterMs: seconds(settings.SECRETS_REFRESH_SECONDS),

@@ -1,12 +1,12 @@
 import { onTerminate, writeToHost } from "../lib/azure/functions-app.ts";
 import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
 import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
-import { deploymentSettings, inAzure, namedSurfaces } from "../lib/deployment-settings.ts";
+import { deploymentSettings, inAzure, namedApis } from "../lib/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
-import { BadSettings, type Environment, readAll, readSettings, wellSet } from "../lib/settings.ts";
+import { BadSettings, type Environment, readAll, readSettings, validSettings } from "../lib/settings.ts";
 import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
-import type { SurfacePaths, Wing } from "./service.ts";
+import type { ApiPaths, Service } from "./service.ts";
 
 /** The composition root: environment, settings, clients, the chosen surfaces. The only reader of `process.env`. */
 async function start(environment: Environment): Promise<void> {
@@ -39,17 +39,17 @@ async function start(environment: Environment): Promise<void> {
 }
 
 /** The wings of the chosen surfaces: what is not served costs nothing at the start. */
-async function chosenWings(environment: Environment): Promise<readonly Wing[]> {
-  const named = namedSurfaces(environment);
+async function chosenWings(environment: Environment): Promise<readonly Service[]> {
+  const named = namedApis(environment);
   const [auth, connector] = await Promise.all([
     named.includes("core") || named.includes("client") ? import("./auth/start/wiring.ts") : undefined,
     named.includes("connector") ? import("./connector/start/wiring.ts") : undefined,
   ]);
-  return [...(auth ? [auth.authWing] : []), ...(connector ? [connector.connectorWing] : [])];
+  return [...(auth ? [auth.authService] : []), ...(connector ? [connector.connectorService] : [])];
 }
 
 /** Parses the settings and connects everything, so that whatever is wrong shows before anything is registered. */
-function open(environment: Environment, wings: readonly Wing[]) {
+function open(environment: Environment, wings: readonly Service[]) {
   const [settings, connects] = readAll(
     () => readSettings(deploymentSettings, environment),
     () => readAll(...wings.map(wing => () => wing.read(environment))),
@@ -69,20 +69,20 @@ const isDone = (work: Promise<unknown>): Promise<boolean> =>
  * Bad settings: the same routes, each refusing, and the reasons in the log. A throw while the app loads would make the host answer
  * 404 to everything (decision G14).
  */
-function refuse(environment: Environment, wings: readonly Wing[], error: unknown): void {
+function refuse(environment: Environment, wings: readonly Service[], error: unknown): void {
   const log = createLog(writeToHost);
   if (error instanceof BadSettings) log.error("bad_settings", { message: error.message, problems: error.problems });
   else log.error("not_started", { error });
   const options = { strictTransport: environment.CLOUD_STORAGE_CONNECTION_STRING === undefined };
   const { shape } = deploymentSettings;
-  const paths: SurfacePaths = {
+  const paths: ApiPaths = {
     CORE_PATH: shape.CORE_PATH.parse(undefined),
     CLIENT_PATH: shape.CLIENT_PATH.parse(undefined),
     CONNECTOR_PATH: shape.CONNECTOR_PATH.parse(undefined),
-    ...wellSet(deploymentSettings, environment),
+    ...validSettings(deploymentSettings, environment),
   };
   registerHealth(async () => false, options);
-  for (const wing of wings) wing.refuse(namedSurfaces(environment), paths, options);
+  for (const wing of wings) wing.refuse(namedApis(environment), paths, options);
 }
 
 await start({ ...process.env });

@@ -5,7 +5,7 @@ import type { Call, Reply } from "../lib/http/call.ts";
 import { type Job, runJob } from "../lib/http/job.ts";
 import { httpFunctions } from "../lib/http/register.ts";
 import { type Serving, serve } from "../lib/http/serve.ts";
-import type { Surface } from "../lib/http/surface.ts";
+import type { Api } from "../lib/http/surface.ts";
 import { serveTask, type Task, taskTemplate } from "../lib/http/task.ts";
 import { type Log, withLogFields } from "../lib/log.ts";
 
@@ -13,8 +13,8 @@ import { type Log, withLogFields } from "../lib/log.ts";
  * Registers every endpoint of a surface.
  * @param preflight answers OPTIONS on every template; absent: OPTIONS is nothing here
  */
-export function registerSurface<D, S>(
-  surface: Surface<D, S>,
+export function registerApi<D, S>(
+  surface: Api<D, S>,
   prefix: string,
   serving: Serving<D, S>,
   preflight?: (call: Call) => Promise<Reply>,
@@ -73,7 +73,7 @@ export function registerHealth(healthy: () => Promise<boolean>, options: AnswerO
 }
 
 /** Registers the routes of a surface so that each refuses: the settings are wrong (decision G14). */
-export function registerRefusing<D, S>(surface: Surface<D, S>, prefix: string, options: AnswerOptions): void {
+export function registerRefusing<D, S>(surface: Api<D, S>, prefix: string, options: AnswerOptions): void {
   const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
   const answer = (call: Call) => answerCall(call, options, async () => surface.refuse(refusal));
   for (const { name, template, parts } of httpFunctions(surface, prefix)) {

@@ -1,19 +1,19 @@
 import { type Caller, callerFields } from "../lib/caller.ts";
-import type { DeploymentSettings, SurfaceName } from "../lib/deployment-settings.ts";
+import type { ApiName, DeploymentSettings } from "../lib/deployment-settings.ts";
 import type { AnswerOptions } from "../lib/http/answer.ts";
 import type { Identify } from "../lib/http/surface.ts";
 import type { Environment } from "../lib/settings.ts";
 import type { Deployment } from "./deployment.ts";
 
 /** A wing as the composition root starts it. It is loaded only where one of its surfaces is served. */
-export interface Wing {
+export interface Service {
   /** Parses the wing's settings. Throws BadSettings. Returns what connects it; nothing is called by that. */
-  read(environment: Environment): (deployment: Deployment) => OpenWing;
+  read(environment: Environment): (deployment: Deployment) => OpenService;
   /** Registers the routes of the named surfaces so that each refuses (decision G14). */
-  refuse(surfaces: readonly SurfaceName[], paths: SurfacePaths, options: AnswerOptions): void;
+  refuse(surfaces: readonly ApiName[], paths: ApiPaths, options: AnswerOptions): void;
 }
 
-export interface OpenWing {
+export interface OpenService {
   /** Registers the surfaces that the settings name, with their timers and tasks. */
   register(): void;
   /** Resolves when calls can be answered; absent where they can at once. */
@@ -21,7 +21,7 @@ export interface OpenWing {
 }
 
 /** Leading path segments by surface (decision G2). */
-export type SurfacePaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
+export type ApiPaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
 
 /** Asks who calls wherever the endpoint does (decision G3). */
 export const bearer =

@@ -1,15 +1,15 @@
 import type { AuthSettings } from "../lib/auth/settings.ts";
-import { type DeploymentSettings, deploymentSettings, namedSurfaces } from "../lib/deployment-settings.ts";
+import { type DeploymentSettings, deploymentSettings, namedApis } from "../lib/deployment-settings.ts";
 import { type Environment, readAll, readSettings } from "../lib/settings.ts";
 import { readAuthSettings } from "./auth/start/settings.ts";
-import { type ConnectorTold, readConnectorSettings } from "./connector/start/settings.ts";
+import { type ConnectorStart, readConnectorSettings } from "./connector/start/settings.ts";
 
 export interface Settings {
   readonly deployment: DeploymentSettings;
   /** Present where this deployment serves the Core or the Client API. */
   readonly auth?: AuthSettings;
   /** Present where this deployment serves the connector. */
-  readonly connector?: ConnectorTold;
+  readonly connector?: ConnectorStart;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface Settings {
  * start of the app finds them.
  */
 export function settingsOf(environment: Environment): Settings {
-  const surfaces = namedSurfaces(environment);
+  const surfaces = namedApis(environment);
   const servesAuth = surfaces.includes("core") || surfaces.includes("client");
   const [deployment, auth, connector] = readAll(
     () => readSettings(deploymentSettings, environment),

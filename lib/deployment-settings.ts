@@ -4,10 +4,10 @@ import { trimEnd } from "./trim-end.ts";
 
 const surfaces = ["core", "client", "connector"] as const;
 
-export type SurfaceName = (typeof surfaces)[number];
+export type ApiName = (typeof surfaces)[number];
 
 /** The surfaces that an environment names, whatever else is wrong with it. */
-export const namedSurfaces = (environment: Environment): readonly SurfaceName[] => {
+export const namedApis = (environment: Environment): readonly ApiName[] => {
   const names = (environment.SERVICE_APIS ?? "").split(",").map(name => name.trim());
   return surfaces.filter(surface => names.includes(surface));
 };
@@ -147,7 +147,7 @@ function clashingPaths({ SERVICE_APIS = [], ...settings }: PathSettings): (reado
 const pathNames = { core: "CORE_PATH", client: "CLIENT_PATH", connector: "CONNECTOR_PATH" } as const;
 
 interface PathSettings {
-  readonly SERVICE_APIS?: readonly SurfaceName[];
+  readonly SERVICE_APIS?: readonly ApiName[];
   readonly CORE_PATH?: string;
   readonly CLIENT_PATH?: string;
   readonly CONNECTOR_PATH?: string;

@@ -8,7 +8,7 @@ export interface KeyRing {
 }
 
 /** Where a sealed value stands and what it is for: it opens nowhere else. */
-export interface Place {
+export interface SealContext {
   readonly table: string;
   /** Partition and row key. */
   readonly row: string;
@@ -23,9 +23,9 @@ export class SealError extends Error {
 /** Envelope encryption of secrets at rest (decision G8). What the key ring throws is thrown on. */
 export interface Sealer {
   /** A compact JWE whose `kid` is the key's version; authenticated with its place. */
-  seal(plaintext: string, place: Place): Promise<string>;
+  seal(plaintext: string, place: SealContext): Promise<string>;
   /** Throws a `SealError` where it was changed, moved, or sealed by a key that the ring has not. */
-  open(sealed: string, place: Place): Promise<string>;
+  open(sealed: string, place: SealContext): Promise<string>;
   /** The version of the key that `seal` uses. */
   currentVersion(): Promise<string>;
   /**
@@ -33,7 +33,7 @@ export interface Sealer {
    * where nothing changes. Values that name another place are text, not ours to open: a caller may have typed them. Throws as
    * `open` does.
    */
-  renew(text: string, row: Pick<Place, "table" | "row">): Promise<string | undefined>;
+  renew(text: string, row: Pick<SealContext, "table" | "row">): Promise<string | undefined>;
 }
 
 const alg = "A256GCMKW";
@@ -41,14 +41,14 @@ const enc = "A256GCM";
 const allowed = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
 
 export function createSealer(keys: KeyRing): Sealer {
-  const seal = async (plaintext: string, { table, row, purpose }: Place) => {
+  const seal = async (plaintext: string, { table, row, purpose }: SealContext) => {
     const { version, key } = await keys.current();
     return new CompactEncrypt(new TextEncoder().encode(plaintext))
       .setProtectedHeader({ alg, enc, kid: version, table, row, purpose })
       .encrypt(key);
   };
 
-  const open = async (sealed: string, place: Place) => {
+  const open = async (sealed: string, place: SealContext) => {
     const version = versionOf(sealed);
     const key = await keys.version(version);
     if (key === undefined) throw new SealError(`Sealed by version ${version} of the key, which is not there`);
@@ -79,7 +79,7 @@ export function createSealer(keys: KeyRing): Sealer {
 
 interface Sealed {
   readonly sealed: string;
-  readonly place: Place;
+  readonly place: SealContext;
 }
 
 /** The values in a text that name a place: five parts of base64url, the first of which is JSON. In linear time, as callers write texts. */
@@ -92,7 +92,7 @@ function sealedIn(text: string): readonly Sealed[] {
 }
 
 /** The place that a value of ours names; undefined for one that others have encrypted. */
-function placeOf(value: string): Place | undefined {
+function placeOf(value: string): SealContext | undefined {
   try {
     const header: Record<string, unknown> = decodeProtectedHeader(value);
     const { table, row, purpose } = header;

@@ -116,7 +116,7 @@ const loopbackProblems = (schema: z.ZodObject, environment: Environment): readon
     .map(path => ({ path, reason: "must be an https address: http on the loopback is for local runs" }));
 
 /** Every setting that is well set on its own, whatever is wrong with the others. */
-export function wellSet<T extends z.ZodObject>(schema: T, environment: Environment): Partial<z.output<T>> {
+export function validSettings<T extends z.ZodObject>(schema: T, environment: Environment): Partial<z.output<T>> {
   const read = Object.entries(schema.shape).map(([name, field]) => {
     const text = environment[name]?.trim() ? environment[name] : undefined;
     return [name, z.safeParse(field, text)] as const;
@@ -172,7 +172,7 @@ function descriptionOf(schema: z.core.$ZodType): string {
 }
 
 /** The words of every setting as they are in force: given, else the default, else empty. */
-export function wordsInForce(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
+export function effectiveSettings(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
   return Object.fromEntries(
     settingTexts(schema).map(({ name, defaultText = "" }) => [name, environment[name]?.trim() || defaultText]),
   );

@@ -38,7 +38,7 @@ export interface Tracer {
 }
 
 /** Where in a trace the code that runs now is. */
-export interface Place {
+export interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
   readonly sampled: boolean;
@@ -53,14 +53,14 @@ export interface OpenSpan {
   end(error?: string): void;
 }
 
-interface Active extends Place {
+interface Active extends SpanContext {
   readonly tracer: Tracer;
 }
 
 const active = new AsyncLocalStorage<Active>();
 
 /** The place of the code that runs now; undefined where nothing is recorded. */
-export const currentPlace = (): Place | undefined => active.getStore();
+export const currentSpan = (): SpanContext | undefined => active.getStore();
 
 /** Begins a span below the current one; undefined where nothing is recorded. The caller ends it. */
 export function openSpan(name: string, kind: SpanKind, labels: Labels): OpenSpan | undefined {
@@ -96,7 +96,7 @@ export function measure(metric: Metric, value: number, labels: Labels = {}): voi
 }
 
 /** Runs work that is no part of any trace, such as sending one away. */
-export const outside = <T>(work: () => T): T => active.exit(work);
+export const withoutSpan = <T>(work: () => T): T => active.exit(work);
 
 /** How a piece of work ended. */
 export type Ended<T> = { readonly error: unknown } | { readonly result: T };
@@ -132,7 +132,7 @@ export async function timed<T>(
 }
 
 /** A word for what was thrown. */
-export const errorWord = (error: unknown): string => (error instanceof Error ? error.name : "thrown");
+export const errorName = (error: unknown): string => (error instanceof Error ? error.name : "thrown");
 
 async function ended<T>(span: OpenSpan, work: (span: OpenSpan) => Promise<T>): Promise<T> {
   try {
@@ -140,7 +140,7 @@ async function ended<T>(span: OpenSpan, work: (span: OpenSpan) => Promise<T>): P
     span.end();
     return result;
   } catch (error) {
-    span.end(errorWord(error));
+    span.end(errorName(error));
     throw error;
   }
 }
@@ -151,7 +151,7 @@ interface Begun {
   readonly name: string;
   readonly kind: SpanKind;
   readonly labels: Labels;
-  readonly parent: (Place & { readonly remote: boolean }) | undefined;
+  readonly parent: (SpanContext & { readonly remote: boolean }) | undefined;
 }
 
 function open(tracer: Tracer, { name, kind, labels, parent }: Begun): OpenSpan {
@@ -183,7 +183,7 @@ function open(tracer: Tracer, { name, kind, labels, parent }: Begun): OpenSpan {
 }
 
 /** Of a `traceparent` (W3C Trace Context 3.2); undefined where there is none that can be read. */
-function placeOf(traceParent = ""): (Place & { readonly remote: boolean }) | undefined {
+function placeOf(traceParent = ""): (SpanContext & { readonly remote: boolean }) | undefined {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceParent) ?? [];
   if (traceId === undefined || spanId === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   return { traceId, spanId, sampled: (Number.parseInt(flags ?? "0", 16) & 1) === 1, remote: true };

@@ -18,7 +18,7 @@ interface Sealed {
 
 /** A key that was ordered. */
 export interface BareKey {
-  readonly credentials: readonly (Sealed & { readonly userId: string; readonly handle: string })[];
+  readonly credentials: readonly (Sealed & { readonly userId: string; readonly idpState: string })[];
   readonly pin: Sealed;
 }
 
@@ -57,7 +57,7 @@ export async function bareCrypto(peers: Pick<BarePeers, "keys">): Promise<BareCr
     credentialOrder: async ({ userId, publicKey }) => {
       const origin = `https://${publicKey.rp.id}`;
       const made = await ordered({ type: "credential_request", origin, public_key: publicKey });
-      return { ...made, userId, handle: await seal({ userId }) };
+      return { ...made, userId, idpState: await seal({ userId }) };
     },
     pinOrder: () => ordered({ type: "pin_request", pin: { type: "generate", length: 6 } }),
     open: async (response, { privateKey }) => {

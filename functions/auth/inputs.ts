@@ -4,7 +4,7 @@ import type { Parsed } from "../../lib/auth/model/parsed.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/model/prefix.ts";
 import { parseUserReference } from "../../lib/auth/model/username.ts";
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split.ts";
-import type { Whom } from "../../lib/auth/store.ts";
+import type { UserRef } from "../../lib/auth/store.ts";
 
 /** A text that a rule of the wing accepts, as its value. */
 const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
@@ -29,7 +29,7 @@ const dotWarning =
 /** `<id-or-username>` of a path. Undefined for a segment that can name no user: 404. */
 const user = z
   .string()
-  .transform((segment): Whom | undefined => parseUserReference(segment))
+  .transform((segment): UserRef | undefined => parseUserReference(segment))
   .meta({ description: "The user's numeric id, or the username percent-encoded once, with `%` as `%25`." });
 
 /** `<prefix>` of a path. Undefined for a segment that can name no key: 404. */

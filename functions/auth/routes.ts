@@ -1,7 +1,7 @@
 import type { LiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/caller/token-endpoints.ts";
 import { bodyLimitBytes } from "../../lib/http/input/read-body.ts";
-import type { Surface } from "../../lib/http/surface.ts";
+import type { Api } from "../../lib/http/surface.ts";
 import { authenticate } from "./client/authenticate.ts";
 import { changePassword } from "./client/change-password.ts";
 import { getStatus } from "./client/get-status.ts";
@@ -29,7 +29,7 @@ import { validateUser } from "./core/users/validate-user.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 
 /** The Core API on one page (specification section 4). Never public. The names become the functions' names. */
-export const core: Surface<AuthContext & TokenContext> = {
+export const core: Api<AuthContext & TokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
@@ -63,7 +63,7 @@ export const core: Surface<AuthContext & TokenContext> = {
 };
 
 /** The Client API on one page (specification section 4). Public; the session is its credential. */
-export const client: Surface<AuthContext, LiveSession> = {
+export const client: Api<AuthContext, LiveSession> = {
   name: "client",
   title: "Authentication server, Client API",
   input: "fields",

@@ -1,6 +1,6 @@
 import { type TokenContext, tokenEndpoints } from "../../lib/http/caller/token-endpoints.ts";
 import { bodyLimitBytes } from "../../lib/http/input/read-body.ts";
-import type { Surface } from "../../lib/http/surface.ts";
+import type { Api } from "../../lib/http/surface.ts";
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow } from "./process-shipments-now.ts";
@@ -20,7 +20,7 @@ import { processCredentialRequestsNow } from "./v2/process-credential-requests-n
 import { resendPinMails } from "./v2/resend-pin.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
-export const connector: Surface<ConnectorContext & TokenContext> = {
+export const connector: Api<ConnectorContext & TokenContext> = {
   name: "connector",
   title: "FIDO credential and shipment connector",
   input: "json",

@@ -45,7 +45,7 @@ export interface UserPointer {
   readonly id: number;
 }
 
-export type Whom = UserReference | UserPointer;
+export type UserRef = UserReference | UserPointer;
 
 /** A key as assigned: one made anew under its prefix has another id and is not meant. */
 export interface AssignedKey {
@@ -54,7 +54,7 @@ export interface AssignedKey {
 }
 
 /** A name's throttle as read, `noFailures` where none is kept. It counts for whoever had the name then, or for nobody. */
-export interface StandingThrottle {
+export interface ThrottleState {
   readonly handle: string;
   readonly userId?: number;
   readonly value: Throttle;
@@ -63,9 +63,9 @@ export interface StandingThrottle {
 }
 
 /** All that a login needs to know of a name, at one moment. */
-export interface Standing {
+export interface SignInState {
   readonly user?: Stored<User>;
-  readonly throttle: StandingThrottle;
+  readonly throttle: ThrottleState;
   readonly otpkeys: readonly AssignedKey[];
 }
 
@@ -94,22 +94,22 @@ export interface UserFilter {
 export interface Users {
   /** With epoch 1. Undefined where the folded name is taken. An id is never given twice. */
   create(user: { readonly username: Username; readonly password?: StoredPassword }): Promise<Stored<User> | undefined>;
-  find(whom: Whom): Promise<Stored<User> | undefined>;
-  view(whom: Whom): Promise<UserView | undefined>;
+  find(whom: UserRef): Promise<Stored<User> | undefined>;
+  view(whom: UserRef): Promise<UserView | undefined>;
   /** Undefined where an id never was given; with `user` absent where nobody has the name. */
-  standing(whom: Whom): Promise<Standing | undefined>;
+  standing(whom: UserRef): Promise<SignInState | undefined>;
   /** Writes password and epoch. */
   save(user: Stored<User>, next: Pick<User, "password" | "epoch">): Promise<Stored<User> | undefined>;
   /** With attributes, assignments and throttle; keys stay (decision A17). False where there is none. */
-  remove(whom: Whom): Promise<boolean>;
+  remove(whom: UserRef): Promise<boolean>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
 }
 
 /** Whose attributes. With both, the key's own, where it is assigned to that user (decision A14). */
 export type AttributeOwner =
-  | { readonly user: Whom; readonly otpkey?: undefined }
+  | { readonly user: UserRef; readonly otpkey?: undefined }
   | { readonly user?: undefined; readonly otpkey: string }
-  | { readonly user: Whom; readonly otpkey: string };
+  | { readonly user: UserRef; readonly otpkey: string };
 
 /** Keys and values are taken as valid (decision A14). */
 export interface AttributeStore {
@@ -158,7 +158,7 @@ export interface OtpKeys {
   /** With `of`, undefined also where it is not assigned to that user. */
   view(
     prefix: string,
-    of?: Whom,
+    of?: UserRef,
   ): Promise<{ readonly key: Stored<OtpKey>; readonly attributes: Attributes } | undefined>;
   /** Undefined where the prefix is taken. */
   create(key: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
@@ -171,9 +171,9 @@ export interface OtpKeys {
   remove(prefix: string): Promise<boolean>;
   list(range: Range): Promise<Page<OtpKeySummary>>;
   /** Assigned already is fine. */
-  assign(whom: Whom, prefix: string): Promise<"assigned" | "no_user" | "no_key">;
+  assign(whom: UserRef, prefix: string): Promise<"assigned" | "no_user" | "no_key">;
   /** False where the user is none or does not have the key. */
-  unassign(whom: Whom, prefix: string): Promise<boolean>;
+  unassign(whom: UserRef, prefix: string): Promise<boolean>;
   /**
    * Takes an OTP that others check as used, until then (decision A8). False where it was used before.
    * @param otpHash SHA-256 in base64url
@@ -202,13 +202,13 @@ export interface Throttles {
    * Writes what counts from now on. Undefined where another attempt was faster.
    * @param ends when nothing of it matters any more, absent where nothing does already (`throttleEnds`)
    */
-  save(throttle: StandingThrottle, next: Throttle, ends?: Instant): Promise<StandingThrottle | undefined>;
+  save(throttle: ThrottleState, next: Throttle, ends?: Instant): Promise<ThrottleState | undefined>;
   /** Forgets all that counts against the name (decision A10). */
   clear(handle: string): Promise<void>;
 }
 
 /** A caller address's count as read (decision A12). */
-export interface StandingAddress {
+export interface AddressState {
   /** As `addressGroup` has it. */
   readonly group: string;
   readonly value?: AddressCount;
@@ -217,9 +217,9 @@ export interface StandingAddress {
 }
 
 export interface AddressCounts {
-  find(group: string): Promise<StandingAddress>;
+  find(group: string): Promise<AddressState>;
   /** @param ends when it says nothing any more. Undefined where another attempt was faster */
-  save(address: StandingAddress, next: AddressCount, ends: Instant): Promise<StandingAddress | undefined>;
+  save(address: AddressState, next: AddressCount, ends: Instant): Promise<AddressState | undefined>;
 }
 
 /** How many were removed. */

@@ -5,7 +5,7 @@ import type { UserPointer } from "./store.ts";
  * Stands for a folded name wherever a fixed length or harmless characters are needed, also where nobody has the name (decision
  * A20): base64url of its SHA-256, 43 characters.
  */
-export const userHandle = (folded: string): string => createHash("sha256").update(folded, "utf8").digest("base64url");
+export const userHash = (folded: string): string => createHash("sha256").update(folded, "utf8").digest("base64url");
 
 /**
  * Points to the throttle of sign-ins that name the user by an OTP of this prefix (decision A6). No user can be there: no username
@@ -17,5 +17,5 @@ export const prefixPointer = (prefix: string): UserPointer => pointerOf(`/otpkey
 export const noUser: UserPointer = pointerOf("/nobody");
 
 function pointerOf(text: string): UserPointer {
-  return { by: "handle", handle: userHandle(text), id: 0 };
+  return { by: "handle", handle: userHash(text), id: 0 };
 }

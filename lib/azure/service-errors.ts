@@ -14,7 +14,7 @@ const defaultPause = 5;
  * Runs `work` with a signal that ends it after `timeoutMs` or when `signal` does; rejects then, even where `work` does
  * not heed it (a token that is fetched by foreign code).
  */
-export async function within<T>(
+export async function withTimeout<T>(
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,
   signal?: AbortSignal,
@@ -44,7 +44,7 @@ export async function attempt<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   try {
-    return await within(timeoutMs, work, signal);
+    return await withTimeout(timeoutMs, work, signal);
   } catch (error) {
     signal?.throwIfAborted();
     throw faultOf(service, error);
@@ -55,7 +55,7 @@ export async function attempt<T>(
  * For services that speak JSON. Ends a call at once that is asked for a pause which its time limit does not allow, or that
  * something else answered in the service's place: the SDKs would take a page of HTML for an empty result.
  */
-export const soundAnswers = (service: string, timeoutMs: number): Policies[number] => ({
+export const rejectNonJson = (service: string, timeoutMs: number): Policies[number] => ({
   position: "perRetry",
   policy: {
     name: "soundAnswers",

@@ -3,10 +3,10 @@ import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { Claim } from "./model/idempotency.ts";
-import type { Timing } from "./model/intervals.ts";
+import type { Intervals } from "./model/intervals.ts";
 import type { KeyResponses } from "./model/key-responses.ts";
-import type { ListPlace, RequestList } from "./model/people-lists.ts";
-import type { CredentialRequest, Due, Key, Queue } from "./model/request.ts";
+import type { ListKey, RequestList } from "./model/people-lists.ts";
+import type { CredentialRequest, Due, Queue, SecurityKey } from "./model/request.ts";
 import type { ShipmentRecord, ShipmentStatus } from "./model/shipment-status.ts";
 import type { Delivery } from "./peers/delivery.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
@@ -18,14 +18,14 @@ export interface Stored<T> {
 }
 
 /** A request with all of its keys in the request's order: one storage read (decision C15). */
-export interface Loaded {
+export interface LoadedRequest {
   readonly request: Stored<CredentialRequest>;
-  readonly keys: readonly Stored<Key>[];
+  readonly keys: readonly Stored<SecurityKey>[];
 }
 
 export interface Changes {
   readonly request?: CredentialRequest;
-  readonly keys?: readonly Key[];
+  readonly keys?: readonly SecurityKey[];
 }
 
 /** One row of the index of due work. */
@@ -35,15 +35,15 @@ export interface DueEntry extends Due {
   readonly writtenAt: Instant;
 }
 
-export interface ListEntry extends ListPlace {
+export interface ListEntry extends ListKey {
   readonly writtenAt: Instant;
 }
 
 /** Lists of requests (decision C19). Rows are upserted before, and removed after, what the request's row says (decision C15). */
 export interface RequestLists {
-  enter(place: ListPlace, lists: readonly RequestList[]): Promise<void>;
+  enter(place: ListKey, lists: readonly RequestList[]): Promise<void>;
   /** Absent is fine. */
-  leave(place: ListPlace, lists: readonly RequestList[]): Promise<void>;
+  leave(place: ListKey, lists: readonly RequestList[]): Promise<void>;
   /** In the order of creation, those after the position `after`. */
   entries(
     list: RequestList,
@@ -53,15 +53,15 @@ export interface RequestLists {
 
 export interface RequestStore extends RequestLists {
   /** One transaction. Fails when the id exists. */
-  insert(request: CredentialRequest, keys: readonly Key[]): Promise<Loaded>;
-  load(id: string): Promise<Loaded | undefined>;
+  insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest>;
+  load(id: string): Promise<LoadedRequest | undefined>;
   /**
    * Writes the named rows whole, in one transaction, each by the version that was read.
    * Returns the request as it now stands; undefined when any row changed meanwhile: nothing was written then.
    */
-  save(loaded: Loaded, changes: Changes): Promise<Loaded | undefined>;
+  save(loaded: LoadedRequest, changes: Changes): Promise<LoadedRequest | undefined>;
   /** Deletes keys, then the request's row. */
-  remove(loaded: Loaded): Promise<void>;
+  remove(loaded: LoadedRequest): Promise<void>;
 
   /** Upserts an index row; always before the row that it points to. */
   schedule(due: Due, requestId: string, keyId?: string): Promise<void>;
@@ -133,7 +133,7 @@ export interface ConnectorDeps {
   readonly idps: Idps;
   /** Domains that PIN mails may go to, lower case; empty allows any (decision C14). */
   readonly pinMailDomains: readonly string[];
-  readonly timing: Timing;
+  readonly intervals: Intervals;
   /** How often one key's PIN may be resent within an hour (decision C1). */
   readonly resendsPerHour: number;
   /** Requests that a job works on at once. */

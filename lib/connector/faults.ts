@@ -29,14 +29,14 @@ const awayFault = (error: PeerFailure): Fault =>
   });
 
 /** What the caller is told while nobody knows whether the order was taken (decision C6). */
-export const unsettledFault = (requestId: string, cause?: unknown): Fault =>
+export const unreconciledFault = (requestId: string, cause?: unknown): Fault =>
   new Fault("internal", "It is not known whether the shipment was ordered; ask for the credential request later.", {
     data: { credential_request_id: requestId },
     cause,
   });
 
 /** What a request says of itself while nobody knows whether its order was taken. */
-export const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up.";
+export const unconfirmedMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
 
 /** What a call is told that meets another's claim. */
 export function faultOf(verdict: Final, { requestId }: Claim): Fault {
@@ -49,7 +49,7 @@ export function faultOf(verdict: Final, { requestId }: Claim): Fault {
     case "cancelled":
       return new Fault("conflict", "The request of this Idempotency-Key was cancelled.", { data });
     case "unsettled":
-      return unsettledFault(requestId);
+      return unreconciledFault(requestId);
     case "never_confirmed":
       return new Fault("internal", verdict.reason, { data });
     case "answered":

@@ -1,8 +1,8 @@
 import { days, seconds } from "../time.ts";
-import type { Timing } from "./model/intervals.ts";
+import type { Intervals } from "./model/intervals.ts";
 import type { ConnectorSettings } from "./settings.ts";
 
-export const timingOf = (settings: ConnectorSettings): Timing => ({
+export const intervalsOf = (settings: ConnectorSettings): Intervals => ({
   lease: seconds(settings.LEASE_SECONDS),
   idpCall: seconds(settings.IDP_TIMEOUT_SECONDS),
   deliveryCall: seconds(settings.DELIVERY_TIMEOUT_SECONDS),

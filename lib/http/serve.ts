@@ -11,7 +11,7 @@ import { readFields } from "./input/read-fields.ts";
 import { readJson } from "./input/read-json.ts";
 import { readQuery } from "./input/read-pairs.ts";
 import type { RouteParts } from "./route.ts";
-import type { Identify, Surface } from "./surface.ts";
+import type { Api, Identify } from "./surface.ts";
 
 export interface Serving<D, S = unknown> {
   readonly deps: D;
@@ -33,7 +33,7 @@ interface Outcome {
 
 /** The request's way through: who calls, what was sent, the handler, and the single catch (decisions G3 to G7). */
 export function serve<D, S>(
-  surface: Surface<D, S>,
+  surface: Api<D, S>,
   endpoint: Endpoint<D, S>,
   route: RouteParts,
   serving: Serving<D, S>,
@@ -63,7 +63,7 @@ interface Shown {
 
 /** Refuses a call beside the proxy, lets the surface's guard refuse, and puts its headers on whatever is answered. */
 async function guarded<D, S>(
-  { guard, refuse }: Surface<D, S>,
+  { guard, refuse }: Api<D, S>,
   { deps, log, shown, proxyProof }: Serving<D, S> & Shown,
   call: Call,
   work: () => Promise<Outcome>,
@@ -83,7 +83,7 @@ async function guarded<D, S>(
 }
 
 async function answer<D, S>(
-  surface: Surface<D, S>,
+  surface: Api<D, S>,
   endpoint: Endpoint<D, S>,
   { deps, identify, log, shown }: Serving<D, S> & Shown,
   call: Call,
@@ -133,7 +133,7 @@ function logRefusedCaller(
 /** A 500 that nothing has caused in this call tells again what an earlier one came to, and was logged then. */
 const repeats = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
-async function rawInput<D, S>(surface: Surface<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
+async function rawInput<D, S>(surface: Api<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
   refuseDotSegments(call.headers);
   const { params } = call;
   if (surface.input === "fields") {

@@ -3,7 +3,7 @@ import type { Call, Reply } from "./call.ts";
 import type { Access, Endpoint, Identity } from "./endpoint.ts";
 
 /** A set of endpoints with one way to read bodies, to know callers and to refuse (decisions G1, G3, G4, G6). */
-export interface Surface<D, S = unknown> {
+export interface Api<D, S = unknown> {
   readonly name: "core" | "client" | "connector";
   readonly title: string;
   readonly endpoints: Readonly<Record<string, Endpoint<D, S>>>;

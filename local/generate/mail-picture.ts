@@ -3,14 +3,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
-import { wordPinMail } from "../../lib/connector/pin/compose-pin-mail.ts";
+import { composePinMail } from "../../lib/connector/pin/compose-pin-mail.ts";
 import { launchBrowser } from "../browser/browser.ts";
 
 /** CSS pixels; the narrowest telephones that are sold. */
 const width = 320;
 const path = fileURLToPath(new URL("../../docs/images/pin-mail.png", import.meta.url));
 
-const { html } = wordPinMail({
+const { html } = composePinMail({
   serial: "30000001",
   keyName: "Ada Key",
   userIds: ["ada@example.com", "a.lovelace@keys.example.com"],

@@ -3,13 +3,13 @@ import { Fault, type FaultKind } from "../../lib/fault.ts";
 import type { Access, Endpoint } from "../../lib/http/endpoint.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
 import type { RouteParts } from "../../lib/http/route.ts";
-import type { Surface } from "../../lib/http/surface.ts";
+import type { Api } from "../../lib/http/surface.ts";
 import { version } from "../../lib/version.ts";
 import { createSchemaWriter, type SchemaWriter } from "./openapi-schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type AnyEndpoint = Omit<Endpoint<never>, "run">;
-type AnySurface = Surface<never>;
+type AnySurface = Api<never>;
 
 export interface DocumentOptions {
   /** Leading path segments of the surface (decision G2). */

@@ -4,12 +4,12 @@ import {
   credentialStates,
   credentialTransitions,
   isTerminal,
-  type KeyState,
-  keyStates,
   type RequestState,
   requestStates,
-  rollUpKey,
   rollUpRequest,
+  rollUpSecurityKey,
+  type SecurityKeyState,
+  securityKeyStates,
   startRequest,
   transition,
 } from "../../lib/connector/model/states.ts";
@@ -53,11 +53,11 @@ ${Object.entries(eventMeanings)
 A shipment item or an on-site authenticator. Its state follows from the states of its credentials: it is \`processing\`
 until each of them is terminal.
 
-${diagram(keyStates, rollUpArrows("processing", credentialStates, rollUpKey))}
+${diagram(securityKeyStates, rollUpArrows("processing", credentialStates, rollUpSecurityKey))}
 
 | Credentials of the security key | State of the security key |
 |---|---|
-${rollUpRows(credentialStates, rollUpKey)}
+${rollUpRows(credentialStates, rollUpSecurityKey)}
 
 ## Request
 
@@ -69,11 +69,11 @@ ${diagram(requestStates, requestArrows())}
 
 | Security keys of the request | State of the request |
 |---|---|
-${rollUpRows(keyStates, rollUpStarted)}
+${rollUpRows(securityKeyStates, rollUpStarted)}
 `,
 });
 
-const rollUpStarted = (keys: readonly KeyState[]): RequestState => rollUpRequest("started", keys);
+const rollUpStarted = (keys: readonly SecurityKeyState[]): RequestState => rollUpRequest("started", keys);
 
 /** One arrow for each pair of states, labelled with every event that leads from one to the other. */
 const credentialArrows = (): Arrow[] =>
@@ -87,19 +87,19 @@ function requestArrows(): Arrow[] {
   const failedCredential = transition("processing", "request_failed");
   return [
     ["received", startRequest("received"), "every order is accepted"],
-    ["received", rollUpRequest("received", [rollUpKey([failedCredential])]), "request_failed"],
-    ...rollUpArrows("started", keyStates, rollUpStarted),
+    ["received", rollUpRequest("received", [rollUpSecurityKey([failedCredential])]), "request_failed"],
+    ...rollUpArrows("started", securityKeyStates, rollUpStarted),
   ];
 }
 
 /** One arrow for each state to which a roll-up of terminal states leads. */
-const rollUpArrows = <S extends CredentialState | KeyState>(
+const rollUpArrows = <S extends CredentialState | SecurityKeyState>(
   from: string,
   states: readonly S[],
   rollUp: (states: readonly S[]) => string,
 ): Arrow[] => [...new Set(mixesOf(states).map(rollUp))].map((to): Arrow => [from, to]);
 
-const rollUpRows = <S extends CredentialState | KeyState>(
+const rollUpRows = <S extends CredentialState | SecurityKeyState>(
   states: readonly S[],
   rollUp: (states: readonly S[]) => string,
 ): string =>
@@ -112,14 +112,17 @@ const list = new Intl.ListFormat("en-GB");
 const quoted = (state: string): string => `\`${state}\``;
 
 /** Every combination of terminal states that can occur side by side, the smaller ones first. */
-function mixesOf<S extends CredentialState | KeyState>(states: readonly S[]): S[][] {
+function mixesOf<S extends CredentialState | SecurityKeyState>(states: readonly S[]): S[][] {
   const terminal = states.filter(isTerminal);
   const mixes = terminal.reduce<S[][]>((found, state) => found.concat(found.map(mix => [...mix, state])), [[]]);
   return mixes.filter(mix => mix.length > 0).sort((a, b) => a.length - b.length);
 }
 
 /** A Mermaid state diagram: the first state is the initial one. */
-function diagram(states: readonly (CredentialState | KeyState | RequestState)[], arrows: readonly Arrow[]): string {
+function diagram(
+  states: readonly (CredentialState | SecurityKeyState | RequestState)[],
+  arrows: readonly Arrow[],
+): string {
   const lines = [
     `[*] --> ${states[0]}`,
     ...arrows.map(([from, to, label]) => `${from} --> ${to}${label === undefined ? "" : `: ${label}`}`),

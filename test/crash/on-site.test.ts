@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Loaded } from "../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Body } from "../lib/connector/api/v2/bodies.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/on-site.ts";
@@ -21,7 +21,7 @@ const mark = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ 
 const put = { method: "PUT", path: "/authenticator-requests/" };
 
 /** The stored request that mails to the body's recipient; one that waits to be settled or enrolled is in the index. */
-async function stored({ system }: Lane, body: Body): Promise<Loaded> {
+async function stored({ system }: Lane, body: Body): Promise<LoadedRequest> {
   for (const queue of ["settle", "key", "poll"] as const)
     for await (const { requestId } of system.store.due(queue)) {
       const loaded = await system.store.load(requestId);
@@ -69,7 +69,7 @@ describe.concurrent("a host that is killed while it creates a request of authent
         const body = onSiteBody([authenticator(), authenticator()]);
         await lane.killed(create(body), arrange(lane));
         const { request, keys } = await stored(lane, body);
-        const known = keys.filter(({ value }) => value.credentials[0]?.handle !== undefined).length;
+        const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
         const why = "The request was interrupted before it was started.";
         expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
         expect(removals(lane)).toBe(known);

@@ -1,6 +1,6 @@
 import { openBlobs } from "../../lib/azure/blobs.ts";
 import { responsesContainer } from "../../lib/azure/connector/responses.ts";
-import type { DueEntry, Loaded } from "../../lib/connector/deps.ts";
+import type { DueEntry, LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Queue } from "../../lib/connector/model/request.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import type { TestSystem } from "../support/system.ts";
@@ -123,7 +123,7 @@ async function wrongRows(system: TestSystem, requestId: string): Promise<readonl
   ];
 }
 
-function wrongInRows({ request, keys }: Loaded): readonly string[] {
+function wrongInRows({ request, keys }: LoadedRequest): readonly string[] {
   const wrong = request.value.lease === undefined ? [] : ["the request is held"];
   for (const { value: key } of keys) {
     if (key.lease !== undefined) wrong.push(`key ${key.id} is held`);
@@ -137,7 +137,7 @@ function wrongInRows({ request, keys }: Loaded): readonly string[] {
 }
 
 /** Every row that is due has its index row, and no index row but a stray one of clean-up points to nothing. */
-function wrongInIndex({ request, keys }: Loaded, index: readonly DueEntry[]): readonly string[] {
+function wrongInIndex({ request, keys }: LoadedRequest, index: readonly DueEntry[]): readonly string[] {
   const wrong = index
     .filter(({ queue }) => !atRest.includes(queue))
     .map(({ queue, at }) => `${queue} has a row of ${at}`);
@@ -157,7 +157,7 @@ function wrongInIndex({ request, keys }: Loaded, index: readonly DueEntry[]): re
 }
 
 /** The unique row of a shipment id is there for the request's own shipment and for none that only has its reference. */
-async function wrongShipmentRows({ request }: Loaded, { store, peers }: TestSystem): Promise<readonly string[]> {
+async function wrongShipmentRows({ request }: LoadedRequest, { store, peers }: TestSystem): Promise<readonly string[]> {
   const { id, delivery, shipment: { customerReference = id } = {} } = request.value;
   const wrong = [];
   for (const shipment of await peers.delivery.shipments()) {
@@ -168,7 +168,7 @@ async function wrongShipmentRows({ request }: Loaded, { store, peers }: TestSyst
   return wrong;
 }
 
-async function wrongBlobs({ request, keys }: Loaded, { storage }: TestSystem): Promise<readonly string[]> {
+async function wrongBlobs({ request, keys }: LoadedRequest, { storage }: TestSystem): Promise<readonly string[]> {
   const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: 15_000 });
   const named = keys.flatMap(({ value }) => value.responses ?? []);
   const wrong = [];

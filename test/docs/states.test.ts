@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { credentialStates, credentialTransitions, keyStates, requestStates } from "../../lib/connector/model/states.ts";
+import {
+  credentialStates,
+  credentialTransitions,
+  requestStates,
+  securityKeyStates,
+} from "../../lib/connector/model/states.ts";
 import { statesFile } from "../../local/generate/states-file.ts";
 
 describe("docs/states.md", () => {
@@ -25,7 +30,7 @@ describe("docs/states.md", () => {
   it("shows every state in the diagram of its subject", () => {
     const diagrams = [...written.matchAll(/```mermaid\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
     expect(diagrams).toHaveLength(3);
-    for (const [index, states] of [credentialStates, keyStates, requestStates].entries())
+    for (const [index, states] of [credentialStates, securityKeyStates, requestStates].entries())
       for (const state of states) expect(diagrams[index]).toMatch(new RegExp(`--> ${state}\\b`));
   });
 

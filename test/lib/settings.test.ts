@@ -3,11 +3,11 @@ import * as z from "zod";
 import {
   BadSettings,
   type Environment,
+  effectiveSettings,
   readAll,
   readSettings,
   setting,
   settingTexts,
-  wordsInForce,
 } from "../../lib/settings.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
@@ -179,6 +179,10 @@ describe("what an administrator is told", () => {
   });
 
   it("is the words in force: given, else the default, else none (decision C17)", () => {
-    expect(wordsInForce(schema, { NAMES: " ", WAIT: " 2 ", OTHER: "x" })).toEqual({ NAMES: "a", WAIT: "2", VAULT: "" });
+    expect(effectiveSettings(schema, { NAMES: " ", WAIT: " 2 ", OTHER: "x" })).toEqual({
+      NAMES: "a",
+      WAIT: "2",
+      VAULT: "",
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { currentPlace, inSpan, inTrace, measure, openSpan, outside, type Span, timed } from "../../lib/telemetry.ts";
+import { currentSpan, inSpan, inTrace, measure, openSpan, type Span, timed, withoutSpan } from "../../lib/telemetry.ts";
 
 /** A tracer that keeps what it is told; its clock goes on by a second with each look, its ids count. */
 function tracing() {
@@ -75,10 +75,10 @@ describe("a trace (W3C Trace Context)", () => {
   it("does not go on into work outside of it", async () => {
     const { tracer } = tracing();
     await inTrace(tracer, { name: "call", labels: {} }, async () => {
-      expect(currentPlace()).toMatchObject({ traceId: "01".repeat(16) });
-      expect(outside(() => currentPlace())).toBeUndefined();
+      expect(currentSpan()).toMatchObject({ traceId: "01".repeat(16) });
+      expect(withoutSpan(() => currentSpan())).toBeUndefined();
     });
-    expect(currentPlace()).toBeUndefined();
+    expect(currentSpan()).toBeUndefined();
   });
 });
 

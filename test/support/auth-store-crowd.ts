@@ -1,4 +1,4 @@
-import { userHandle } from "../../lib/auth/user-hash.ts";
+import { userHash } from "../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Action } from "../../lib/azure/tables/tables.ts";
 import type { AuthStorage } from "./auth-store.ts";
@@ -18,7 +18,7 @@ export async function addUsers(
   const users = Array.from({ length: count }, (_, n) => ({
     id: n + 1,
     name: `crowd${n}`,
-    handle: userHandle(`crowd${n}`),
+    handle: userHash(`crowd${n}`),
   }));
   const inserts = (rowsOf: (user: (typeof users)[number]) => { rowKey: string }): Action[] =>
     users.map(user => ({ insert: { schema, writtenAt: at, handle: user.handle, ...rowsOf(user) } }));

@@ -1,5 +1,5 @@
 import type { UserFilter } from "../../lib/auth/store.ts";
-import { userHandle } from "../../lib/auth/user-hash.ts";
+import { userHash } from "../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Row, Tables } from "../../lib/azure/tables/tables.ts";
 
@@ -19,7 +19,7 @@ export async function rowsOf(tables: Tables, table: string, partitionKey: string
 
 /** What is true of the users of these folded names, those whom nobody has left out. */
 export async function truthOf(tables: Tables, names: readonly string[]): Promise<Truth[]> {
-  const all = await Promise.all(names.map(name => rowsOf(tables, "users", userHandle(name))));
+  const all = await Promise.all(names.map(name => rowsOf(tables, "users", userHash(name))));
   return all.flatMap(rows => {
     const id = Number(rows.find(({ rowKey }) => rowKey === "user")?.id);
     if (Number.isNaN(id)) return [];
@@ -71,7 +71,7 @@ export async function breaches(tables: Tables, truths: readonly Truth[]): Promis
 
 /** What must hold of list rows at every moment: a settled one tells the truth, and nobody is without one. */
 export async function listBreaches(tables: Tables, name: string, prefix: string): Promise<string[]> {
-  const handle = userHandle(name);
+  const handle = userHash(name);
   const [users, keys, user, key] = await Promise.all([
     rowsOf(tables, "ids", "users"),
     rowsOf(tables, "ids", "otpkeys"),
@@ -115,7 +115,7 @@ export async function residue(
   ]);
 
   for (const name of names) {
-    const handle = userHandle(name);
+    const handle = userHash(name);
     for (const { rowKey, id } of await rowsOf(tables, "users", handle)) {
       if (id !== undefined && !living.has(Number(id))) found.push(`${rowKey} of user ${id}, who is gone`);
     }

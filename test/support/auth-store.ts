@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { foldUsername } from "../../lib/auth/model/username.ts";
-import type { AuthStore, NewOtpKey, Whom } from "../../lib/auth/store.ts";
+import type { AuthStore, NewOtpKey, UserRef } from "../../lib/auth/store.ts";
 import { authTables } from "../../lib/azure/auth/rows/tables.ts";
 import { authStore } from "../../lib/azure/auth/store.ts";
 import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
@@ -88,9 +88,9 @@ function createCounter() {
   };
 }
 
-export const named = (name: string): Whom => ({ by: "name", folded: foldUsername(name) });
+export const named = (name: string): UserRef => ({ by: "name", folded: foldUsername(name) });
 
-export const identified = (id: number): Whom => ({ by: "id", id });
+export const identified = (id: number): UserRef => ({ by: "id", id });
 
 export const username = (name: string) => ({ name, folded: foldUsername(name) });
 

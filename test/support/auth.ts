@@ -14,7 +14,7 @@ import { proxiesOf } from "../../lib/deployment-settings.ts";
 import type { Call, Cookie } from "../../lib/http/call.ts";
 import { httpFunctions } from "../../lib/http/register.ts";
 import { type Serving, serve } from "../../lib/http/serve.ts";
-import type { Surface } from "../../lib/http/surface.ts";
+import type { Api } from "../../lib/http/surface.ts";
 import { createLog } from "../../lib/log.ts";
 import { type Instant, instant, seconds } from "../../lib/time.ts";
 import { parseRoute, routedPath } from "../../local/host/route.ts";
@@ -229,7 +229,7 @@ function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHash
 }
 
 /** The surface's functions as a host would find them. */
-const routesOf = <D, S>(surface: Surface<D, S>, prefix: string, serving: Serving<D, S>) =>
+const routesOf = <D, S>(surface: Api<D, S>, prefix: string, serving: Serving<D, S>) =>
   httpFunctions(surface, prefix).flatMap(({ template, parts, endpoint }) =>
     parts.map(route => {
       const { match } = parseRoute(template);

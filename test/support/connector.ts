@@ -9,15 +9,15 @@ import { openTables } from "../../lib/azure/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../lib/connector/api/v2/create-credential-request.ts";
 import { readV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
-import type { DueEntry, Idps, Loaded } from "../../lib/connector/deps.ts";
+import type { DueEntry, Idps, LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Fetch } from "../../lib/connector/http/call.ts";
 import type { Idp } from "../../lib/connector/idp/contract.ts";
 import { type CleanUpReport, cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import type { KeysReport } from "../../lib/connector/jobs/process-keys.ts";
 import { processShipments, type ShipmentsReport } from "../../lib/connector/jobs/process-shipments.ts";
-import type { Created } from "../../lib/connector/model/draft.ts";
-import type { CredentialRequest, Key, Queue } from "../../lib/connector/model/request.ts";
+import type { CreatedRequest } from "../../lib/connector/model/draft.ts";
+import type { CredentialRequest, Queue, SecurityKey } from "../../lib/connector/model/request.ts";
 import type { Run } from "../../lib/connector/store/queue.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
@@ -43,15 +43,15 @@ export interface TestConnector {
   /** Storage requests that `work` makes. */
   counted<T>(work: () => Promise<T>): Promise<CallCounts & { readonly result: T }>;
   /** Creates a request from a version 2 body, as the endpoint does. */
-  order(body?: unknown): Promise<Created>;
+  order(body?: unknown): Promise<CreatedRequest>;
   runShipments(mode?: Run["mode"]): Promise<ShipmentsReport>;
   runCredentials(mode?: Run["mode"]): Promise<KeysReport>;
   runCleanUp(completedDays: number): Promise<CleanUpReport>;
   /** The version 2 read model. Throws where there is no such request. */
   read(requestId: string): Promise<ReturnType<typeof readV2>>;
-  load(requestId: string): Promise<Loaded>;
+  load(requestId: string): Promise<LoadedRequest>;
   requestRow(requestId: string): Promise<CredentialRequest>;
-  keyRow(requestId: string, keyId?: string): Promise<Key>;
+  keyRow(requestId: string, keyId?: string): Promise<SecurityKey>;
   /** Everything in a queue of the index. */
   queue(queue: Queue): Promise<readonly DueEntry[]>;
   /** A further connector on the same storage, peers and clock. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AttributeOwner, Whom } from "../../../lib/auth/store.ts";
+import type { AttributeOwner, UserRef } from "../../../lib/auth/store.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { noContent, ok } from "../../../lib/http/call.ts";
@@ -21,7 +21,7 @@ const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =
   bases.map(base => `${method} /${base}${rest}` as const);
 
 /** Whose attributes a path means; through user and key they are the key's own (decision A14). */
-function ownerOf(params: { user?: Whom | undefined; prefix?: string | undefined }): AttributeOwner {
+function ownerOf(params: { user?: UserRef | undefined; prefix?: string | undefined }): AttributeOwner {
   const { user, prefix } = params;
   const impossible = ("user" in params && user === undefined) || ("prefix" in params && prefix === undefined);
   if (impossible) throw noSuchOwner();

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
-import { authTables, openShelves } from "../../../lib/azure/auth/rows/tables.ts";
 import { authBackedUp, verifyAuth } from "../../../lib/azure/auth/backup-items.ts";
+import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
+import { authTables, openAuthTables } from "../../../lib/azure/auth/rows/tables.ts";
 import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
 import { restore } from "../../../lib/azure/maintenance/restore.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
@@ -16,7 +16,7 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
     input: restoreInput.extend({ otp_uses: z.int().min(0).max(1000).default(10) }),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
       const backup = await openBackup(deployment.blobs, authBackedUp, id);
-      const shelves = openShelves(deployment.tables, deployment);
+      const shelves = openAuthTables(deployment.tables, deployment);
       const steps = {
         verify: () => verifyAuth(backup, deployment.log),
         write: () => restoreAuth(backup, shelves, { uses, windows: rules.windows }),

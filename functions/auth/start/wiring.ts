@@ -1,13 +1,7 @@
 import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, tokenHashesOf } from "../../deployment.ts";
-import {
-  registerJobs,
-  registerRefusing,
-  registerRefusingTasks,
-  registerSurface,
-  registerTasks,
-} from "../../register.ts";
-import { bearer, type Wing } from "../../service.ts";
+import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
+import { bearer, type Service } from "../../service.ts";
 import { identifySession } from "../client/identify-session.ts";
 import { authJobs } from "../jobs.ts";
 import { client, core } from "../routes.ts";
@@ -17,7 +11,7 @@ import { readAuthSettings } from "./settings.ts";
 import { authTasks } from "./tasks.ts";
 
 /** The authentication server: the Core API, the Client API, or both (decision G1). */
-export const authWing: Wing = {
+export const authService: Service = {
   read(environment) {
     const settings = readAuthSettings(environment);
     return deployment => {
@@ -30,12 +24,12 @@ export const authWing: Wing = {
           if (SERVICE_APIS.includes("core")) {
             const hashes = tokenHashesOf(deployment, "core");
             const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes }));
-            registerSurface(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
+            registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
             registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
           }
           if (SERVICE_APIS.includes("client")) {
             const serving = { ...common, deps: auth, identify: identifySession(auth) };
-            registerSurface(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
+            registerApi(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
             registerJobs(authJobs(settings), auth, log);
           }
         },

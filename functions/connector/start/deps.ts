@@ -7,15 +7,15 @@ import type { PeerTools } from "../../../lib/connector/http/call.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { connectIdp, idpSecretName } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
-import { timingOf } from "../../../lib/connector/intervals.ts";
+import { intervalsOf } from "../../../lib/connector/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
-import { tellMails } from "../../../lib/connector/pin/trace-mails.ts";
+import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
-import { tellStates } from "../../../lib/connector/store/log-states.ts";
+import { logStates } from "../../../lib/connector/store/log-states.ts";
 import { deploymentSettings } from "../../../lib/deployment-settings.ts";
-import { type Environment, wordsInForce } from "../../../lib/settings.ts";
+import { type Environment, effectiveSettings } from "../../../lib/settings.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -32,18 +32,18 @@ export function openConnector(
   const { log, now, random, sleep, fetch } = deployment;
   const { PUBLIC_BASE_URL, CONNECTOR_PATH } = deployment.settings;
   const tools = { fetch, now, random, sleep };
-  const timing = timingOf(settings);
+  const timing = intervalsOf(settings);
   const idps = openIdps(deployment, settings, idpPlan, { ...tools, timeLimitMs: timing.idpCall });
   const rfpr = openRfpr(settings, deployment, { ...tools, timeLimitMs: timing.enrollmentCall });
   return {
-    requests: tellStates(
+    requests: logStates(
       connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now, log }),
       log,
     ),
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: tellMails(
+    mailer: traceMails(
       openMailer({
         ...(settings.EMAIL_CONNECTION_STRING === undefined
           ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: deployment.identity }
@@ -66,14 +66,17 @@ export function openConnector(
     idpSettings: idps.settings,
     ready: idps.ready,
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
-    timing,
+    intervals: timing,
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
     concurrency: settings.JOB_CONCURRENCY,
     log,
     now,
     random,
     sleep,
-    settingWords: { ...wordsInForce(deploymentSettings, environment), ...wordsInForce(connectorSettings, environment) },
+    settingWords: {
+      ...effectiveSettings(deploymentSettings, environment),
+      ...effectiveSettings(connectorSettings, environment),
+    },
     cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
     connectorUrl: call => [PUBLIC_BASE_URL ?? call.origin, CONNECTOR_PATH].filter(part => part !== "").join("/"),
   };

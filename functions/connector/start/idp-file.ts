@@ -1,7 +1,7 @@
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import type { Blobs } from "../../../lib/azure/blobs.ts";
-import { within } from "../../../lib/azure/service-errors.ts";
+import { withTimeout } from "../../../lib/azure/service-errors.ts";
 import { longestIdpFile } from "../../../lib/connector/idp/idp-file.ts";
 
 /** Where the file of several IdPs lies (decision C13). */
@@ -57,7 +57,7 @@ export function idpFileReader(
 ): () => Promise<Uint8Array | undefined> {
   if ("blob" in place) return () => blobs.head(place.container, place.blob, longestIdpFile + 1);
   return () =>
-    within(timeoutMs, signal => buffer(createReadStream(place.path, { end: longestIdpFile, signal }))).catch(
+    withTimeout(timeoutMs, signal => buffer(createReadStream(place.path, { end: longestIdpFile, signal }))).catch(
       (error: unknown) => {
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
         throw error;

@@ -6,7 +6,7 @@ import { type IdpVariable, idpVariables } from "../../../lib/connector/idp-varia
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../../lib/deployment-settings.ts";
 import type { Problem } from "../../../lib/fault.ts";
-import { BadSettings, type Environment, isLocalHost, wellSet } from "../../../lib/settings.ts";
+import { BadSettings, type Environment, isLocalHost, validSettings } from "../../../lib/settings.ts";
 import { type IdpFilePlace, idpFilePlace, readAtStart } from "./idp-file.ts";
 
 /** What a deployment is told of its IdPs. */
@@ -24,8 +24,8 @@ export interface IdpPlan {
  * whatever else is wrong with it. Throws BadSettings that names the variables, and the keys of the file.
  */
 export function idpPlan(environment: Environment): IdpPlan {
-  const told = wellSet(connectorSettings, environment);
-  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT } = wellSet(deploymentSettings, environment);
+  const told = validSettings(connectorSettings, environment);
+  const { CLOUD_TENANT_ID, CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
   const { IDP_SECRET_HOSTS = [] } = told;
   const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
   if (told.IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };

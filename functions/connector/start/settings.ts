@@ -3,13 +3,13 @@ import { type Environment, readAll, readSettings } from "../../../lib/settings.t
 import { type IdpPlan, idpPlan } from "./idp-settings.ts";
 
 /** What the connector is told. */
-export interface ConnectorTold {
+export interface ConnectorStart {
   readonly settings: ConnectorSettings;
   readonly idps: IdpPlan;
 }
 
 /** Throws BadSettings with every problem. */
-export function readConnectorSettings(environment: Environment): ConnectorTold {
+export function readConnectorSettings(environment: Environment): ConnectorStart {
   const [settings, idps] = readAll(
     () => readSettings(connectorSettings, environment),
     () => idpPlan(environment),

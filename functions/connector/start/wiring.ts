@@ -1,13 +1,7 @@
 import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, tokenHashesOf } from "../../deployment.ts";
-import {
-  registerJobs,
-  registerRefusing,
-  registerRefusingTasks,
-  registerSurface,
-  registerTasks,
-} from "../../register.ts";
-import { bearer, type Wing } from "../../service.ts";
+import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
+import { bearer, type Service } from "../../service.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
 import { openConnector } from "./deps.ts";
@@ -15,7 +9,7 @@ import { readConnectorSettings } from "./settings.ts";
 import { connectorTasks } from "./tasks.ts";
 
 /** The connector (decision G1). */
-export const connectorWing: Wing = {
+export const connectorService: Service = {
   read(environment) {
     const { settings, idps } = readConnectorSettings(environment);
     return deployment => {
@@ -28,7 +22,7 @@ export const connectorWing: Wing = {
         register() {
           const hashes = tokenHashesOf(deployment, "connector");
           const identify = bearer(callerCheck(deployment, { surface: "connector", role: "Connector.Call", hashes }));
-          registerSurface(connector, CONNECTOR_PATH, {
+          registerApi(connector, CONNECTOR_PATH, {
             ...common,
             deps: { ...context, tokenHashes: hashes },
             identify: async (access, call) => {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
-import { sameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment-status.ts";
+import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment-status.ts";
 import { writeShipmentRecord } from "../../../lib/connector/store/shipment-record.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
@@ -20,7 +20,7 @@ export const getShipment = endpoint({
     if (loaded === undefined) throw new Fault("not_found", "There is no such shipment.");
     const keys = loaded.keys.map(({ value }) => value);
     // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
-    if (!sameStatus(stored?.value ?? {}, shipmentStatusOf(loaded.request.value, keys)))
+    if (!isSameStatus(stored?.value ?? {}, shipmentStatusOf(loaded.request.value, keys)))
       await writeShipmentRecord(loaded, { requests });
     return ok(readShipmentV1(params.shipment_id, loaded.request.value, keys, now()));
   },

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { whateverFieldsHold } from "../../../lib/connector/api/field-rules.ts";
+import { ignoreUnknownFields } from "../../../lib/connector/api/field-rules.ts";
 import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
 import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
@@ -48,7 +48,7 @@ const fields = {
 const query = z.looseObject(fields).superRefine((given, context) => {
   for (const name of Object.keys(given).filter(name => !Object.hasOwn(fields, name)))
     context.addIssue({ code: "custom", path: [name], message: "is no filter of this list" });
-}, whateverFieldsHold);
+}, ignoreUnknownFields);
 
 /** Decision C19, paged by decision A11: an operator finds requests that are stuck, and ids that were lost. */
 export const listCredentialRequests = endpoint({

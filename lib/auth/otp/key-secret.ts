@@ -37,4 +37,4 @@ function parse(text: string): z.output<typeof schema> {
 }
 
 /** Where a key's sealed secret belongs (decision G8). */
-export const secretPlace = (prefix: string) => ({ table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" });
+export const secretContext = (prefix: string) => ({ table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" });

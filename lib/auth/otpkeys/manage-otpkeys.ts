@@ -1,10 +1,10 @@
 import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
-import { sameSecret, secretFromText, secretPlace, secretToText } from "../otp/key-secret.ts";
+import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
 import { raised } from "../otp/key-state.ts";
 import { type OtpKindName, otpKind } from "../otp/kinds.ts";
-import type { NewOtpKey, OtpKey, Stored, Whom } from "../store.ts";
+import type { NewOtpKey, OtpKey, Stored, UserRef } from "../store.ts";
 import { prefixPointer } from "../user-hash.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 
@@ -111,17 +111,17 @@ async function hasSecret(
   deps: AuthDeps,
 ): Promise<boolean> {
   if (sealedSecret === undefined || secret === undefined) return sealedSecret === undefined && secret === undefined;
-  return sameSecret(secretFromText(await deps.sealer.open(sealedSecret, secretPlace(prefix))), secret);
+  return sameSecret(secretFromText(await deps.sealer.open(sealedSecret, secretContext(prefix))), secret);
 }
 
 const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>
-  secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretPlace(prefix)) };
+  secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretContext(prefix)) };
 
 /**
  * Assigns a key to a user; an unknown prefix creates it, of kind `remote` where validation servers are configured (decision A9).
  * Throws Fault `not_found` for an unknown user.
  */
-export async function assignKey(whom: Whom, prefix: string, deps: AuthDeps): Promise<void> {
+export async function assignKey(whom: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
   for (;;) {
     const outcome = await deps.otpkeys.assign(whom, prefix);
     if (outcome === "no_user") throw noSuchUser();
@@ -132,7 +132,7 @@ export async function assignKey(whom: Whom, prefix: string, deps: AuthDeps): Pro
 }
 
 /** Takes a key from a user (specification section 4, rule 2). Throws Fault `not_found` for a user who does not have it. */
-export async function unassignKey(whom: Whom, prefix: string, deps: AuthDeps): Promise<void> {
+export async function unassignKey(whom: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
   if (!(await deps.otpkeys.unassign(whom, prefix))) throw noSuchKey();
   deps.log.info("otpkey_unassigned", { prefix, user: whom });
 }

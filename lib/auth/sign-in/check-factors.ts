@@ -1,6 +1,6 @@
 import type { AuthDeps } from "../deps.ts";
 import { passwordSatisfied, type SignInFacts } from "../model/policy.ts";
-import type { AssignedKey, OtpKey, Standing } from "../store.ts";
+import type { AssignedKey, OtpKey, SignInState } from "../store.ts";
 import { noUser } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
@@ -9,7 +9,7 @@ import { holderOf, type Named } from "./identify.ts";
 /** What the decision on an attempt needs, beside what was given. */
 export interface Evidence {
   /** Of the user who is named; without `user` where none is. */
-  readonly standing: Standing;
+  readonly standing: SignInState;
   /** Keys that the OTP may be of. */
   readonly candidates: OtpCandidates;
   /** Whether the user has an enabled one; a stopped one counts (decisions A5, A12). Of no interest where an OTP was given. */
@@ -21,7 +21,7 @@ export interface Evidence {
  * @param standing of whom the attempt counts to
  */
 export async function readEvidence(
-  standing: Standing,
+  standing: SignInState,
   { otp }: Credentials,
   { byOtp }: Named,
   deps: AuthDeps,
@@ -34,7 +34,7 @@ export async function readEvidence(
   return { standing, candidates: [], anyEnabled: await hasEnabledKey(standing, deps) };
 }
 
-async function hasEnabledKey({ otpkeys: assigned }: Standing, { otpkeys, rules }: AuthDeps): Promise<boolean> {
+async function hasEnabledKey({ otpkeys: assigned }: SignInState, { otpkeys, rules }: AuthDeps): Promise<boolean> {
   if (rules.otpPolicy !== "when-assigned") return false;
   // Where there is no key, one that can not be is looked for: time must not tell who has one.
   const prefixes = assigned.length === 0 ? [noUser.handle] : assigned.map(({ prefix }) => prefix);

@@ -4,7 +4,7 @@ import { plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { foldPrefix } from "../model/prefix.ts";
 import type { RemoteKind } from "../otp/contract.ts";
-import { secretFromText, secretPlace } from "../otp/key-secret.ts";
+import { secretContext, secretFromText } from "../otp/key-secret.ts";
 import { otpKind } from "../otp/kinds.ts";
 import { cuts, split } from "../otp/split.ts";
 import { type KeyVerdict, verdictOn } from "../otp/verdict.ts";
@@ -109,7 +109,7 @@ async function decide(code: string, key: OtpKey, deps: AuthDeps, others: Ask): P
   const kind = otpKind(key.kind);
   if (kind.checked === "elsewhere") return others(key, kind);
   if (key.sealedSecret === undefined) return { outcome: "invalid" };
-  const secret = secretFromText(await deps.sealer.open(key.sealedSecret, secretPlace(key.prefix)));
+  const secret = secretFromText(await deps.sealer.open(key.sealedSecret, secretContext(key.prefix)));
   return kind.decide({ secret, form: key.form }, code, { now: deps.now(), windows: deps.rules.windows });
 }
 

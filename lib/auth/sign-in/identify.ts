@@ -2,7 +2,7 @@ import type { AuthDeps } from "../deps.ts";
 import { identifiedBy } from "../model/policy.ts";
 import { parseUsername } from "../model/username.ts";
 import { cuts, split } from "../otp/split.ts";
-import type { OtpKeys, Standing, Whom } from "../store.ts";
+import type { OtpKeys, SignInState, UserRef } from "../store.ts";
 import { noUser, prefixPointer } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
 
@@ -12,7 +12,7 @@ type KeyHolders = NonNullable<Awaited<ReturnType<OtpKeys["findHolders"]>>>;
 /** Whom an attempt names. */
 export interface Named {
   /** Whose failures it counts to (decision A12): the name's, or those of the OTP's prefix where the OTP stands for a name. */
-  readonly throttled: Whom;
+  readonly throttled: UserRef;
   /** Where the OTP stands for a name. */
   readonly byOtp?: {
     /** Every key that the OTP may be of. */
@@ -53,14 +53,14 @@ async function identifyByOtp(otp: string, { otpkeys }: AuthDeps): Promise<Named 
 const atOnce = 8;
 
 /** The user that a key names: the key is enabled and that user's alone (decision A6). Undefined for none. */
-export async function holderOf(holders: KeyHolders | undefined, { users }: AuthDeps): Promise<Standing | undefined> {
+export async function holderOf(holders: KeyHolders | undefined, { users }: AuthDeps): Promise<SignInState | undefined> {
   const { key, candidates = [] } = holders ?? {};
-  const holding: Standing[] = [];
+  const holding: SignInState[] = [];
   // The second user who has the key is enough to know that it names none, however many share it.
   for (let start = 0; start < candidates.length && holding.length < 2; start += atOnce) {
     const some = candidates.slice(start, start + atOnce);
     const standings = await Promise.all(some.map(whom => users.standing(whom)));
-    const isHolding = (standing: Standing | undefined) => standing?.otpkeys.some(({ id }) => id === key?.value.id);
+    const isHolding = (standing: SignInState | undefined) => standing?.otpkeys.some(({ id }) => id === key?.value.id);
     holding.push(...standings.filter(standing => standing !== undefined).filter(isHolding));
   }
   // One read also where there is no candidate: time must not tell who has a key.

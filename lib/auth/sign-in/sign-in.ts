@@ -1,13 +1,13 @@
 import type { AuthDeps } from "../deps.ts";
 import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
-import type { Standing, Stored, User } from "../store.ts";
+import type { SignInState, Stored, User } from "../store.ts";
 import { noUser } from "../user-hash.ts";
 import { audit, type Credentials, outcomeOf } from "./audit.ts";
 import { type Checked, checkFactors, type Evidence, readEvidence } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
 import { identify, type Named } from "./identify.ts";
-import { type Attempt, beginAttempt, endAttempt, holdAttempt } from "./throttle-attempt.ts";
+import { type Attempt, beginAttempt, endAttempt, padTiming } from "./throttle-attempt.ts";
 
 /** Who signed in, and the prefix of the key whose OTP was used. */
 export interface SignedIn {
@@ -106,7 +106,7 @@ async function attemptAs(
   const standing = await deps.users.standing(whom);
   seen.user = standing?.user?.value;
   seen.prefix = byOtp?.key?.key.value.prefix;
-  const read = (current: Standing) => readEvidence(current, given, named, deps);
+  const read = (current: SignInState) => readEvidence(current, given, named, deps);
   const begun = await beginAttempt({ whom, standing }, deps, read);
   if (begun === undefined) return refuseUnnamed(given, deps);
   const { attempt, alongside } = begun;
@@ -139,7 +139,7 @@ async function decide(
   const result = resultOf(checked, user, deps);
   const { otp } = checked;
   // A wrong OTP is one write where it counts against its key. Where it does not, this stands for it: time must not tell.
-  const held = result.granted || otp === undefined || otp.written ? attempt : await holdAttempt(attempt, deps);
+  const held = result.granted || otp === undefined || otp.written ? attempt : await padTiming(attempt, deps);
   await Promise.all([
     endAttempt(held, result.granted ? "succeeded" : "failed", deps),
     ...(result.granted ? [beside(result), counted?.takeBack()] : []),

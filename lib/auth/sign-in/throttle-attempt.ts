@@ -2,13 +2,13 @@ import { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { failed, reserve, succeeded, type Throttle, throttleEnds, withdrawn } from "../model/throttle.ts";
-import type { Standing, StandingThrottle, Whom } from "../store.ts";
+import type { SignInState, ThrottleState, UserRef } from "../store.ts";
 
 /** An attempt that has its place in the throttle row (decision A12). */
 export interface Attempt {
-  readonly whom: Whom;
+  readonly whom: UserRef;
   readonly place: string;
-  readonly reserved: StandingThrottle;
+  readonly reserved: ThrottleState;
 }
 
 /** How long an attempt waits before it looks for a free place again. Milliseconds. */
@@ -29,9 +29,9 @@ export class Busy extends Fault {
  * @param read begins beside the reservation; whether it succeeds is told by `alongside`, when the attempt has its place
  */
 export async function beginAttempt<T>(
-  { whom, standing: first }: { readonly whom: Whom; readonly standing: Standing | undefined },
+  { whom, standing: first }: { readonly whom: UserRef; readonly standing: SignInState | undefined },
   deps: AuthDeps,
-  read: (standing: Standing) => Promise<T>,
+  read: (standing: SignInState) => Promise<T>,
 ): Promise<{ readonly attempt: Attempt; readonly alongside: Promise<T> } | undefined> {
   const place = Buffer.from(deps.random(12)).toString("base64url");
   const patience = plus(deps.now(), deps.rules.busyMs);
@@ -64,11 +64,11 @@ function spread(losses: number, { random }: Pick<AuthDeps, "random">): number {
 const throttled = (retryAfter: number): Fault =>
   new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
 
-const save = (throttle: StandingThrottle, next: Throttle, { throttles, rules }: AuthDeps) =>
+const save = (throttle: ThrottleState, next: Throttle, { throttles, rules }: AuthDeps) =>
   throttles.save(throttle, next, throttleEnds(next, rules.throttle));
 
 /** Writes the attempt's place once more as it is, which changes nothing. */
-export async function holdAttempt(attempt: Attempt, deps: AuthDeps): Promise<Attempt> {
+export async function padTiming(attempt: Attempt, deps: AuthDeps): Promise<Attempt> {
   const reserved = await save(attempt.reserved, attempt.reserved.value, deps);
   return reserved === undefined ? attempt : { ...attempt, reserved };
 }
@@ -87,7 +87,7 @@ export async function endAttempt(
     if (outcome === "withdrawn") return withdrawn(throttle, place);
     return (outcome === "succeeded" ? succeeded : failed)(throttle, place, now(), rules.throttle);
   };
-  let current: StandingThrottle | undefined = reserved;
+  let current: ThrottleState | undefined = reserved;
   while (current !== undefined) {
     if ((await save(current, after(current.value), deps)) !== undefined) return;
     current = (await users.standing(whom))?.throttle;

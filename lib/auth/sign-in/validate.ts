@@ -1,5 +1,5 @@
 import type { AuthDeps } from "../deps.ts";
-import type { AssignedKey, User, Whom } from "../store.ts";
+import type { AssignedKey, User, UserRef } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
@@ -18,7 +18,7 @@ interface Validation {
  * Reports the two factors apart; the OTP is used up, policy and throttle do not apply, nothing is counted (decision A13).
  * Throws Fault `not_found`; `unavailable` where no validation server answers.
  */
-export async function validate(whom: Whom, given: Given, deps: AuthDeps): Promise<Validation> {
+export async function validate(whom: UserRef, given: Given, deps: AuthDeps): Promise<Validation> {
   const { otp } = given;
   const [standing, candidates] = await Promise.all([deps.users.standing(whom), otp ? readCandidates(otp, deps) : []]);
   if (standing?.user === undefined) throw noSuchUser();

@@ -3,8 +3,8 @@ import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
 import { parseUsername } from "../model/username.ts";
 import { parseNewPassword } from "../passwords/password.ts";
-import type { Stored, User, Whom } from "../store.ts";
-import { userHandle } from "../user-hash.ts";
+import type { Stored, User, UserRef } from "../store.ts";
+import { userHash } from "../user-hash.ts";
 import { newPassword } from "./new-password.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
@@ -32,7 +32,7 @@ export async function createUser(
 }
 
 /** Sets a password and ends all sessions; it clears the throttle too (decisions A10, A15). Throws Fault `not_found`, `invalid`. */
-export async function resetPassword(whom: Whom, password: string, deps: AuthDeps): Promise<void> {
+export async function resetPassword(whom: UserRef, password: string, deps: AuthDeps): Promise<void> {
   const user = await deps.users.find(whom);
   if (user === undefined) throw noSuchUser();
   const hash = await newPassword(password, { field: "password", username: user.value.name, empty: "none" }, deps);
@@ -42,13 +42,13 @@ export async function resetPassword(whom: Whom, password: string, deps: AuthDeps
 }
 
 /** Deletes a user (decision A17). Throws Fault `not_found`. */
-export async function deleteUser(whom: Whom, deps: AuthDeps): Promise<void> {
+export async function deleteUser(whom: UserRef, deps: AuthDeps): Promise<void> {
   if (!(await deps.users.remove(whom))) throw noSuchUser();
   deps.log.info("user_deleted", { user: whom });
 }
 
 /** Ends all sessions of a user (decision A10). Throws Fault `not_found`. */
-export async function endSessions(whom: Whom, deps: AuthDeps): Promise<void> {
+export async function endSessions(whom: UserRef, deps: AuthDeps): Promise<void> {
   const user = await deps.users.find(whom);
   if (user === undefined) throw noSuchUser();
   await moveEpoch(user, ({ password }) => (password === undefined ? {} : { password }), deps);
@@ -74,9 +74,9 @@ async function moveEpoch(
  * Clears the throttle of a user, or of a name that nobody has (decision A10). Throws Fault `not_found` for an id that is no
  * user's, and for what can be no name.
  */
-export async function unlock(whom: Whom | undefined, deps: AuthDeps): Promise<void> {
+export async function unlock(whom: UserRef | undefined, deps: AuthDeps): Promise<void> {
   const user = whom && (await deps.users.find(whom));
-  const handle = whom?.by === "name" ? userHandle(whom.folded) : user?.value.handle;
+  const handle = whom?.by === "name" ? userHash(whom.folded) : user?.value.handle;
   if (handle === undefined) throw noSuchUser();
   await deps.throttles.clear(handle);
   // A name that no user has may be a password that was typed into the wrong field (decision G10).

@@ -1,18 +1,18 @@
 import type { OtpKeys } from "../../auth/store.ts";
-import { lost, untilWon } from "../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import type { Row } from "../tables/tables.ts";
-import { assignmentFact, changeFact, type Ground, groundOf, indexRowOf, says } from "./index/index-entries.ts";
+import { agrees, assignmentEntry, changeEntry, indexRowOf, type Snapshot, snapshotOf } from "./index/index-entries.ts";
 import { locate } from "./index/locate.ts";
 import { assignedKeyIn, assignedPrefix, headIn, keyRow, ownerOf, schemaVersion } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
 /** Who has which key: a row of the user's, and in the key's partition the index row that points to the user. */
-export function assignments(shelves: Shelves): Pick<OtpKeys, "assign" | "unassign"> {
+export function assignments(shelves: AuthTables): Pick<OtpKeys, "assign" | "unassign"> {
   const { otpkeys } = shelves;
 
   /** Rewrites the key with it, so that whoever is about to remove the key because nobody has it begins again. */
-  const announce = async (key: Row, ground: Ground) => {
-    const fact = assignmentFact(shelves, key.partitionKey, Number(ownerOf(key)));
+  const announce = async (key: Row, ground: Snapshot) => {
+    const fact = assignmentEntry(shelves, key.partitionKey, Number(ownerOf(key)));
     const written = await otpkeys.transact(key.partitionKey, [
       { merge: { rowKey: keyRow, schema: schemaVersion }, etag: key.etag },
       { upsert: indexRowOf(shelves, ground, fact) },
@@ -24,23 +24,23 @@ export function assignments(shelves: Shelves): Pick<OtpKeys, "assign" | "unassig
     async assign(whom, prefix) {
       const at = await locate(shelves, whom);
       if (at === undefined) return "no_user";
-      return untilWon(async () => {
+      return retryOnConflict(async () => {
         const [ground, key] = await Promise.all([
-          groundOf(shelves, at, assignedPrefix + prefix),
+          snapshotOf(shelves, at, assignedPrefix + prefix),
           otpkeys.get(prefix, keyRow),
         ]);
         if (ground === undefined) return "no_user";
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";
-        const is = assignmentFact(shelves, prefix, keyId);
-        if (says(ground.row, ground.id, is)) return "assigned";
+        const is = assignmentEntry(shelves, prefix, keyId);
+        if (agrees(ground.row, ground.id, is)) return "assigned";
         const change = {
           was: undefined,
           is,
           head: headIn(ground.head, ground.id),
           announce: () => announce(key, ground),
         };
-        return (await changeFact(shelves, ground, change)) ? "assigned" : lost;
+        return (await changeEntry(shelves, ground, change)) ? "assigned" : conflict;
       });
     },
 
@@ -48,14 +48,14 @@ export function assignments(shelves: Shelves): Pick<OtpKeys, "assign" | "unassig
       const at = await locate(shelves, whom);
       if (at === undefined) return false;
       let tried = false;
-      return untilWon(async () => {
-        const ground = await groundOf(shelves, at, assignedPrefix + prefix);
+      return retryOnConflict(async () => {
+        const ground = await snapshotOf(shelves, at, assignedPrefix + prefix);
         // Gone after a try of ours: it may have been this one, its answer lost.
         if (ground === undefined || ownerOf(ground.row) !== ground.id) return tried;
         tried = true;
-        const was = assignmentFact(shelves, prefix, ground.row && assignedKeyIn(ground.row).id);
+        const was = assignmentEntry(shelves, prefix, ground.row && assignedKeyIn(ground.row).id);
         const change = { was, is: undefined, head: headIn(ground.head, ground.id) };
-        return (await changeFact(shelves, ground, change)) ? true : lost;
+        return (await changeEntry(shelves, ground, change)) ? true : conflict;
       });
     },
   };

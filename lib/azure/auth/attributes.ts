@@ -1,16 +1,16 @@
 import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
 import { accepted } from "../../auth/model/parsed.ts";
-import type { AttributeOwner, AttributeStore, Whom } from "../../auth/store.ts";
+import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
 import { allOf } from "../tables/many.ts";
-import { lost, untilWon } from "../tables/retry-on-conflict.ts";
-import { attributeFact, changeFact, groundOf } from "./index/index-entries.ts";
-import { locate, wanted } from "./index/locate.ts";
+import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
+import { attributeEntry, changeEntry, snapshotOf } from "./index/index-entries.ts";
+import { ifMatches, locate } from "./index/locate.ts";
 import { type AttributesOf, keyAttributes } from "./key-attributes.ts";
 import { attributePrefix, attributesIn, headIn, ownerOf, userRow, valueIn } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
 /** The attributes of users and keys; through user and key they are the key's own (decision A14). */
-export function attributeStore(shelves: Shelves): AttributeStore {
+export function attributeStore(shelves: AuthTables): AttributeStore {
   const of = (owner: AttributeOwner): AttributesOf =>
     owner.otpkey === undefined ? userAttributes(shelves, owner.user) : keyAttributes(shelves, owner.otpkey, owner.user);
   return {
@@ -21,7 +21,7 @@ export function attributeStore(shelves: Shelves): AttributeStore {
   };
 }
 
-function userAttributes(shelves: Shelves, whom: Whom): AttributesOf {
+function userAttributes(shelves: AuthTables, whom: UserRef): AttributesOf {
   const { users } = shelves;
   return {
     async all() {
@@ -29,7 +29,7 @@ function userAttributes(shelves: Shelves, whom: Whom): AttributesOf {
       if (at === undefined) return undefined;
       const rows = await allOf(users.query({ partitionKey: at.handle }));
       const id = ownerOf(
-        wanted(
+        ifMatches(
           rows.find(({ rowKey }) => rowKey === userRow),
           at,
         ),
@@ -44,40 +44,40 @@ function userAttributes(shelves: Shelves, whom: Whom): AttributesOf {
         users.get(at.handle, userRow),
         users.get(at.handle, attributePrefix + key),
       ]);
-      const id = ownerOf(wanted(user, at));
+      const id = ownerOf(ifMatches(user, at));
       return id === undefined ? undefined : (valueIn(row, id) ?? null);
     },
 
     async set(key, value) {
       const at = await locate(shelves, whom);
       if (at === undefined) return undefined;
-      return untilWon(async () => {
-        const ground = await groundOf(shelves, at, attributePrefix + key);
+      return retryOnConflict(async () => {
+        const ground = await snapshotOf(shelves, at, attributePrefix + key);
         if (ground === undefined) return undefined;
         const [head, was] = [headIn(ground.head, ground.id), valueIn(ground.row, ground.id)];
         if (was === value) return accepted(head);
         const next = withAttribute(head, key, was, value);
         if (!next.ok) return next;
         const change = {
-          was: was === undefined ? undefined : attributeFact(shelves, key, was),
-          is: attributeFact(shelves, key, value),
+          was: was === undefined ? undefined : attributeEntry(shelves, key, was),
+          is: attributeEntry(shelves, key, value),
           head: next.value,
         };
-        return (await changeFact(shelves, ground, change)) ? next : lost;
+        return (await changeEntry(shelves, ground, change)) ? next : conflict;
       });
     },
 
     async remove(key) {
       const at = await locate(shelves, whom);
       if (at === undefined) return false;
-      return untilWon(async () => {
-        const ground = await groundOf(shelves, at, attributePrefix + key);
+      return retryOnConflict(async () => {
+        const ground = await snapshotOf(shelves, at, attributePrefix + key);
         if (ground === undefined) return false;
         const was = valueIn(ground.row, ground.id);
         if (was === undefined) return true;
         const head = withoutAttribute(headIn(ground.head, ground.id), key, was);
-        const change = { was: attributeFact(shelves, key, was), is: undefined, head };
-        return (await changeFact(shelves, ground, change)) ? true : lost;
+        const change = { was: attributeEntry(shelves, key, was), is: undefined, head };
+        return (await changeEntry(shelves, ground, change)) ? true : conflict;
       });
     },
   };

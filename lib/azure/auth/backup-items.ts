@@ -12,11 +12,11 @@ import {
   assignedKeyIn,
   assignedPrefix,
   attributePrefix,
+  checkedVersion,
   fromKeyRow,
   fromUserRow,
   holderPrefix,
   keyRow,
-  known,
   ownerOf,
   userRow,
   valueIn,
@@ -99,10 +99,10 @@ const readAttributes = (rows: readonly Entity[], owner: number): readonly Attrib
  * never removed, and read last: everybody's is here.
  */
 const readPointer = (row: Entity): Entity | undefined =>
-  row.rowKey === pointerRow && known(asRow(row)) !== undefined ? row : undefined;
+  row.rowKey === pointerRow && checkedVersion(asRow(row)) !== undefined ? row : undefined;
 
 function readSpent(row: Entity) {
-  const { ends } = fitted("spent OTP", known(asRow(row)), endingSchema, row);
+  const { ends } = fitted("spent OTP", checkedVersion(asRow(row)), endingSchema, row);
   return { prefix: row.partitionKey, hash: row.rowKey, ends };
 }
 

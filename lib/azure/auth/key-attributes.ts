@@ -1,12 +1,12 @@
 import { type AttributeHead, withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
 import { accepted, type Parsed } from "../../auth/model/parsed.ts";
-import type { Attributes, Whom } from "../../auth/store.ts";
-import { lost, untilWon } from "../tables/retry-on-conflict.ts";
+import type { Attributes, UserRef } from "../../auth/store.ts";
+import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import type { Action } from "../tables/tables.ts";
 import { headAction, rowAction } from "./index/index-entries.ts";
 import { assignmentOf, keyWithAttributes } from "./index/key-rows.ts";
 import { attributePrefix, attributesIn, headIn, headRow, keyRow, ownerOf, valueIn } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
 /** One owner's attributes; the results as `AttributeStore` has them. */
 export interface AttributesOf {
@@ -17,7 +17,7 @@ export interface AttributesOf {
 }
 
 /** A key's attributes. Nobody is found by them, so that a change is one read and one write. */
-export function keyAttributes(shelves: Shelves, prefix: string, of: Whom | undefined): AttributesOf {
+export function keyAttributes(shelves: AuthTables, prefix: string, of: UserRef | undefined): AttributesOf {
   const { otpkeys } = shelves;
   const assignment = async () => (of === undefined ? () => true : assignmentOf(shelves, of, prefix));
 
@@ -33,7 +33,7 @@ export function keyAttributes(shelves: Shelves, prefix: string, of: Whom | undef
     if (id === undefined || !assigned(id)) return undefined;
     const isOwn = [head, row].every(each => each === undefined || ownerOf(each) === id);
     // Left by a former key, or written by the next one while the rows were read: only the former may be overwritten.
-    if (!isOwn && ownerOf(await otpkeys.get(prefix, keyRow)) !== id) return lost;
+    if (!isOwn && ownerOf(await otpkeys.get(prefix, keyRow)) !== id) return conflict;
     return { id, rowKey, row, head, was: valueIn(row, id), use: headIn(head, id) };
   };
 
@@ -55,29 +55,29 @@ export function keyAttributes(shelves: Shelves, prefix: string, of: Whom | undef
     },
 
     set: (key, value) =>
-      untilWon(async () => {
+      retryOnConflict(async () => {
         const found = await read(key);
-        if (found === undefined || found === lost) return found;
+        if (found === undefined || found === conflict) return found;
         const { id, rowKey, row, head, was, use } = found;
         if (was === value) return accepted(use);
         const next = withAttribute(use, key, was, value);
         if (!next.ok) return next;
         const actions = [headAction(head, id, next.value), rowAction(row, { rowKey, id, value })];
-        return (await otpkeys.transact(prefix, actions)) ? next : lost;
+        return (await otpkeys.transact(prefix, actions)) ? next : conflict;
       }),
 
     remove: key =>
-      untilWon(async () => {
+      retryOnConflict(async () => {
         const found = await read(key);
         if (found === undefined) return false;
-        if (found === lost) return lost;
+        if (found === conflict) return conflict;
         const { id, rowKey, row, head, was, use } = found;
         if (was === undefined || row === undefined) return true;
         const actions: Action[] = [
           headAction(head, id, withoutAttribute(use, key, was)),
           { remove: { rowKey }, etag: row.etag },
         ];
-        return (await otpkeys.transact(prefix, actions)) ? true : lost;
+        return (await otpkeys.transact(prefix, actions)) ? true : conflict;
       }),
   };
 }

@@ -1,21 +1,21 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
 import { allOf, forEach } from "../tables/many.ts";
-import { lost, untilWon } from "../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import { fitted } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { spendOnce } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
-import { dropListed, listPage, type Owners, openListed, reserveId, settleListed } from "./index/id-lists.ts";
-import { assignmentFact, pointedTo, removeIndexRow } from "./index/index-entries.ts";
+import { listPage, markClean, markDirty, type Owners, removeListed, reserveId } from "./index/id-lists.ts";
+import { assignmentEntry, referencedBy, removeIndexRow } from "./index/index-entries.ts";
 import { assignmentOf, keyWithAttributes } from "./index/key-rows.ts";
 import { listedKeySchema, prefixSchema } from "./rows/row-schemas.ts";
 import { attributesIn, fromKeyRow, keyRow, ownerOf, toKeyColumns } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
 const list = "otpkeys";
 
-export function otpKeyStore(shelves: Shelves): OtpKeys {
+export function otpKeyStore(shelves: AuthTables): OtpKeys {
   const { otpkeys } = shelves;
 
   /** The key and, by the same read, the index rows of the users who may have it. */
@@ -39,8 +39,8 @@ export function otpKeyStore(shelves: Shelves): OtpKeys {
     async findHolders(prefix) {
       const { key, holders } = await withHolders(prefix);
       if (key === undefined) return undefined;
-      const fact = assignmentFact(shelves, prefix, Number(ownerOf(key)));
-      return { key: fromKeyRow(key), candidates: holders.map(row => ({ by: "handle", ...pointedTo(fact, row) })) };
+      const fact = assignmentEntry(shelves, prefix, Number(ownerOf(key)));
+      return { key: fromKeyRow(key), candidates: holders.map(row => ({ by: "handle", ...referencedBy(fact, row) })) };
     },
 
     async view(prefix, of) {
@@ -65,12 +65,12 @@ export function otpKeyStore(shelves: Shelves): OtpKeys {
       const isTaken = there.some(({ rowKey }) => rowKey === keyRow);
       const etag = isTaken ? undefined : await insertKey(shelves, key);
       if (etag === undefined) {
-        await dropListed(shelves, list, id);
+        await removeListed(shelves, list, id);
         return undefined;
       }
       const former = new Set(there.map(ownerOf).filter(owner => owner !== undefined));
       await Promise.all([
-        settleListed(shelves, list, { id, version, shown }),
+        markClean(shelves, list, { id, version, shown }),
         forEach([...former], owner => sweepKey(shelves, { prefix, id: owner })),
       ]);
       return { value: key, version: etag };
@@ -80,26 +80,26 @@ export function otpKeyStore(shelves: Shelves): OtpKeys {
       const next: OtpKey = { ...given, id, prefix, createdAt };
       const shown = { prefix, enabled: next.enabled };
       const isShown = next.enabled === enabled;
-      const opened = isShown ? undefined : await openListed(shelves, list, id, shown);
+      const opened = isShown ? undefined : await markDirty(shelves, list, id, shown);
       const etag = await otpkeys.replace({ partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) }, version);
       if (etag === undefined) return undefined;
-      if (opened !== undefined) await settleListed(shelves, list, { id, version: opened, shown });
+      if (opened !== undefined) await markClean(shelves, list, { id, version: opened, shown });
       return { value: next, version: etag };
     },
 
     async remove(prefix) {
       let removing: number | undefined;
-      const id = await untilWon(async () => {
+      const id = await retryOnConflict(async () => {
         const { key, holders } = await withHolders(prefix);
         const there = ownerOf(key);
         if (key === undefined || there === undefined || (removing !== undefined && removing !== there)) return removing;
-        const fact = assignmentFact(shelves, prefix, there);
+        const fact = assignmentEntry(shelves, prefix, there);
         // While there is a key, what users have of it is true: so it goes first. Nobody got it since, or the version has moved.
         const gone = await forEach(holders, holder => removeIndexRow(shelves, fact, holder, { keepFact: false }));
-        if (gone.includes(false)) return lost;
+        if (gone.includes(false)) return conflict;
         removing = there;
-        await openListed(shelves, list, there, { prefix, enabled: key.enabled === true });
-        return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : lost;
+        await markDirty(shelves, list, there, { prefix, enabled: key.enabled === true });
+        return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
       await sweepKey(shelves, { prefix, id });
@@ -111,7 +111,7 @@ export function otpKeyStore(shelves: Shelves): OtpKeys {
 }
 
 /** @returns the etag; undefined where another has the prefix */
-async function insertKey({ otpkeys }: Shelves, key: OtpKey): Promise<string | undefined> {
+async function insertKey({ otpkeys }: AuthTables, key: OtpKey): Promise<string | undefined> {
   const etag = await otpkeys.insert({ partitionKey: key.prefix, rowKey: keyRow, ...toKeyColumns(key) });
   if (etag !== undefined) return etag;
   const there = await otpkeys.get(key.prefix, keyRow);
@@ -119,7 +119,7 @@ async function insertKey({ otpkeys }: Shelves, key: OtpKey): Promise<string | un
   return ownerOf(there) === key.id ? there?.etag : undefined;
 }
 
-const listedKeys = ({ otpkeys, ...rest }: Shelves): Owners<OtpKeySummary> => ({
+const listedKeys = ({ otpkeys, ...rest }: AuthTables): Owners<OtpKeySummary> => ({
   fromListed: row =>
     fitted("list", row, listedKeySchema, { id: Number(row.rowKey), prefix: row.prefix, enabled: row.enabled }),
   find: async listed => {

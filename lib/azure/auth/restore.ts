@@ -8,9 +8,9 @@ import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { spendOnce } from "./clean-up/expiry-index.ts";
 import { type ListName, listedRow } from "./index/id-lists.ts";
-import { assignmentFact, attributeFact, type Fact, indexRowOf } from "./index/index-entries.ts";
+import { assignmentEntry, attributeEntry, type IndexEntry, indexRowOf } from "./index/index-entries.ts";
 import { headRow, keyRow, schemaVersion, toKeyColumns } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
 export interface AuthRestored {
   readonly users: number;
@@ -24,7 +24,7 @@ export interface AuthRestored {
  */
 export async function restoreAuth(
   backup: Backup,
-  shelves: Shelves,
+  shelves: AuthTables,
   { uses, windows }: { readonly uses: number; readonly windows: OtpWindows },
 ): Promise<AuthRestored> {
   const keyIds = new Map<string, number>();
@@ -58,7 +58,7 @@ function moved(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows
 /** Each list is one partition. */
 type Lists = Readonly<Record<ListName, ReturnType<typeof gathered>>>;
 
-async function restoreKey(shelves: Shelves, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
+async function restoreKey(shelves: AuthTables, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;
   await lists.otpkeys.add(listedRow("otpkeys", id, { prefix, enabled, settled: true, writtenAt: shelves.now() }));
   await upsertAll(shelves.otpkeys, [
@@ -69,15 +69,15 @@ async function restoreKey(shelves: Shelves, { key, attributes }: KeyItem, lists:
 }
 
 async function restoreUser(
-  shelves: Shelves,
+  shelves: AuthTables,
   { user: { id, name, handle }, row, attributes, assigned: allAssigned }: UserItem,
   { keyIds, lists }: { readonly keyIds: ReadonlyMap<string, number>; readonly lists: Lists },
 ): Promise<void> {
   // A key that was deleted while the backup was made is nobody's.
   const assigned = allAssigned.filter(({ key }) => keyIds.get(key.prefix) === key.id);
-  const facts: readonly Fact[] = [
-    ...attributes.map(({ key, value }) => attributeFact(shelves, key, value)),
-    ...assigned.map(({ key }) => assignmentFact(shelves, key.prefix, key.id)),
+  const facts: readonly IndexEntry[] = [
+    ...attributes.map(({ key, value }) => attributeEntry(shelves, key, value)),
+    ...assigned.map(({ key }) => assignmentEntry(shelves, key.prefix, key.id)),
   ];
   await Promise.all([
     lists.users.add(listedRow("users", id, { handle, name, settled: true, writtenAt: shelves.now() })),

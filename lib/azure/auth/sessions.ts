@@ -1,9 +1,9 @@
 import type { Sessions } from "../../auth/store.ts";
-import { fromSessionRow, fromUserRow, known, toSessionColumns, userRow } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import { checkedVersion, fromSessionRow, fromUserRow, toSessionColumns, userRow } from "./rows/rows.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
 /** A partition is an hour of absolute expiry (decision A20). */
-export function sessionStore({ sessions, users }: Shelves): Sessions {
+export function sessionStore({ sessions, users }: AuthTables): Sessions {
   return {
     async begin({ hour, hash }, session) {
       // A value is never given twice: a row that is there was written by an earlier try of this very call.
@@ -26,7 +26,7 @@ export function sessionStore({ sessions, users }: Shelves): Sessions {
       let ended = 0;
       for await (const row of sessions.scan()) {
         // Whatever its version: a session that was used meanwhile ends too.
-        if (known(row).prefix === prefix && (await sessions.remove(row.partitionKey, row.rowKey))) ended += 1;
+        if (checkedVersion(row).prefix === prefix && (await sessions.remove(row.partitionKey, row.rowKey))) ended += 1;
       }
       return ended;
     },

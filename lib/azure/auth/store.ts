@@ -5,7 +5,7 @@ import type { Tables } from "../tables/tables.ts";
 import { attributeStore } from "./attributes.ts";
 import { cleanUp } from "./clean-up/clean-up.ts";
 import { otpKeyStore } from "./otpkeys.ts";
-import { openShelves } from "./rows/tables.ts";
+import { openAuthTables } from "./rows/tables.ts";
 import { sessionStore } from "./sessions.ts";
 import { addressStore, throttleStore } from "./throttles.ts";
 import { userStore } from "./users.ts";
@@ -15,7 +15,7 @@ export function authStore(
   tables: Tables,
   passed: { readonly now: Now; readonly random: (bytes: number) => Uint8Array; readonly log: Log },
 ): AuthStore {
-  const shelves = openShelves(tables, passed);
+  const shelves = openAuthTables(tables, passed);
   return {
     users: userStore(shelves),
     attributes: attributeStore(shelves),

@@ -1,23 +1,23 @@
 import type {
   AssignedKey,
   Range,
-  Standing,
+  SignInState,
   Stored,
   User,
   UserFilter,
+  UserRef,
   UserSummary,
   Users,
-  Whom,
 } from "../../auth/store.ts";
-import { userHandle } from "../../auth/user-hash.ts";
+import { userHash } from "../../auth/user-hash.ts";
 import { allOf, forEach } from "../tables/many.ts";
-import { lost, untilWon } from "../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import { fitted } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";
 import { filteredUsers } from "./index/filter.ts";
-import { dropListed, listPage, type Owners, openListed, reserveId, settleListed } from "./index/id-lists.ts";
-import { handleIn, locate, wanted } from "./index/locate.ts";
+import { listPage, markClean, markDirty, type Owners, removeListed, reserveId } from "./index/id-lists.ts";
+import { handleIn, ifMatches, locate } from "./index/locate.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
@@ -30,14 +30,14 @@ import {
   toUserColumns,
   userRow,
 } from "./rows/rows.ts";
-import type { Shelves } from "./rows/tables.ts";
+import type { AuthTables } from "./rows/tables.ts";
 
-export function userStore(shelves: Shelves): Users {
+export function userStore(shelves: AuthTables): Users {
   const { users } = shelves;
 
-  const find = async (whom: Whom): Promise<Stored<User> | undefined> => {
+  const find = async (whom: UserRef): Promise<Stored<User> | undefined> => {
     const at = await locate(shelves, whom);
-    const row = at && wanted(await users.get(at.handle, userRow), at);
+    const row = at && ifMatches(await users.get(at.handle, userRow), at);
     return row && fromUserRow(row);
   };
 
@@ -45,7 +45,7 @@ export function userStore(shelves: Shelves): Users {
     find,
 
     async create({ username: { name, folded }, password }) {
-      const handle = userHandle(folded);
+      const handle = userHash(folded);
       const shown = { handle, name };
       const [there, { id, version }] = await Promise.all([
         allOf(users.query({ partitionKey: handle }, { select: ["schema", "id"] })),
@@ -55,11 +55,11 @@ export function userStore(shelves: Shelves): Users {
       const isTaken = there.some(({ rowKey }) => rowKey === userRow);
       const etag = isTaken ? undefined : await insertUser(shelves, user);
       if (etag === undefined) {
-        await dropListed(shelves, "users", id);
+        await removeListed(shelves, "users", id);
         return undefined;
       }
       await Promise.all([
-        settleListed(shelves, "users", { id, version, shown }),
+        markClean(shelves, "users", { id, version, shown }),
         forEach(ownersOf(there), former => sweepUser(shelves, { handle, id: former })),
       ]);
       return { value: user, version: etag };
@@ -69,7 +69,7 @@ export function userStore(shelves: Shelves): Users {
       const at = await locate(shelves, whom);
       if (at === undefined) return undefined;
       const rows = await allOf(users.query({ partitionKey: at.handle }));
-      const user = wanted(userRowOf(rows), at);
+      const user = ifMatches(userRowOf(rows), at);
       if (user === undefined) return undefined;
       const { id, name } = fromUserRow(user).value;
       return {
@@ -102,13 +102,13 @@ export function userStore(shelves: Shelves): Users {
       if (at === undefined) return false;
       const { handle } = at;
       let removing: number | undefined;
-      const id = await untilWon(async () => {
-        const row = wanted(await users.get(handle, userRow), removing === undefined ? at : { id: removing });
+      const id = await retryOnConflict(async () => {
+        const row = ifMatches(await users.get(handle, userRow), removing === undefined ? at : { id: removing });
         if (row === undefined) return removing;
         const { value } = fromUserRow(row);
         removing = value.id;
-        await openListed(shelves, "users", value.id, { handle, name: value.name });
-        return (await users.remove(handle, userRow, row.etag)) ? removing : lost;
+        await markDirty(shelves, "users", value.id, { handle, name: value.name });
+        return (await users.remove(handle, userRow, row.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
       await sweepUser(shelves, { handle, id });
@@ -123,7 +123,7 @@ export function userStore(shelves: Shelves): Users {
 }
 
 /** @returns the etag; undefined where another has the name */
-async function insertUser({ users }: Shelves, user: User): Promise<string | undefined> {
+async function insertUser({ users }: AuthTables, user: User): Promise<string | undefined> {
   const etag = await users.insert({ partitionKey: user.handle, rowKey: userRow, ...toUserColumns(user) });
   if (etag !== undefined) return etag;
   const there = await users.get(user.handle, userRow);
@@ -137,9 +137,9 @@ const ownersOf = (rows: readonly Row[]): number[] => [
   ...new Set(rows.map(ownerOf).filter(owner => owner !== undefined)),
 ];
 
-function standingOf(handle: string, rows: readonly Row[], at: { readonly id?: number }): Standing {
+function standingOf(handle: string, rows: readonly Row[], at: { readonly id?: number }): SignInState {
   const named = userRowOf(rows);
-  const user = wanted(named, at);
+  const user = ifMatches(named, at);
   const userId = ownerOf(named);
   const throttle = rows.find(({ rowKey }) => rowKey === throttleRow);
   return {
@@ -157,9 +157,9 @@ function standingOf(handle: string, rows: readonly Row[], at: { readonly id?: nu
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
 
-const listedUsers = (shelves: Shelves): Owners<UserSummary> => ({
+const listedUsers = (shelves: AuthTables): Owners<UserSummary> => ({
   fromListed: row => fitted("list", row, listedUserSchema, { id: Number(row.rowKey), name: row.name }),
-  find: async row => wanted(await shelves.users.get(handleIn(row), userRow), { id: Number(row.rowKey) }),
+  find: async row => ifMatches(await shelves.users.get(handleIn(row), userRow), { id: Number(row.rowKey) }),
   fromRow: row => {
     const { id, name } = fromUserRow(row).value;
     return { id, name };

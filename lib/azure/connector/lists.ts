@@ -1,5 +1,5 @@
 import type { ListEntry, RequestLists } from "../../connector/deps.ts";
-import { type ListPlace, positionOf, type RequestList } from "../../connector/model/people-lists.ts";
+import { type ListKey, positionOf, type RequestList } from "../../connector/model/people-lists.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
@@ -13,7 +13,7 @@ export const listsTable = "requestlists";
 const peoplePartition = "people";
 const partitionOf = (list: RequestList): string => ("state" in list ? list.state : peoplePartition);
 const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.person}_`);
-const rowKeyOf = (place: ListPlace, list: RequestList): string => prefixOf(list) + positionOf(place);
+const rowKeyOf = (place: ListKey, list: RequestList): string => prefixOf(list) + positionOf(place);
 
 const transactionSize = 100;
 

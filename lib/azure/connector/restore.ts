@@ -1,9 +1,9 @@
 import type { ClaimStore, RequestStore } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
-import { peopleLists, placeOf } from "../../connector/model/people-lists.ts";
+import { listKeyOf, peopleLists } from "../../connector/model/people-lists.ts";
 import { shipmentStatusOf } from "../../connector/model/shipment-status.ts";
 import { isTerminal } from "../../connector/model/states.ts";
-import { type Restored, restored } from "../../connector/recovery/reopen-restored.ts";
+import { type Restored, reopenRestored } from "../../connector/recovery/reopen-restored.ts";
 import type { Log } from "../../log.ts";
 import type { Backup, Holdings } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";
@@ -46,7 +46,7 @@ function readRequest(rows: readonly Entity[]): Restored | undefined {
   const row = rows.find(({ rowKey }) => rowKey === requestRow);
   if (row === undefined) return undefined;
   const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
-  return restored({
+  return reopenRestored({
     request: fromRequestRow({ ...row, etag: "" }),
     keys: keyRows.map(key => fromKeyRow({ ...key, etag: "" })),
   });
@@ -73,7 +73,7 @@ export async function restoreConnector(
       request.due && requests.schedule(request.due, id),
       ...keys.map(key => key.due && requests.schedule(key.due, id, key.id)),
       delivery?.shipmentId && requests.claimShipment(delivery.shipmentId, id, shipmentStatusOf(request, keys)),
-      requests.enter(placeOf(request), [{ state: request.state }, ...peopleLists(request, keys)]),
+      requests.enter(listKeyOf(request), [{ state: request.state }, ...peopleLists(request, keys)]),
     ]);
     await upsertAll(table, [
       { partitionKey: id, rowKey: requestRow, ...toRequestColumns(request) },

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { DueEntry, ListEntry } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
-import { type CredentialRequest, type Key, queues } from "../../connector/model/request.ts";
+import { type CredentialRequest, queues, type SecurityKey } from "../../connector/model/request.ts";
 import { type ShipmentRecord, shipmentStates } from "../../connector/model/shipment-status.ts";
-import { credentialStates, keyStates, requestStates } from "../../connector/model/states.ts";
+import { credentialStates, requestStates, securityKeyStates } from "../../connector/model/states.ts";
 import { faultKinds } from "../../fault.ts";
 import { schemaOf, storedInstant } from "../tables/row-schema.ts";
 
@@ -80,7 +80,7 @@ const credential = z.object({
   state: z.enum(credentialStates),
   errorMessage: text.exactOptional(),
   /** An object in rows of the version before. */
-  handle: z.union([text, json]).exactOptional(),
+  idpState: z.union([text, json]).exactOptional(),
   binding: z
     .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
     .exactOptional(),
@@ -110,7 +110,7 @@ const mail = z.object({
 });
 
 /** A key's row, its JSON parsed and its credentials gathered. */
-export const keySchema = schemaOf<Key>()(
+export const keySchema = schemaOf<SecurityKey>()(
   z.object({
     id: text,
     place: z.enum(["shipment", "authenticator"]),
@@ -119,7 +119,7 @@ export const keySchema = schemaOf<Key>()(
     productId: z.number().exactOptional(),
     inventoryProductId: z.number().exactOptional(),
     preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
-    state: z.enum(keyStates),
+    state: z.enum(securityKeyStates),
     serial: text.exactOptional(),
     firmware: text.exactOptional(),
     pinRequest: z

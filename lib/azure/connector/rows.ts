@@ -1,6 +1,6 @@
 import type { DueEntry, ListEntry } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
-import type { CredentialRequest, Key } from "../../connector/model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
 import type { ShipmentRecord } from "../../connector/model/shipment-status.ts";
 import { checkVersion, fitted, jsonColumn } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
@@ -51,12 +51,12 @@ export const fromRequestRow = (row: Row): CredentialRequest =>
 /** A credential a column: all of them would outgrow one (decision C18). */
 const credentialColumn = (index: number): string => `credential${String(index).padStart(2, "0")}`;
 
-export function toKeyColumns({ credentials, ...key }: Key): Columns {
+export function toKeyColumns({ credentials, ...key }: SecurityKey): Columns {
   const each = credentials.map((credential, index) => [credentialColumn(index), JSON.stringify(credential)] as const);
   return { ...toColumns(key, keyText), ...Object.fromEntries(each) };
 }
 
-export function fromKeyRow(row: Row): Key {
+export function fromKeyRow(row: Row): SecurityKey {
   const columns = fromColumns("key", row, keyText);
   const credentials: unknown[] = [];
   for (let index = 0; credentialColumn(index) in columns; index++) credentials.push(columns[credentialColumn(index)]);

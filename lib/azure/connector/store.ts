@@ -1,5 +1,5 @@
-import type { Changes, Loaded, RequestStore, Stored } from "../../connector/deps.ts";
-import type { CredentialRequest, Due, Key } from "../../connector/model/request.ts";
+import type { Changes, LoadedRequest, RequestStore, Stored } from "../../connector/deps.ts";
+import type { CredentialRequest, Due, SecurityKey } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
@@ -41,7 +41,7 @@ export function connectorStore(
   const index = tables.table("due");
   const shipments = tables.table(shipmentsTable);
 
-  const load = async (id: string): Promise<Loaded | undefined> => {
+  const load = async (id: string): Promise<LoadedRequest | undefined> => {
     const rows: Row[] = [];
     for await (const row of requests.query({ partitionKey: id })) rows.push(row);
     const row = rows.find(({ rowKey }) => rowKey === requestRow);
@@ -155,8 +155,8 @@ function missing(id: string): never {
 const dueKey = (due: Due, requestId: string, keyId: string | undefined): string =>
   `${due.at}_${requestId}_${keyId ?? ""}`;
 
-function replacementsOf(loaded: Loaded, { request, keys = [] }: Changes) {
-  const ofKey = (key: Key) => {
+function replacementsOf(loaded: LoadedRequest, { request, keys = [] }: Changes) {
+  const ofKey = (key: SecurityKey) => {
     const stored = loaded.keys.find(({ value }) => value.id === key.id);
     if (stored === undefined) throw new Error(`key ${key.id} is none of the request`);
     return { replace: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) }, etag: stored.etag };
@@ -168,7 +168,7 @@ function replacementsOf(loaded: Loaded, { request, keys = [] }: Changes) {
   return [...ofRequest, ...keys.map(ofKey)];
 }
 
-function withChanges(loaded: Loaded, { request, keys = [] }: Changes, etags: readonly string[]): Loaded {
+function withChanges(loaded: LoadedRequest, { request, keys = [] }: Changes, etags: readonly string[]): LoadedRequest {
   const [first = "", ...rest] = etags;
   const keyEtags = request === undefined ? etags : rest;
   const changed = new Map(keys.map((value, position) => [value.id, { value, etag: keyEtags[position] ?? "" }]));

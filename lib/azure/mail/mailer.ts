@@ -10,7 +10,7 @@ import { PeerFailure } from "../../connector/http/failure.ts";
 import { Fault } from "../../fault.ts";
 import { between, type Now } from "../../time.ts";
 import { type Access, isLocal, localAccessKey } from "../credential.ts";
-import { type Policies, within } from "../service-errors.ts";
+import { type Policies, withTimeout } from "../service-errors.ts";
 import { mailFailure, unreadable } from "./failure.ts";
 import { firstAnswer } from "./operation.ts";
 
@@ -36,7 +36,7 @@ export function openMailer(options: MailOptions): Mailer {
     const begun = now();
     const isLate = () => between(begun, now()) >= timeoutMs;
     const asked = lateness.run(isLate, () =>
-      within(timeoutMs, async abortSignal => {
+      withTimeout(timeoutMs, async abortSignal => {
         opened ??= openClient(options, local);
         return firstAnswer(await opened, message, more, abortSignal);
       }),

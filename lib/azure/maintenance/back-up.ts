@@ -9,7 +9,7 @@ import {
   backupWriter,
   type Holdings,
   isFinished,
-  type Wing,
+  type ServiceName,
 } from "./backup-files.ts";
 
 export interface BackUpReport {
@@ -61,7 +61,7 @@ const countsOf = (files: Readonly<Record<string, readonly BackupFile[]>>): Reado
 const unfinishedMs = days(1);
 
 async function removeOld(
-  wing: Wing,
+  wing: ServiceName,
   { blobs, now, keepMs }: { readonly blobs: Blobs; readonly now: Now; readonly keepMs: number },
 ): Promise<number> {
   let removed = 0;

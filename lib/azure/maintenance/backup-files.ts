@@ -9,11 +9,11 @@ import type { Entity, Row } from "../tables/tables.ts";
 /** The container of backups; made by Bicep and by the local start (decision G12). */
 export const backupsContainer = "backups";
 
-export type Wing = "auth" | "connector";
+export type ServiceName = "auth" | "connector";
 
 /** What of a wing's storage a backup holds. */
 export interface Holdings {
-  readonly wing: Wing;
+  readonly wing: ServiceName;
   /** Tables whose rows are copied, in this order; what can be told from their rows is not among them. */
   readonly tables: readonly string[];
   readonly containers: readonly string[];
@@ -52,7 +52,7 @@ const charactersAFile = 8 * 2 ** 20;
 /** Writes one backup. Names of blobs begin with wing and id. */
 export function backupWriter(
   blobs: Blobs,
-  { wing, id, log }: { readonly wing: Wing; readonly id: string; readonly log: Log },
+  { wing, id, log }: { readonly wing: ServiceName; readonly id: string; readonly log: Log },
 ) {
   const at = (name: string) => `${wing}/${id}/${name}`;
 
@@ -175,7 +175,7 @@ const damaged = (name: string): Fault =>
 const hashOf = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
 
 /** All blobs of backups of a wing by the backup's id, oldest first. */
-export async function backupsOf(blobs: Blobs, wing: Wing): Promise<ReadonlyMap<string, readonly string[]>> {
+export async function backupsOf(blobs: Blobs, wing: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {
   const names: string[] = [];
   for await (const name of blobs.list(backupsContainer, `${wing}/`)) names.push(name);
   return Map.groupBy(names, name => name.split("/")[1] ?? "");

@@ -1,6 +1,6 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
 import { type Access, isLocal } from "../credential.ts";
-import { attempt, type Policies, retryOptions, soundAnswers } from "../service-errors.ts";
+import { attempt, type Policies, rejectNonJson, retryOptions } from "../service-errors.ts";
 import { checkedEtag, etagOf, unless } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
 import { type Filter, type Page, type PageOptions, readPage } from "./query.ts";
@@ -70,7 +70,7 @@ export function openTables(options: TablesOptions): Tables {
   const { timeoutMs, policies = [] } = options;
   const clientOptions: TableServiceClientOptions = {
     retryOptions,
-    additionalPolicies: [conditionalRemovals, soundAnswers(service, timeoutMs), ...policies],
+    additionalPolicies: [conditionalRemovals, rejectNonJson(service, timeoutMs), ...policies],
   };
   const clients = new Map<string, Promise<TableClient>>();
   const clientOf = (name: string) => {

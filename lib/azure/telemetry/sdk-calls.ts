@@ -1,5 +1,5 @@
 import { type Instrumenter, type TracingContext, type TracingSpan, useInstrumenter } from "@azure/core-tracing";
-import { errorWord, type Labels, type OpenSpan, openSpan } from "../../telemetry.ts";
+import { errorName, type Labels, type OpenSpan, openSpan } from "../../telemetry.ts";
 
 /**
  * Makes a client span of every HTTP try of the Azure SDKs, named by the SDK's operation that it belongs to. Of what the SDKs tell only
@@ -46,7 +46,7 @@ function spanOf(span: OpenSpan): TracingSpan {
   let status: string | undefined;
   return {
     setStatus: told => {
-      if (told.status === "error") failure = told.error instanceof Error ? errorWord(told.error) : "error";
+      if (told.status === "error") failure = told.error instanceof Error ? errorName(told.error) : "error";
     },
     setAttribute: (name, value) => {
       const label = kept[name];

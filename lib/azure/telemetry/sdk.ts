@@ -14,7 +14,7 @@ import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter }
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../../log.ts";
 import { type Metric, metrics } from "../../metrics.ts";
-import type { Labels, Place, Span, TelemetrySink } from "../../telemetry.ts";
+import type { Labels, Span, SpanContext, TelemetrySink } from "../../telemetry.ts";
 import { version } from "../../version.ts";
 
 /** One place that telemetry is sent to. */
@@ -31,7 +31,7 @@ export interface LogEvent {
   readonly fields: Labels;
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly place: Place | undefined;
+  readonly place: SpanContext | undefined;
 }
 
 export interface TelemetrySdk extends TelemetrySink {
@@ -110,7 +110,7 @@ const severities: Readonly<Record<Level, number>> = { debug: 5, info: 9, warn: 1
 
 const kinds = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: SpanKind.CLIENT } as const;
 
-const contextOf = ({ traceId, spanId, sampled }: Place) => ({ traceId, spanId, traceFlags: sampled ? 1 : 0 });
+const contextOf = ({ traceId, spanId, sampled }: SpanContext) => ({ traceId, spanId, traceFlags: sampled ? 1 : 0 });
 
 function readableOf(span: Span, resource: ReadableSpan["resource"]): ReadableSpan {
   const { name, kind, parent, startedAt, endedAt, labels, error } = span;

@@ -1,6 +1,6 @@
 import type { TokenCredential } from "@azure/identity";
 import type { Level, WriteLine } from "../../log.ts";
-import { currentPlace, type Labels, outside, type TelemetrySink } from "../../telemetry.ts";
+import { currentSpan, type Labels, type TelemetrySink, withoutSpan } from "../../telemetry.ts";
 import type { LogEvent, TelemetrySdk } from "./sdk.ts";
 
 export interface TelemetryOptions {
@@ -63,13 +63,13 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
   };
   // Timers and requests that begin here would else belong to the trace of whatever call came first.
   const give = (take: (sdk: TelemetrySdk) => void): void =>
-    outside(() => {
+    withoutSpan(() => {
       if (sdk !== undefined) take(sdk);
       else if (waiting.length < mostWaiting) waiting.push(take);
       if (loading === undefined) timer ??= setTimeout(load, loadAfterMs);
     });
   const inTime = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
-    outside(async () => {
+    withoutSpan(async () => {
       const { promise: over, reject } = Promise.withResolvers<never>();
       const limit = setTimeout(() => reject(new Error("not sent in time")), longestFlushMs);
       const done = load().then(loaded => loaded && work(loaded));
@@ -112,7 +112,7 @@ async function connect(
 function eventOf(level: Level, line: string, at: number): LogEvent {
   const { event, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const flat = Object.entries(fields).map(([name, value]) => [name, isPlain(value) ? value : JSON.stringify(value)]);
-  return { level, event: String(event), fields: Object.fromEntries(flat), at, place: currentPlace() };
+  return { level, event: String(event), fields: Object.fromEntries(flat), at, place: currentSpan() };
 }
 
 const isPlain = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value);

@@ -1,7 +1,7 @@
 import type { TokenCredential } from "@azure/identity";
 import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretProperties } from "@azure/keyvault-secrets";
 import { isLocal } from "../credential.ts";
-import { attempt, isServiceError, retryOptions, soundAnswers, unreadable } from "../service-errors.ts";
+import { attempt, isServiceError, rejectNonJson, retryOptions, unreadable } from "../service-errors.ts";
 import { withoutTls } from "../without-tls.ts";
 
 export interface Secret {
@@ -94,7 +94,7 @@ export function openSecrets(options: SecretsOptions): Secrets {
 
 async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, local: boolean): Promise<SecretClient> {
   const { SecretClient } = await import("@azure/keyvault-secrets");
-  const policies = [soundAnswers(service, timeoutMs)];
+  const policies = [rejectNonJson(service, timeoutMs)];
   const options: SecretClientOptions = { retryOptions, additionalPolicies: policies };
   if (!local) return new SecretClient(endpoint, credential, options);
   return new SecretClient(endpoint.replace(/^http:/i, "https:"), credential, {

@@ -1,33 +1,37 @@
 import { plus } from "../../time.ts";
 import { openAttestation } from "../collect/decode-responses.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
 import type { Idp, Sought } from "../idp/contract.ts";
-import { backOff } from "../model/intervals.ts";
+import { backOffMs } from "../model/intervals.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { type Credential, type Key, registeredName } from "../model/request.ts";
+import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
-import { conclude, type KeyHold, renew } from "../store/lease.ts";
-import { keyOf } from "../store/save-request.ts";
-import { openHandle } from "../store/sealed-idp-state.ts";
+import { conclude, type KeyHold, renewLease } from "../store/lease.ts";
+import { securityKeyOf } from "../store/save-request.ts";
+import { openIdpState } from "../store/sealed-idp-state.ts";
 
 /**
  * Activates one credential of a held key at its IdP (decision C8). The try is written before it is sent; an unanswered one is
  * read back by credential id before anything else is done.
  * Returns the request as it now stands, undefined when the hold is lost.
  */
-export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps): Promise<Loaded | undefined> {
-  const key = keyOf(hold.loaded, hold.keyId);
+export async function activateCredential(
+  hold: KeyHold,
+  index: number,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | undefined> {
+  const key = securityKeyOf(hold.loaded, hold.keyId);
   const credential = key.credentials[index];
   const idp = credential && deps.idps.get(credential.idpId);
-  if (credential?.handle === undefined || credential.credentialId === undefined)
+  if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error("a credential without a response");
   if (idp === undefined)
     return later(hold, index, "Its identity provider is not configured any more.", undefined, deps);
 
-  const handle = await openHandle(hold.loaded.request.value.id, key.id, index, credential.handle, deps.sealer);
+  const idpState = await openIdpState(hold.loaded.request.value.id, key.id, index, credential.idpState, deps.sealer);
   const tried = credential.triedAt !== undefined;
   const overdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
   const sought = {
@@ -35,7 +39,7 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
     name: registeredName(key),
     since: credential.triedAt ?? deps.now(),
   };
-  const registered = tried ? await readBack(idp, handle, sought, deps) : false;
+  const registered = tried ? await readBack(idp, idpState, sought, deps) : false;
   if (registered === true) return end(hold, index, "activated", undefined, deps);
   if (registered instanceof PeerFailure && !overdue)
     return later(hold, index, `${idp.id} could not be asked for the credential.`, registered.retryAfter, deps);
@@ -51,16 +55,16 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
 
   // The first unanswered try: what it may have registered was created since then.
   const triedAt = credential.triedAt ?? deps.now();
-  const renewed = await renew(
+  const renewed = await renewLease(
     hold,
     withCredential(index, each => ({ ...each, triedAt })),
-    deps.timing.idpCall,
+    deps.intervals.idpCall,
     deps,
   );
   if (renewed === undefined) return undefined;
   try {
-    const limits = { signal: AbortSignal.timeout(deps.timing.idpCall), notAfter: renewed.notAfter };
-    await idp.activate(handle, attestation, registeredName(key), limits);
+    const limits = { signal: AbortSignal.timeout(deps.intervals.idpCall), notAfter: renewed.notAfter };
+    await idp.activate(idpState, attestation, registeredName(key), limits);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return failed(renewed, index, error, { tried, readable: registered !== undefined }, deps);
@@ -70,19 +74,19 @@ export async function activate(hold: KeyHold, index: number, deps: ConnectorDeps
 
 const withCredential =
   (index: number, change: (credential: Credential) => Credential) =>
-  (key: Key): Key => ({
+  (key: SecurityKey): SecurityKey => ({
     ...key,
     credentials: key.credentials.map((credential, position) => (position === index ? change(credential) : credential)),
   });
 
 async function readBack(
   idp: Idp,
-  handle: Challenge["handle"],
+  idpState: Challenge["idpState"],
   sought: Sought,
   deps: ConnectorDeps,
 ): Promise<boolean | undefined | PeerFailure> {
   try {
-    return await idp.isRegistered(handle, sought, AbortSignal.timeout(deps.timing.idpCall));
+    return await idp.isRegistered(idpState, sought, AbortSignal.timeout(deps.intervals.idpCall));
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });
@@ -93,7 +97,7 @@ async function readBack(
 /** The attestation from the responses as received, or why there is none: for now where a peer failed, else for good. */
 async function attestationOf(
   { loaded }: KeyHold,
-  key: Key,
+  key: SecurityKey,
   index: number,
   deps: ConnectorDeps,
 ): Promise<Attestation | PeerFailure | string> {
@@ -117,8 +121,8 @@ function end(
   event: "activated" | "refused" | "expired" | "response_rejected",
   reason: string | undefined,
   deps: ConnectorDeps,
-): Promise<Loaded | undefined> {
-  const idp = keyOf(hold.loaded, hold.keyId).credentials[index]?.idpId;
+): Promise<LoadedRequest | undefined> {
+  const idp = securityKeyOf(hold.loaded, hold.keyId).credentials[index]?.idpId;
   deps.log.info("credential_ended", { keyId: hold.keyId, index, outcome: event, idp });
   // A write whose answer got lost is read again as done: what has ended stays as it is.
   const ended = withCredential(index, credential =>
@@ -137,7 +141,7 @@ function failed(
   failure: PeerFailure,
   { tried, readable }: { tried: boolean; readable: boolean },
   deps: ConnectorDeps,
-): Promise<Loaded | undefined> {
+): Promise<LoadedRequest | undefined> {
   deps.log.warn("activation_failed", { keyId: hold.keyId, index, error: failure });
   const reason = failure.detail ?? failure.message;
   // A 404 without the IdP's own words may be a proxy's.
@@ -153,7 +157,7 @@ function failed(
   const refused = {
     refusal: { at, reason },
     errorMessage: reason,
-    nextAt: plus(at, deps.timing.readBackAfter),
+    nextAt: plus(at, deps.intervals.readBackAfter),
     held: true,
   };
   return conclude(
@@ -169,11 +173,11 @@ function later(
   index: number,
   errorMessage: string,
   retryAfter: number | undefined,
-  { now, timing, ...deps }: ConnectorDeps,
+  { now, intervals: timing, ...deps }: ConnectorDeps,
   unanswered = true,
-): Promise<Loaded | undefined> {
+): Promise<LoadedRequest | undefined> {
   const postponed = ({ triedAt, held, ...credential }: Credential): Credential => {
-    const wait = Math.max(backOff(credential.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+    const wait = Math.max(backOffMs(credential.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
     const { retryableUntil: end } = credential;
     const nextAt = plus(now(), wait);
     return {

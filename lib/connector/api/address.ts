@@ -1,15 +1,15 @@
 import type * as z from "zod";
-import { present } from "../model/omit-undefined.ts";
+import { omitUndefined } from "../model/omit-undefined.ts";
 import type { MailingAddress } from "../model/request.ts";
 import { normalRegion, regionProblem } from "./regions.ts";
-import { filledLine, optionalLine, postalCode } from "./text-rules.ts";
+import { nonEmptyLine, optionalLine, postalCode } from "./text-rules.ts";
 
 /** The fields of a mailing address that both versions name alike; they differ in the country's (specification section 2). */
 export const addressFields = {
-  street_line1: filledLine().describe("Street and number."),
+  street_line1: nonEmptyLine().describe("Street and number."),
   street_line2: optionalLine().describe("Further line of the street address."),
   postal_code: postalCode().describe("A space, or 00000, where the country has no postal codes."),
-  city: filledLine().describe("City."),
+  city: nonEmptyLine().describe("City."),
   region: optionalLine(50).describe(
     "Two-letter postal code of the region. Required in the US, at US military bases and in Canada.",
   ),
@@ -28,7 +28,7 @@ export const mailingAddressOf = (
   address: z.output<z.ZodObject<typeof addressFields>>,
   countryCode: string,
 ): MailingAddress =>
-  present({
+  omitUndefined({
     streetLine1: address.street_line1,
     streetLine2: address.street_line2,
     postalCode: address.postal_code,

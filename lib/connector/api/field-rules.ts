@@ -26,7 +26,7 @@ export const listOf = <T extends z.ZodType>(element: T, max: number) =>
  * For checks across the fields of an object: they run although fields are wrong, so that all problems come at once (decision C1).
  * The values they see may therefore be of any type.
  */
-export const whateverFieldsHold = {
+export const ignoreUnknownFields = {
   when: ({ value }: { readonly value: unknown }): boolean =>
     typeof value === "object" && value !== null && !Array.isArray(value),
 };

@@ -17,7 +17,7 @@ const text = () =>
 export const line = (max = textLimit) => text().trim().max(max);
 
 /** Text on one line that says something. */
-export const filledLine = (max = textLimit) => line(max).min(1, { error: "must not be blank" });
+export const nonEmptyLine = (max = textLimit) => line(max).min(1, { error: "must not be blank" });
 
 /** Optional text on one line; blank is as if absent, because callers fill templates. */
 export const optionalLine = (max = textLimit) => optional(line(max).transform(blankAsAbsent));

@@ -1,5 +1,5 @@
 import { Fault } from "../../fault.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { Run } from "../store/queue.ts";
@@ -8,13 +8,13 @@ import type { Run } from "../store/queue.ts";
 interface Holding {
   readonly run: Run;
   hold(
-    loaded: Loaded,
+    loaded: LoadedRequest,
     run: Run,
     more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
     deps: ConnectorDeps,
-  ): Promise<Loaded>;
+  ): Promise<LoadedRequest>;
   letGo(
-    loaded: Loaded,
+    loaded: LoadedRequest,
     run: Run,
     end: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
     deps: ConnectorDeps,
@@ -29,10 +29,10 @@ const mostTries = 2;
  * unanswered call is read back before it is made again. Throws a Fault where the shipment is not deleted, or nobody knows.
  */
 export async function cancelAtDelivery(
-  loaded: Loaded,
+  loaded: LoadedRequest,
   { run, hold, letGo }: Holding,
   deps: ConnectorDeps,
-): Promise<Loaded> {
+): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;
   const shipmentId = loaded.request.value.delivery?.shipmentId ?? "";
   let current = loaded;

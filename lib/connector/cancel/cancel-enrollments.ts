@@ -2,8 +2,8 @@ import pLimit from "p-limit";
 import type { ConnectorDeps } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { enrollmentId } from "../model/key-ids.ts";
-import type { Key } from "../model/request.ts";
-import { enrollmentSide } from "../peers/enrollment-side.ts";
+import type { SecurityKey } from "../model/request.ts";
+import { requireRfpr } from "../peers/enrollment-side.ts";
 
 /**
  * Has the enrollment side cancel authenticators (decision C12). One that it does not know, or not any more, counts as cancelled; one
@@ -11,15 +11,15 @@ import { enrollmentSide } from "../peers/enrollment-side.ts";
  */
 export async function cancelEnrollments(
   requestId: string,
-  keys: readonly Key[],
+  keys: readonly SecurityKey[],
   deps: Pick<ConnectorDeps, "rfpr" | "concurrency">,
 ): Promise<{ readonly produced: readonly string[]; readonly failure?: PeerFailure }> {
   const limit = pLimit(deps.concurrency);
   const produced: string[] = [];
   let failure: PeerFailure | undefined;
-  const cancel = async ({ id }: Key): Promise<void> => {
+  const cancel = async ({ id }: SecurityKey): Promise<void> => {
     try {
-      await enrollmentSide(deps).cancel(enrollmentId(requestId, id));
+      await requireRfpr(deps).cancel(enrollmentId(requestId, id));
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       if (error.status === 409) produced.push(id);

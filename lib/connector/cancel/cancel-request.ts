@@ -1,12 +1,12 @@
 import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
 import { between, plus, seconds } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { outcome } from "../http/to-result.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
-import { heldByAnother, type Run, retryAfterLease, startRun } from "../store/queue.ts";
-import { carryOutCancel } from "./perform-cancel.ts";
+import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../store/queue.ts";
+import { performCancel } from "./perform-cancel.ts";
 
 /**
  * Cancels what of a request is not produced yet (decision C19); keys that are produced go on. Cancelling again what was cancelled
@@ -14,22 +14,22 @@ import { carryOutCancel } from "./perform-cancel.ts";
  * Throws Fault: `not_found`; `conflict` where nothing can be cancelled any more or yet; `unavailable` where a peer does not answer, in
  * which case the job goes on with what was begun.
  */
-export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<Loaded> {
+export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<LoadedRequest> {
   const loaded = await deps.requests.load(requestId);
   if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
   if (loaded.request.value.state === "cancelled") return loaded;
   const run = startRun("on_demand", deps);
   refuseWhatCannot(loaded, run, deps);
-  return withLogFields({ credentialRequestId: requestId }, () => carryOutCancel(loaded, run, deps));
+  return withLogFields({ credentialRequestId: requestId }, () => performCancel(loaded, run, deps));
 }
 
-function refuseWhatCannot({ request: { value: request }, keys }: Loaded, run: Run, deps: ConnectorDeps): void {
-  const { now, timing } = deps;
+function refuseWhatCannot({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
+  const { now, intervals: timing } = deps;
   const conflict = (message: string, retryAfterMs?: number) =>
     new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs / 1000 });
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
-  if (lease !== undefined && heldByAnother(lease, run, now()))
+  if (lease !== undefined && isLeasedByAnother(lease, run, now()))
     throw conflict("A job is working on the request.", seconds(retryAfterLease));
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
@@ -42,9 +42,9 @@ function refuseWhatCannot({ request: { value: request }, keys }: Loaded, run: Ru
 }
 
 /** Goes on with a cancel that was cut off, as a job. */
-export async function resumeCancel(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<void> {
-  if (heldByAnother(loaded.request.value.lease, run, deps.now())) return;
-  const ended = await outcome(carryOutCancel(loaded, run, deps));
+export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+  if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return;
+  const ended = await toResult(performCancel(loaded, run, deps));
   if ("value" in ended) return;
   if (!(ended.error instanceof Fault)) throw ended.error;
   deps.log.warn("cancel_not_done", { error: ended.error });

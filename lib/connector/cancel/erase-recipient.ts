@@ -1,11 +1,11 @@
 import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
 import { between } from "../../time.ts";
-import type { ConnectorDeps, ListEntry, Loaded } from "../deps.ts";
+import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { folded, personList, positionOf } from "../model/people-lists.ts";
+import { foldName, personList, positionOf } from "../model/people-lists.ts";
 import { isTerminal } from "../model/states.ts";
-import { heldByAnother, isOver, passOver, type Run, startRun } from "../store/queue.ts";
+import { isLeasedByAnother, isOver, logAndContinue, type Run, startRun } from "../store/queue.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 
@@ -40,7 +40,7 @@ export async function eraseRecipient(who: Erased, deps: ConnectorDeps): Promise<
       after = positionOf(entry);
       const end = await withLogFields({ credentialRequestId: requestId }, () =>
         eraseOne(entry, who, run, deps).catch((error: unknown): End => {
-          passOver(error, {}, deps);
+          logAndContinue(error, {}, deps);
           return { left: "It failed; the log says why." };
         }),
       );
@@ -63,7 +63,7 @@ async function eraseOne(entry: ListEntry, who: Erased, run: Run, deps: Connector
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
     // Its creator may be between its two writes.
-    if (between(entry.writtenAt, deps.now()) > deps.timing.dueOrphan) await requests.leave(entry, [foundBy]);
+    if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphan) await requests.leave(entry, [foundBy]);
     return "none";
   }
   if (!concerns(loaded, who)) return "none";
@@ -82,18 +82,22 @@ async function eraseOne(entry: ListEntry, who: Erased, run: Run, deps: Connector
 }
 
 /** The request where it has ended and nobody works on it, cancelled for that if need be. */
-async function endedOf(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<Loaded | { readonly left: string }> {
+async function endedOf(
+  loaded: LoadedRequest,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | { readonly left: string }> {
   const { id, state } = loaded.request.value;
   const ended = isTerminal(state) ? loaded : await cancelRequest(id, deps);
   if (!isTerminal(ended.request.value.state)) return { left: "Keys that are produced are still to be activated." };
-  const isHeld = [ended.request, ...ended.keys].some(({ value }) => heldByAnother(value.lease, run, deps.now()));
+  const isHeld = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
   return isHeld ? { left: "A job is working on the request." } : ended;
 }
 
-function concerns({ request: { value: request }, keys }: Loaded, { by, name }: Erased): boolean {
+function concerns({ request: { value: request }, keys }: LoadedRequest, { by, name }: Erased): boolean {
   const names =
     by === "userId"
       ? keys.flatMap(({ value }) => value.credentials.map(({ userId }) => userId))
       : [request.recipient[by]];
-  return names.some(each => folded(each) === folded(name));
+  return names.some(each => foldName(each) === foldName(name));
 }

@@ -1,17 +1,17 @@
 import { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { outcome } from "../http/to-result.ts";
+import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
-import { backOff } from "../model/intervals.ts";
-import { type CredentialRequest, isOnSite, type Key } from "../model/request.ts";
-import { endedWaiting, rolledUp } from "../model/roll-up.ts";
+import { backOffMs } from "../model/intervals.ts";
+import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
+import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
-import { undoAtIdps } from "../recovery/compensate.ts";
-import { atRest } from "../store/next-due.ts";
-import { leaseOf, type Run, retryAfterLease } from "../store/queue.ts";
-import { write } from "../store/save-request.ts";
+import { compensateAtIdps } from "../recovery/compensate.ts";
+import { releaseLease } from "../store/next-due.ts";
+import { newLease, type Run, retryAfterLease } from "../store/queue.ts";
+import { saveRequest } from "../store/save-request.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";
 
@@ -23,7 +23,7 @@ const cancelledByCaller = "The request was cancelled.";
  * cancelled; the enrollment side cancels what is not enrolled; the IdPs forget what was begun for it. That it is under way is
  * written down before, so that a job goes on after a crash. Returns the request as it now stands.
  */
-export async function carryOutCancel(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<Loaded> {
+export async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   let current = await held(loaded, run, {}, deps);
   const { id } = current.request.value;
   const waiting = () => current.keys.map(({ value }) => value).filter(isWaiting);
@@ -45,7 +45,7 @@ export async function carryOutCancel(loaded: Loaded, run: Run, deps: ConnectorDe
 
   current = await held(current, run, {}, deps);
   const begun = waiting().filter(key => keyIds.includes(key.id));
-  const undone = await outcome(undoAtIdps(id, begun.map(openPart), deps));
+  const undone = await toResult(compensateAtIdps(id, begun.map(openPart), deps));
   if ("error" in undone) {
     throw await letGo(current, run, { fault: peerFault(undone.error), next: "goes_on" }, deps);
   }
@@ -55,22 +55,22 @@ export async function carryOutCancel(loaded: Loaded, run: Run, deps: ConnectorDe
 }
 
 /** Only what is not produced is undone at its IdP. */
-const openPart = (key: Key): Key => ({
+const openPart = (key: SecurityKey): SecurityKey => ({
   ...key,
-  credentials: key.credentials.map(({ handle, ...credential }) =>
-    credential.state === "processing" && handle !== undefined ? { ...credential, handle } : credential,
+  credentials: key.credentials.map(({ idpState, ...credential }) =>
+    credential.state === "processing" && idpState !== undefined ? { ...credential, idpState } : credential,
   ),
 });
 
 /** Takes or renews the hold right before calls that change something, and has the job come back where this process dies. */
 async function held(
-  loaded: Loaded,
+  loaded: LoadedRequest,
   run: Run,
   more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
   deps: ConnectorDeps,
-): Promise<Loaded> {
+): Promise<LoadedRequest> {
   const hold = (request: CredentialRequest): CredentialRequest => {
-    const lease = leaseOf(run, deps.now(), deps.timing);
+    const lease = newLease(run, deps.now(), deps.intervals);
     const before = request.due === undefined ? {} : { before: request.due };
     const cancelling = { ...(request.cancelling ?? before), ...more };
     return { ...request, cancelling, lease, due: { queue: "settle", at: lease.until } };
@@ -82,19 +82,19 @@ async function held(
 
 /** @param next `ends`: nothing was cancelled, the request goes on as before; `goes_on`: the job tries again */
 async function letGo(
-  loaded: Loaded,
+  loaded: LoadedRequest,
   run: Run,
   { fault, next }: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
   deps: ConnectorDeps,
 ): Promise<Fault> {
-  const { now, timing } = deps;
+  const { now, intervals: timing } = deps;
   const released = ({ lease, due, cancelling, ...request }: CredentialRequest): CredentialRequest => {
     if (next === "ends") return { ...request, ...(cancelling?.before && { due: cancelling.before }) };
-    const at = plus(now(), backOff(request.attempts, timing.retryMin, timing.retryMax));
+    const at = plus(now(), backOffMs(request.attempts, timing.retryMin, timing.retryMax));
     const attempts = request.attempts + 1;
     return { ...request, ...(cancelling && { cancelling }), attempts, due: { queue: "settle", at } };
   };
-  const written = await outcome(rewritten(loaded, run, released, deps));
+  const written = await toResult(rewritten(loaded, run, released, deps));
   // The lease ends by itself, and the job goes on then.
   if ("error" in written) deps.log.warn("cancel_not_given_back", { error: written.error });
   return fault;
@@ -102,14 +102,14 @@ async function letGo(
 
 /** The request's row changed, also where a key's job was faster; undefined where it is not held by this run any more. */
 async function rewritten(
-  loaded: Loaded,
+  loaded: LoadedRequest,
   { owner }: Run,
   change: (request: CredentialRequest) => CredentialRequest,
   deps: ConnectorDeps,
-): Promise<Loaded | undefined> {
-  let current: Loaded | undefined = loaded;
+): Promise<LoadedRequest | undefined> {
+  let current: LoadedRequest | undefined = loaded;
   while (current !== undefined) {
-    const written = await write(current, { request: change(current.request.value) }, deps);
+    const written = await saveRequest(current, { request: change(current.request.value) }, deps);
     if (written !== undefined) return written;
     current = await deps.requests.load(loaded.request.value.id);
     if (current?.request.value.lease?.owner !== owner) return undefined;
@@ -126,10 +126,14 @@ function peerFault(cause: unknown): Fault {
 }
 
 /** States last. A row that changed meanwhile is read again: what was cancelled at its peer has not been produced. */
-async function writeCancelled(loaded: Loaded, keyIds: readonly string[], deps: ConnectorDeps): Promise<Loaded> {
+async function writeCancelled(
+  loaded: LoadedRequest,
+  keyIds: readonly string[],
+  deps: ConnectorDeps,
+): Promise<LoadedRequest> {
   const { requests, now } = deps;
   for (
-    let current: Loaded | undefined = loaded;
+    let current: LoadedRequest | undefined = loaded;
     current !== undefined;
     current = await requests.load(loaded.request.value.id)
   ) {
@@ -138,14 +142,14 @@ async function writeCancelled(loaded: Loaded, keyIds: readonly string[], deps: C
     // A job has ended it meanwhile.
     if (cancelling === undefined || isTerminal(request.state)) return current;
     const keys = all.filter(({ id }) => keyIds.includes(id));
-    const written = await write(current, { request: rolledUp(request, all, now()), keys }, deps);
+    const written = await saveRequest(current, { request: rolledUp(request, all, now()), keys }, deps);
     if (written !== undefined) return written;
   }
   throw new Error("the request vanished while it was cancelled");
 }
 
 /** A job that holds the key gives it back itself. */
-function cancelledKey(key: Key, deps: ConnectorDeps): Key {
-  const ended = endedWaiting(key, "cancelled", cancelledByCaller, deps.now());
-  return ended.lease === undefined ? atRest(ended, deps) : ended;
+function cancelledKey(key: SecurityKey, deps: ConnectorDeps): SecurityKey {
+  const ended = endWaiting(key, "cancelled", cancelledByCaller, deps.now());
+  return ended.lease === undefined ? releaseLease(ended, deps) : ended;
 }

@@ -1,5 +1,5 @@
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { peopleLists, placeOf, type RequestList, sameList } from "../model/people-lists.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { isSameList, listKeyOf, peopleLists, type RequestList } from "../model/people-lists.ts";
 import { requestStates } from "../model/states.ts";
 import { removeAuthenticators } from "../recovery/remove-authenticators.ts";
 import { concludeClaim } from "../store/conclude-claim.ts";
@@ -10,7 +10,7 @@ import { concludeClaim } from "../store/conclude-claim.ts";
  * @param erasing set for decision C19: its Idempotency-Key keeps no answer, and `foundBy` is the list of whom it is erased for
  */
 export async function removeRequest(
-  loaded: Loaded,
+  loaded: LoadedRequest,
   deps: ConnectorDeps,
   erasing?: { readonly foundBy: RequestList },
 ): Promise<void> {
@@ -26,11 +26,11 @@ export async function removeRequest(
   const states = erasing === undefined ? [state] : requestStates;
   const lists = [...states.map(each => ({ state: each })), ...peopleLists(request, keys)];
   await requests.leave(
-    placeOf(request),
-    lists.filter(list => erasing === undefined || !sameList(list, erasing.foundBy)),
+    listKeyOf(request),
+    lists.filter(list => erasing === undefined || !isSameList(list, erasing.foundBy)),
   );
   await requests.remove(loaded);
   await Promise.all(keys.map(key => key.due && requests.unschedule(key.due, id, key.id)));
   if (due !== undefined) await requests.unschedule(due, id);
-  if (erasing !== undefined) await requests.leave(placeOf(request), [erasing.foundBy]);
+  if (erasing !== undefined) await requests.leave(listKeyOf(request), [erasing.foundBy]);
 }

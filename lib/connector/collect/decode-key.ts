@@ -3,13 +3,13 @@ import type { ConnectorDeps } from "../deps.ts";
 import { challengeEnd } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import type { Credential, CredentialRequest, Key } from "../model/request.ts";
+import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
-import { type ReadCredential, readResponses } from "./decode-responses.ts";
+import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 
-export interface ReadKey {
+export interface DecodedKey {
   /** What was read, put into the key as it then stands: only credentials that still wait change. */
-  readonly apply: (key: Key) => Key;
+  readonly apply: (key: SecurityKey) => SecurityKey;
   /** Responses that opened with the key's response keys. */
   readonly opened: number;
   /** Responses that did not. */
@@ -21,13 +21,13 @@ export interface ReadKey {
  * credentials whose challenge has ended are given up (decision C8). Throws PeerFailure when the signing keys can not be read.
  * @param responses absent: nothing came
  */
-export async function readKey(
+export async function decodeKey(
   request: CredentialRequest,
-  key: Key,
+  key: SecurityKey,
   responses: KeyResponses | undefined,
   deps: ConnectorDeps,
-): Promise<ReadKey> {
-  const read = responses && (await readResponses(request.id, key, responses, deps));
+): Promise<DecodedKey> {
+  const read = responses && (await decodeResponses(request.id, key, responses, deps));
   const { opened = 0, unopened = 0 } = read ?? {};
   // What came for an authenticator came under our id; a shipment may be another's.
   const isOurs = key.place === "authenticator" || opened > 0;
@@ -38,7 +38,7 @@ export async function readKey(
     ...(blob && { responses: blob }),
   };
   const now = deps.now();
-  const apply = (current: Key): Key => {
+  const apply = (current: SecurityKey): SecurityKey => {
     const credentials = current.credentials.map((credential, index) =>
       credential.state === "processing"
         ? answered(credential, read?.credentials[index], challengeEnd(credential, request, deps), deps)
@@ -55,7 +55,7 @@ export async function readKey(
  */
 async function keep(
   requestId: string,
-  { id, responses: before, credentials }: Key,
+  { id, responses: before, credentials }: SecurityKey,
   told: KeyResponses,
   { responses }: Pick<ConnectorDeps, "responses">,
 ): Promise<string> {
@@ -71,9 +71,9 @@ async function keep(
 /** A credential that waited for its key, with what came for it. */
 function answered(
   credential: Credential,
-  answer: ReadCredential | undefined,
+  answer: DecodedCredential | undefined,
   expiresAt: Instant,
-  { now, timing }: Clock,
+  { now, intervals: timing }: Clock,
 ): Credential {
   if (expiresAt <= now())
     return afterEvent(

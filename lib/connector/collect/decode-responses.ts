@@ -3,19 +3,19 @@ import { bindResponse } from "../exchange/bind-response.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodeCredentialResponse } from "../exchange/messages.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import type { Key } from "../model/request.ts";
+import type { SecurityKey } from "../model/request.ts";
 import type { Attestation } from "../model/webauthn.ts";
-import { credentialKeyPurpose, sealPlace } from "../store/seal-contexts.ts";
+import { credentialKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
-export interface ReadCredential {
+export interface DecodedCredential {
   /** Set where the response is this credential's. */
   readonly credentialId?: string;
   readonly problem?: string;
 }
 
-export interface ReadResponses {
+export interface DecodedResponses {
   /** By position; undefined where none came. */
-  readonly credentials: readonly (ReadCredential | undefined)[];
+  readonly credentials: readonly (DecodedCredential | undefined)[];
   /** How many opened with this key's response keys, and how many are for others; the malformed ones prove neither. */
   readonly opened: number;
   readonly unopened: number;
@@ -25,13 +25,13 @@ export interface ReadResponses {
  * Opens the responses of one key: the position names the credential, its response key proves it (decision C11).
  * Throws PeerFailure when the signing keys can not be read.
  */
-export async function readResponses(
+export async function decodeResponses(
   requestId: string,
-  key: Key,
+  key: SecurityKey,
   responses: KeyResponses,
   deps: Pick<ConnectorDeps, "sealer" | "delivery">,
-): Promise<ReadResponses> {
-  const credentials: (ReadCredential | undefined)[] = [];
+): Promise<DecodedResponses> {
+  const credentials: (DecodedCredential | undefined)[] = [];
   let opened = 0;
   let unopened = 0;
   for (const index of key.credentials.keys()) {
@@ -57,14 +57,14 @@ const noResponseKey = "no response key";
 /** The attestation in a response, or why it is not this credential's. */
 export async function openAttestation(
   requestId: string,
-  key: Key,
+  key: SecurityKey,
   index: number,
   response: string,
   { sealer, delivery }: Pick<ConnectorDeps, "sealer" | "delivery">,
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
-  const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
+  const place = sealContext(requestId, key.id, credentialKeyPurpose(index));
   const privateJwk = JSON.parse(await sealer.open(credential.responseKey, place)) as PrivateKey;
   try {
     const attestation = await decodeCredentialResponse(response, privateJwk, kid => delivery.signingKey(kid));

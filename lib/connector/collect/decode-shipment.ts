@@ -1,18 +1,18 @@
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting, tooLateFor } from "../model/credential.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { type CredentialRequest, type Key, keyQueue } from "../model/request.ts";
+import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment-items.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { leftToCleanUp } from "../store/next-due.ts";
-import { readKey } from "./decode-key.ts";
+import { withPurgeDue } from "../store/next-due.ts";
+import { decodeKey } from "./decode-key.ts";
 
 /** Shipment states whose responses are taken where they are there (decision C10). */
 const readyStates = [103, 104, 105, 106];
 
-export interface ReadKeys {
+export interface DecodedShipment {
   /** All shipped keys in order; those of which nothing was read as they were. */
-  readonly keys: readonly Key[];
+  readonly keys: readonly SecurityKey[];
   /** Responses that opened with the keys' response keys. */
   readonly opened: number;
   /** Responses that did not. */
@@ -24,13 +24,13 @@ export interface ReadKeys {
  * Throws PeerFailure when the signing keys can not be read.
  * @param shipment absent: nothing came
  */
-export async function readShippedKeys(
-  { request: { value: request }, keys: stored }: Loaded,
+export async function decodeShipment(
+  { request: { value: request }, keys: stored }: LoadedRequest,
   shipment: DeliveryShipment | undefined,
   deps: ConnectorDeps,
-): Promise<ReadKeys> {
+): Promise<DecodedShipment> {
   const told = shipment !== undefined && readyStates.includes(shipment.state.id) ? shipment.items : [];
-  const keys: Key[] = [];
+  const keys: SecurityKey[] = [];
   let opened = 0;
   let unopened = 0;
   for (const [item, of] of shippedItems(stored.map(({ value }) => value)).entries()) {
@@ -45,21 +45,21 @@ export async function readShippedKeys(
 }
 
 /** Whether every shipped credential without a response has outlived its challenge: whatever its peer says is too late. */
-export const nobodyWaits = ({ request, keys }: Loaded, deps: ConnectorDeps): boolean =>
+export const hasNoneWaiting = ({ request, keys }: LoadedRequest, deps: ConnectorDeps): boolean =>
   shippedItems(keys.map(({ value }) => value))
     .flat()
     .every(key => tooLateFor(key, request.value, deps));
 
 async function readShippedKey(
   request: CredentialRequest,
-  key: Key,
+  key: SecurityKey,
   responses: KeyResponses | undefined,
   deps: ConnectorDeps,
-): Promise<{ readonly key: Key; readonly opened: number; readonly unopened: number }> {
+): Promise<{ readonly key: SecurityKey; readonly opened: number; readonly unopened: number }> {
   if (!isWaiting(key)) return { key, opened: 0, unopened: 0 };
-  const { apply, opened, unopened } = await readKey(request, key, responses, deps);
+  const { apply, opened, unopened } = await decodeKey(request, key, responses, deps);
   const changed = apply(key);
   const ready = changed.credentials.some(({ state }) => state === "activation_pending");
-  const due = { queue: keyQueue(key), at: deps.now() } as const;
-  return { key: ready ? { ...changed, due } : leftToCleanUp(changed, deps), opened, unopened };
+  const due = { queue: queueOf(key), at: deps.now() } as const;
+  return { key: ready ? { ...changed, due } : withPurgeDue(changed, deps), opened, unopened };
 }

@@ -1,15 +1,15 @@
 import { plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { endedWaiting } from "../model/roll-up.ts";
-import { leftToCleanUp } from "../store/next-due.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { endWaiting } from "../model/roll-up.ts";
+import { withPurgeDue } from "../store/next-due.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
 /**
  * Counts a 404 with the service's own error object; after 3 over the time named by decision C10 the shipment counts as cancelled.
  * Called only when the run has seen that the service knows other shipments.
  */
-export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise<void> {
-  const { now, timing, log } = deps;
+export async function countMissingShipment(loaded: LoadedRequest, deps: ConnectorDeps): Promise<void> {
+  const { now, intervals: timing, log } = deps;
   const request = loaded.request.value;
   const missing = {
     count: (request.delivery?.missing?.count ?? 0) + 1,
@@ -22,6 +22,6 @@ export async function countMissing(loaded: Loaded, deps: ConnectorDeps): Promise
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
   const errorMessage = "The shipment was deleted at the delivery service.";
   const shipped = loaded.keys.map(({ value }) => value).filter(({ place }) => place === "shipment");
-  const ended = shipped.map(key => leftToCleanUp(endedWaiting(key, "cancelled", errorMessage, now()), deps));
+  const ended = shipped.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
   return savePoll(loaded, { ...request, delivery, errorMessage }, ended, deps);
 }

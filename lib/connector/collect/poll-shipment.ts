@@ -1,12 +1,12 @@
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { unconfirmed } from "../faults.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { unconfirmedMessage } from "../faults.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { deliveryReport } from "../model/delivery-states.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { heldByAnother, leaseOf, type Run } from "../store/queue.ts";
-import { write } from "../store/save-request.ts";
-import { nobodyWaits, readShippedKeys } from "./decode-shipment.ts";
+import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
+import { saveRequest } from "../store/save-request.ts";
+import { decodeShipment, hasNoneWaiting } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
 /** What a poll learned, for the run as a whole (decision C10). */
@@ -19,15 +19,15 @@ const errorStates = [8, 9, 99, 105, 106];
  * Asks the delivery service for one shipment and takes over what is ready: credentials whose response opens, is signed and
  * answers this request become `activation_pending` (decisions C10, C11, C15).
  */
-export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<PollResult> {
-  const { now, timing, delivery, log } = deps;
+export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
+  const { now, intervals: timing, delivery, log } = deps;
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
-  if (shipmentId === undefined || heldByAnother(request.lease, run, now())) return "skipped";
-  const claimed = await write(loaded, { request: { ...request, lease: leaseOf(run, now(), timing) } }, deps);
+  if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
+  const claimed = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
   if (claimed === undefined) return "skipped";
-  if (nobodyWaits(claimed, deps)) {
-    const { keys } = await readShippedKeys(claimed, undefined, deps);
+  if (hasNoneWaiting(claimed, deps)) {
+    const { keys } = await decodeShipment(claimed, undefined, deps);
     await savePoll(claimed, claimed.request.value, keys, deps);
     return "skipped";
   }
@@ -59,12 +59,12 @@ export async function pollShipment(loaded: Loaded, run: Run, deps: ConnectorDeps
 }
 
 /** Gives the claim back and changes nothing else. */
-async function release(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
+async function release(claimed: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const { lease: _, ...request } = claimed.request.value;
-  await write(claimed, { request }, deps);
+  await saveRequest(claimed, { request }, deps);
 }
 
-async function takeOver(claimed: Loaded, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
+async function takeOver(claimed: LoadedRequest, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
   const { state } = shipment;
   const request = claimed.request.value;
   const { missing, message, ...delivery } = request.delivery ?? {};
@@ -73,7 +73,7 @@ async function takeOver(claimed: Loaded, shipment: DeliveryShipment, deps: Conne
   const problem = errorStates.includes(state.id) ? deliveryReport(told) : undefined;
   const seen: CredentialRequest = { ...rest, delivery: told, ...(problem && { errorMessage: problem }) };
 
-  const { keys, opened, unopened } = await readShippedKeys(claimed, shipment, deps);
+  const { keys, opened, unopened } = await decodeShipment(claimed, shipment, deps);
   if (request.delivery?.adopted === true && opened === 0 && unopened > 0)
     return disown(claimed, shipment.shipmentId, deps);
   return savePoll(claimed, opened > 0 ? confirmed(seen) : seen, keys, deps);
@@ -85,7 +85,7 @@ function confirmed(request: CredentialRequest): CredentialRequest {
 }
 
 /** An adopted shipment whose responses are not for this request's keys: another's. The look-up goes on (decision C6). */
-async function disown(claimed: Loaded, shipmentId: string, deps: ConnectorDeps): Promise<void> {
+async function disown(claimed: LoadedRequest, shipmentId: string, deps: ConnectorDeps): Promise<void> {
   const request = claimed.request.value;
   deps.log.error("shipment_disowned", { shipmentId });
   const { shipmentId: _, adopted, stateId, message, missing, ...delivery } = request.delivery ?? {};
@@ -94,10 +94,10 @@ async function disown(claimed: Loaded, shipmentId: string, deps: ConnectorDeps):
   const due = { queue: "settle", at: deps.now() } as const;
   const unsettled = {
     state: "received",
-    errorMessage: unconfirmed,
+    errorMessage: unconfirmedMessage,
     delivery: { ...delivery, strangers },
     due,
   } as const;
-  const saved = await write(claimed, { request: { ...rest, ...unsettled } }, deps);
+  const saved = await saveRequest(claimed, { request: { ...rest, ...unsettled } }, deps);
   if (saved !== undefined) await deps.requests.releaseShipment(shipmentId, request.id);
 }

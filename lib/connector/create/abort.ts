@@ -1,12 +1,12 @@
 import type { Fault } from "../../fault.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { outcome } from "../http/to-result.ts";
-import type { Key } from "../model/request.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { toResult } from "../http/to-result.ts";
+import type { SecurityKey } from "../model/request.ts";
 import { type Asked, type Challenges, isLost } from "../recovery/asked-idps.ts";
-import { undo } from "../recovery/compensate.ts";
-import { failRequest, withoutMark } from "../recovery/fail-request.ts";
-import { write } from "../store/save-request.ts";
-import { withSealedHandles } from "../store/sealed-idp-state.ts";
+import { compensate } from "../recovery/compensate.ts";
+import { failRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
+import { saveRequest } from "../store/save-request.ts";
+import { withSealedIdpStates } from "../store/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /**
@@ -14,8 +14,8 @@ import { challengeOf } from "./ask-idps.ts";
  * reason and with the ids that the IdPs gave, for the job to undo. Returns what the caller is told.
  * @param asked what asking the IdPs left there, where the rows do not have it yet
  */
-export async function giveUp(
-  loaded: Loaded,
+export async function abortCreate(
+  loaded: LoadedRequest,
   fault: Fault,
   deps: ConnectorDeps,
   asked: Asked = { challenges: new Map(), lost: new Set() },
@@ -23,13 +23,13 @@ export async function giveUp(
   const { id } = loaded.request.value;
   const keys = loaded.keys.map(({ value }) => withHandles(value, asked.challenges));
   try {
-    const undone = await outcome(undo(id, keys, deps, asked));
+    const undone = await toResult(compensate(id, keys, deps, asked));
     if ("value" in undone && !mayComeLate(keys, asked, deps)) await endRefused(loaded, fault.message, deps);
     else {
       if ("error" in undone) deps.log.warn("undo_failed", { credentialRequestId: id, error: undone.error });
-      const request = { ...withoutMark(loaded.request.value), errorMessage: fault.message };
-      const sealed = await Promise.all(keys.map(key => withSealedHandles(id, key, deps.sealer)));
-      await write(loaded, { request, keys: sealed }, deps);
+      const request = { ...withoutOrderIntent(loaded.request.value), errorMessage: fault.message };
+      const sealed = await Promise.all(keys.map(key => withSealedIdpStates(id, key, deps.sealer)));
+      await saveRequest(loaded, { request, keys: sealed }, deps);
     }
   } catch (error) {
     deps.log.error("give_up_failed", { credentialRequestId: id, error });
@@ -38,23 +38,23 @@ export async function giveUp(
 }
 
 /** Whether an IdP may yet begin what an unanswered call asked for: then the job looks again once the call is certain to be over. */
-const mayComeLate = (keys: readonly Key[], asked: Asked, { idps }: ConnectorDeps): boolean =>
+const mayComeLate = (keys: readonly SecurityKey[], asked: Asked, { idps }: ConnectorDeps): boolean =>
   keys.some(({ id, credentials }) =>
     credentials.some(({ idpId }, index) => isLost(asked, id, index) && idps.get(idpId)?.undoLost !== undefined),
   );
 
-const withHandles = (key: Key, challenges: Challenges): Key => ({
+const withHandles = (key: SecurityKey, challenges: Challenges): SecurityKey => ({
   ...key,
   credentials: key.credentials.map((credential, index) => {
-    const handle = challengeOf(challenges, key.id, index)?.handle;
-    return handle === undefined ? credential : { ...credential, handle };
+    const idpState = challengeOf(challenges, key.id, index)?.idpState;
+    return idpState === undefined ? credential : { ...credential, idpState };
   }),
 });
 
 /** Ends the request also where the job has looked at it meanwhile: the delivery service's own "no" is known here alone. */
-async function endRefused(loaded: Loaded, reason: string, deps: ConnectorDeps): Promise<void> {
+async function endRefused(loaded: LoadedRequest, reason: string, deps: ConnectorDeps): Promise<void> {
   const { id, delivery } = loaded.request.value;
-  let current: Loaded | undefined = loaded;
+  let current: LoadedRequest | undefined = loaded;
   while (current !== undefined && (await failRequest(current, reason, deps)) === undefined) {
     current = await deps.requests.load(id);
     const now = current?.request.value;

@@ -1,20 +1,20 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../../fault.ts";
 import type { Instant } from "../../time.ts";
-import type { Place } from "../api/create-wire.ts";
+import type { SecurityKeyPath } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
 import type { Idp } from "../idp/contract.ts";
-import type { Credential, Key } from "../model/request.ts";
+import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import { type Asked, type Challenges, slot, wantedOf } from "../recovery/asked-idps.ts";
+import { type Asked, type Challenges, credentialSlot, wantedOf } from "../recovery/asked-idps.ts";
 
 /** Every credential's IdP must be configured and its relying party be the IdP's (decisions C5, C13). */
 export function idpProblems(
   { keys }: Pick<Decidable, "keys">,
   idps: Idps,
-  pathOf: (place: Place) => string,
+  pathOf: (place: SecurityKeyPath) => string,
 ): readonly Problem[] {
   const found = keys.flatMap(({ id: keyId, credentials }) =>
     credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
@@ -32,7 +32,7 @@ export function idpProblems(
 const notConfigured = "is not a configured identity provider";
 
 export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>
-  challenges.get(slot(keyId, index));
+  challenges.get(credentialSlot(keyId, index));
 
 /** Why an IdP gave no creation options: its own failure, or that it is not configured any more. */
 export type AskFailure =
@@ -46,9 +46,9 @@ export type AskFailure =
  */
 export async function askIdps(
   requestId: string,
-  keys: readonly Key[],
+  keys: readonly SecurityKey[],
   until: Instant,
-  { idps, timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "timing" | "concurrency" | "now">,
+  { idps, intervals: timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now">,
 ): Promise<Asked & { failure?: AskFailure }> {
   const limit = pLimit(concurrency);
   const challenges = new Map<string, Challenge>();
@@ -71,11 +71,11 @@ export async function askIdps(
     const signal = AbortSignal.timeout(timing.idpCall);
     try {
       challenges.set(
-        slot(keyId, index),
+        credentialSlot(keyId, index),
         await idp.creationOptions(wantedOf(requestId, keyId, index, credential), signal),
       );
     } catch (error) {
-      if (error instanceof PeerFailure && error.kind === "unanswered") lost.add(slot(keyId, index));
+      if (error instanceof PeerFailure && error.kind === "unanswered") lost.add(credentialSlot(keyId, index));
       failure ??= { idp, error };
     }
   };
@@ -86,7 +86,7 @@ export async function askIdps(
 }
 
 /** Returns the refusal of a create to which an IdP gave no options (decisions C1, C6). */
-export function idpFault(failure: AskFailure, pathOf: (place: Place) => string): Fault {
+export function idpFault(failure: AskFailure, pathOf: (place: SecurityKeyPath) => string): Fault {
   if ("gone" in failure) {
     const problems = [{ path: pathOf({ field: "idp", ...failure.gone }), reason: notConfigured }];
     return new Fault("invalid", "The request is not valid.", { problems });

@@ -1,11 +1,11 @@
 import type { Caller } from "../../caller.ts";
 import { Fault, type FaultKind } from "../../fault.ts";
 import { plus } from "../../time.ts";
-import type { CreateWire } from "../api/create-wire.ts";
-import type { ConnectorDeps, Loaded, Stored } from "../deps.ts";
+import type { CreateFormat } from "../api/create-wire.ts";
+import type { ConnectorDeps, LoadedRequest, Stored } from "../deps.ts";
 import { faultOf, stillRunning } from "../faults.ts";
-import type { Created } from "../model/draft.ts";
-import { type NewRequest, newRequestId } from "../model/draft.ts";
+import type { CreatedRequest } from "../model/draft.ts";
+import { newRequestId, type RequestDraft } from "../model/draft.ts";
 import {
   type Claim,
   type Final,
@@ -15,7 +15,7 @@ import {
   type KeptAnswer,
   scopeOf,
 } from "../model/idempotency.ts";
-import { write } from "../store/save-request.ts";
+import { saveRequest } from "../store/save-request.ts";
 import { checkRequest, createRequest, createUnder } from "./create-request.ts";
 
 /**
@@ -24,12 +24,12 @@ import { checkRequest, createRequest, createUnder } from "./create-request.ts";
  * Throws Fault as `checkRequest` and `createUnder` do; `conflict` for another body, and with `retryAfter` while the first call runs.
  * @param call `key` undefined: an ordinary create
  */
-export async function createOnce<D extends NewRequest>(
+export async function createOnce<D extends RequestDraft>(
   draft: D,
-  wire: CreateWire<D>,
+  wire: CreateFormat<D>,
   { caller, key }: { readonly caller: Caller; readonly key: string | undefined },
   deps: ConnectorDeps,
-): Promise<Created> {
+): Promise<CreatedRequest> {
   if (key === undefined) return createRequest(draft, { ...wire, createdBy: caller }, deps);
   checkRequest(draft, wire, deps);
   const requestId = newRequestId(deps.random);
@@ -39,7 +39,7 @@ export async function createOnce<D extends NewRequest>(
     fingerprint: fingerprintOf(draft, key),
     requestId,
     claimedAt,
-    endsAt: plus(claimedAt, deps.timing.claimKept),
+    endsAt: plus(claimedAt, deps.intervals.claimKept),
   };
   const held = await take(mine, deps);
   if (!("etag" in held)) return held;
@@ -57,7 +57,7 @@ export async function createOnce<D extends NewRequest>(
 const mostTries = 5;
 
 /** The claim as ours, or what another call with the key came to. */
-async function take(mine: Claim, deps: ConnectorDeps): Promise<Stored<Claim> | Created> {
+async function take(mine: Claim, deps: ConnectorDeps): Promise<Stored<Claim> | CreatedRequest> {
   const { claims } = deps;
   for (let tried = 0; tried < mostTries; tried++) {
     const inserted = await claims.insert(mine);
@@ -76,7 +76,7 @@ async function take(mine: Claim, deps: ConnectorDeps): Promise<Stored<Claim> | C
 }
 
 async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: ConnectorDeps): Promise<Final> {
-  const { requests, now, timing } = deps;
+  const { requests, now, intervals: timing } = deps;
   const byItself = judgeClaim(found.value, { fingerprint, now: now(), runningFor: timing.claimRunning });
   if (byItself.is !== "look") return byItself as Final;
   const loaded = await requests.load(found.value.requestId);
@@ -89,8 +89,8 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
 }
 
 /** Rewrites a request that nobody marked: a creator whose write still is on its way loses its mark by this, and with it the order. */
-const fence = async (loaded: Loaded | undefined, deps: ConnectorDeps): Promise<boolean> =>
-  loaded === undefined || (await write(loaded, { request: loaded.request.value }, deps)) !== undefined;
+const fence = async (loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> =>
+  loaded === undefined || (await saveRequest(loaded, { request: loaded.request.value }, deps)) !== undefined;
 
 /** Kept are the refusals that another try would meet again. */
 const passing: readonly FaultKind[] = ["throttled", "unavailable", "internal"];

@@ -1,18 +1,18 @@
 import type { Caller } from "../../caller.ts";
 import { Fault, type Problem } from "../../fault.ts";
-import type { CreateWire, Place } from "../api/create-wire.ts";
+import type { CreateFormat, SecurityKeyPath } from "../api/create-wire.ts";
 import { pinMailProblems } from "../api/pin-mail-domains.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Created } from "../model/draft.ts";
-import { type NewRequest, newRequestId, received } from "../model/draft.ts";
+import type { CreatedRequest } from "../model/draft.ts";
+import { newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
-import { peopleLists, placeOf } from "../model/people-lists.ts";
+import { listKeyOf, peopleLists } from "../model/people-lists.ts";
 import { isOnSite } from "../model/request.ts";
 import { idpProblems } from "./ask-idps.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
-import { authenticate, enroll } from "./enroll.ts";
-import { mark, orderShipment } from "./order-shipment.ts";
+import { authenticateEnrollment, enroll } from "./enroll.ts";
+import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { startOnSite } from "./start-request.ts";
 
@@ -25,11 +25,11 @@ interface MadeBy {
  * Takes a credential request under a new id: checks it, then creates it.
  * Throws Fault as `checkRequest` and `createUnder` do.
  */
-export async function createRequest<D extends NewRequest>(
+export async function createRequest<D extends RequestDraft>(
   draft: D,
-  wire: CreateWire<D> & MadeBy,
+  wire: CreateFormat<D> & MadeBy,
   deps: ConnectorDeps,
-): Promise<Created> {
+): Promise<CreatedRequest> {
   checkRequest(draft, wire, deps);
   return createUnder(newRequestId(deps.random), draft, wire, deps);
 }
@@ -38,9 +38,9 @@ export async function createRequest<D extends NewRequest>(
  * Every check that needs nobody else and stores nothing (decision C5).
  * Throws Fault: `invalid`, `delivery_refused`.
  */
-export function checkRequest<D extends NewRequest>(
+export function checkRequest<D extends RequestDraft>(
   draft: D,
-  wire: CreateWire<D>,
+  wire: CreateFormat<D>,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): void {
   const problems = requestProblems(draft, place => wire.pathOf(place, draft), deps);
@@ -56,7 +56,7 @@ export function checkRequest<D extends NewRequest>(
 /** Returns what the deployment's settings say is wrong with a request. */
 export const requestProblems = (
   draft: Decidable,
-  pathOf: (place: Place) => string,
+  pathOf: (place: SecurityKeyPath) => string,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): readonly Problem[] => [
   ...enrollmentProblems(draft, deps.rfpr, pathOf),
@@ -70,15 +70,15 @@ export const requestProblems = (
  * can tell what may have happened.
  * Throws Fault: `idp_refused`, `delivery_refused`, `invalid` by the enrollment side, `unavailable`, `internal`.
  */
-export async function createUnder<D extends NewRequest>(
+export async function createUnder<D extends RequestDraft>(
   id: string,
   draft: D,
-  wire: CreateWire<D> & MadeBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
+  wire: CreateFormat<D> & MadeBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
   deps: ConnectorDeps,
-): Promise<Created> {
+): Promise<CreatedRequest> {
   const { origin, claim, createdBy } = wire;
-  const { now, timing, requests, idps } = deps;
-  const rows = received(draft, {
+  const { now, intervals: timing, requests, idps } = deps;
+  const rows = receivedRequest(draft, {
     id,
     origin,
     claim: claim?.scope,
@@ -90,22 +90,22 @@ export async function createUnder<D extends NewRequest>(
   });
   await Promise.all([
     rows.request.due && requests.schedule(rows.request.due, id),
-    requests.enter(placeOf(rows.request), [{ state: rows.request.state }, ...peopleLists(rows.request, rows.keys)]),
+    requests.enter(listKeyOf(rows.request), [{ state: rows.request.state }, ...peopleLists(rows.request, rows.keys)]),
   ]);
   const stored = await requests.insert(rows.request, rows.keys);
   const onSite = rows.keys.some(isOnSite);
-  if (onSite) await authenticate(stored, deps);
+  if (onSite) await authenticateEnrollment(stored, deps);
   const prepared = await prepareRequest(stored, place => wire.pathOf(place, draft), deps);
   const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
   if (rows.request.shipment === undefined) return startOnSite(enrolled, deps);
-  return orderShipment(await mark(enrolled, prepared, deps), deps);
+  return orderShipment(await recordOrderIntent(enrolled, prepared, deps), deps);
 }
 
 /** On-site authenticators need an enrollment service. */
 const enrollmentProblems = (
   { keys }: Pick<Decidable, "keys">,
   rfpr: ConnectorDeps["rfpr"],
-  pathOf: (place: Place) => string,
+  pathOf: (place: SecurityKeyPath) => string,
 ): readonly Problem[] =>
   rfpr === undefined && keys.some(isOnSite)
     ? [

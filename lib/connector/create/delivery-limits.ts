@@ -1,4 +1,4 @@
-import type { NewRequest } from "../model/draft.ts";
+import type { RequestDraft } from "../model/draft.ts";
 
 interface DeliveryLimitViolation {
   readonly code: "validation_error";
@@ -15,7 +15,7 @@ const limits = { firstName: 15, lastName: 20, company: 20, email: 80, streetLine
 export function deliveryLimitViolation({
   recipient,
   shipment,
-}: Pick<NewRequest, "recipient" | "shipment">): DeliveryLimitViolation | undefined {
+}: Pick<RequestDraft, "recipient" | "shipment">): DeliveryLimitViolation | undefined {
   if (shipment === undefined) return undefined;
   const { mailingAddress } = shipment;
   return (

@@ -1,10 +1,13 @@
-import type { Loaded } from "../deps.ts";
+import type { LoadedRequest } from "../deps.ts";
 import { referenceOf, shippedItems } from "../model/shipment-items.ts";
 import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
-import type { KeyOrder } from "./encrypt-key-requests.ts";
+import type { KeyRequests } from "./encrypt-key-requests.ts";
 
 /** The order to the delivery service. Throws on a request without a shipment. */
-export function orderOf({ request: { value: request }, keys }: Loaded, orders: readonly KeyOrder[]): DeliveryOrder {
+export function orderOf(
+  { request: { value: request }, keys }: LoadedRequest,
+  orders: readonly KeyRequests[],
+): DeliveryOrder {
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;
   const items = shippedItems(keys.map(({ value }) => value)).map((of): OrderedItem => {

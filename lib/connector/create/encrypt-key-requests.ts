@@ -2,15 +2,15 @@ import type { ConnectorDeps } from "../deps.ts";
 import { bindingOf } from "../exchange/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
 import type { PublicKey } from "../http/jwks.ts";
-import { type Credential, type Key, mailsPin } from "../model/request.ts";
+import { type Credential, hasPinMail, type SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { Challenges } from "../recovery/asked-idps.ts";
-import { credentialKeyPurpose, pinKeyPurpose, sealPlace } from "../store/seal-contexts.ts";
-import { sealHandle } from "../store/sealed-idp-state.ts";
+import { credentialKeyPurpose, pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
+import { sealIdpState } from "../store/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /** The encrypted requests of one key, as they go to whoever programs it. */
-export interface KeyOrder {
+export interface KeyRequests {
   readonly keyId: string;
   readonly pinRequest?: string;
   readonly credentialRequests: readonly string[];
@@ -20,23 +20,23 @@ export interface KeyOrder {
  * Makes a response key for every credential and PIN, encrypts the requests to the key maker and seals the private halves
  * into the rows, and what the IdPs need (decisions C6, C11).
  */
-export async function prepareKey(
+export async function encryptKeyRequests(
   requestId: string,
-  key: Key,
+  key: SecurityKey,
   challenges: Challenges,
   transportKeys: readonly PublicKey[],
   deps: Pick<ConnectorDeps, "sealer" | "random">,
-): Promise<{ key: Key; order: KeyOrder }> {
+): Promise<{ key: SecurityKey; order: KeyRequests }> {
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {
     const challenge = challengeOf(challenges, key.id, index);
     if (challenge === undefined) throw new Error(`credential ${index} of key ${key.id} has no creation options`);
     const { publicJwk, privateJwk } = await makeResponseKey();
-    const place = sealPlace(requestId, key.id, credentialKeyPurpose(index));
+    const place = sealContext(requestId, key.id, credentialKeyPurpose(index));
     const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);
-    const handle = await sealHandle(requestId, key.id, index, challenge.handle, deps.sealer);
-    credentials.push({ ...credential, ...kept(challenge), handle, responseKey });
+    const idpState = await sealIdpState(requestId, key.id, index, challenge.idpState, deps.sealer);
+    credentials.push({ ...credential, ...kept(challenge), idpState, responseKey });
     const { options, origin } = challenge;
     credentialRequests.push(
       await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random),
@@ -57,14 +57,14 @@ const kept = (challenge: Challenge): Partial<Credential> => ({
 
 async function preparePin(
   requestId: string,
-  key: Key,
+  key: SecurityKey,
   transportKeys: readonly PublicKey[],
   { sealer, random }: Pick<ConnectorDeps, "sealer" | "random">,
 ): Promise<{ sealed: string; request: string } | undefined> {
-  if (key.pinRequest === undefined || !mailsPin(key)) return undefined;
+  if (key.pinRequest === undefined || !hasPinMail(key)) return undefined;
   const { publicJwk, privateJwk } = await makeResponseKey();
   return {
-    sealed: await sealer.seal(JSON.stringify(privateJwk), sealPlace(requestId, key.id, pinKeyPurpose)),
+    sealed: await sealer.seal(JSON.stringify(privateJwk), sealContext(requestId, key.id, pinKeyPurpose)),
     request: await encodePinRequest({ length: key.pinRequest.length, responseKey: publicJwk }, transportKeys, random),
   };
 }

@@ -1,28 +1,28 @@
 import pLimit from "p-limit";
 import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { outcome } from "../http/to-result.ts";
+import { toResult } from "../http/to-result.ts";
 import { challengeEnd } from "../model/credential.ts";
 import { enrollmentId, positionOf } from "../model/key-ids.ts";
-import { type CredentialRequest, isOnSite, type Key, shownName } from "../model/request.ts";
-import { enrollmentSide } from "../peers/enrollment-side.ts";
+import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";
+import { requireRfpr } from "../peers/enrollment-side.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
-import { giveUp } from "./abort.ts";
-import type { KeyOrder } from "./encrypt-key-requests.ts";
+import { abortCreate } from "./abort.ts";
+import type { KeyRequests } from "./encrypt-key-requests.ts";
 import type { Prepared } from "./prepare-request.ts";
-import { tooLate, tooLateWith, writeAsCreator } from "./save-from-handler.ts";
+import { saveFromHandler, tooLate, tooLateWith } from "./save-from-handler.ts";
 
 /** Makes sure of the enrollment side's access token before anybody else is asked (decision C6). Gives up and throws a Fault without one. */
-export async function authenticate(stored: Loaded, deps: ConnectorDeps): Promise<void> {
+export async function authenticateEnrollment(stored: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   try {
-    await enrollmentSide(deps).authenticate();
+    await requireRfpr(deps).authenticate();
   } catch (cause) {
     const fault = new Fault("internal", "The connector could not authenticate toward the enrollment service.", {
       cause,
     });
-    throw await giveUp(stored, fault, deps);
+    throw await abortCreate(stored, fault, deps);
   }
 }
 
@@ -30,20 +30,25 @@ export async function authenticate(stored: Loaded, deps: ConnectorDeps): Promise
  * Stores what the IdPs gave, then hands every authenticator to the enrollment side under our id (decision C6). The rows come first:
  * they tell the job what to take back there. Gives up and throws a Fault where one is not taken.
  */
-export async function enroll(stored: Loaded, { keys, orders }: Prepared, deps: ConnectorDeps): Promise<Loaded> {
+export async function enroll(
+  stored: LoadedRequest,
+  { keys, orders }: Prepared,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest> {
   const request = stored.request.value;
-  const isOurs = (now: Loaded) => now.keys.every(({ value }) => hasKeysOf(value, keys));
+  const isOurs = (now: LoadedRequest) => now.keys.every(({ value }) => hasKeysOf(value, keys));
   // The request's row is written too, so that a job that has begun to undo it is met here.
-  const loaded = await writeAsCreator(stored, { request, keys }, isOurs, deps);
+  const loaded = await saveFromHandler(stored, { request, keys }, isOurs, deps);
   if (loaded === undefined) throw await tooLateWith(request.id, keys, deps);
   const onSite = keys.filter(isOnSite);
-  const put = await outcome(putAll(request, onSite, orders, deps));
-  if ("error" in put) throw await giveUp(loaded, put.error instanceof Fault ? put.error : internal(put.error), deps);
+  const put = await toResult(putAll(request, onSite, orders, deps));
+  if ("error" in put)
+    throw await abortCreate(loaded, put.error instanceof Fault ? put.error : internal(put.error), deps);
   return loaded;
 }
 
 /** Sealed keys are never twice the same. */
-const hasKeysOf = (stored: Key, ours: readonly Key[]): boolean =>
+const hasKeysOf = (stored: SecurityKey, ours: readonly SecurityKey[]): boolean =>
   stored.credentials[0]?.responseKey === ours.find(({ id }) => id === stored.id)?.credentials[0]?.responseKey;
 
 const internal = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
@@ -51,15 +56,15 @@ const internal = (cause: unknown): Fault => new Fault("internal", "Internal erro
 /** A few at a time; after the first failure no more are begun. Ends when none is under way. */
 async function putAll(
   request: CredentialRequest,
-  keys: readonly Key[],
-  orders: readonly KeyOrder[],
+  keys: readonly SecurityKey[],
+  orders: readonly KeyRequests[],
   deps: ConnectorDeps,
 ): Promise<void> {
-  const rfpr = enrollmentSide(deps);
+  const rfpr = requireRfpr(deps);
   const limit = pLimit(deps.concurrency);
-  const notAfter = plus(request.createdAt, deps.timing.create);
+  const notAfter = plus(request.createdAt, deps.intervals.create);
   let failure: Fault | undefined;
-  const put = async (key: Key): Promise<void> => {
+  const put = async (key: SecurityKey): Promise<void> => {
     if (failure !== undefined) return;
     const order = orders.find(({ keyId }) => keyId === key.id);
     if (order === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
@@ -77,13 +82,13 @@ async function putAll(
 
 const orderOf = (
   request: CredentialRequest,
-  key: Key,
-  { pinRequest, credentialRequests }: KeyOrder,
-  deps: Pick<ConnectorDeps, "timing">,
+  key: SecurityKey,
+  { pinRequest, credentialRequests }: KeyRequests,
+  deps: Pick<ConnectorDeps, "intervals">,
 ): AuthenticatorOrder => ({
   recipient: request.recipient,
   emailsTo: request.emailsTo,
-  name: shownName(key),
+  name: displayName(key),
   ...(key.customizationId !== undefined && { customizationId: key.customizationId }),
   preferredAuthenticatorType: key.preferredAuthenticatorType ?? "hardware",
   expiresAt: lastChallengeEnd(request, key, deps),
@@ -93,14 +98,18 @@ const orderOf = (
 });
 
 /** From then on nothing that comes back is of any use. */
-const lastChallengeEnd = (request: CredentialRequest, key: Key, deps: Pick<ConnectorDeps, "timing">): Instant =>
+const lastChallengeEnd = (
+  request: CredentialRequest,
+  key: SecurityKey,
+  deps: Pick<ConnectorDeps, "intervals">,
+): Instant =>
   key.credentials
     .map(credential => challengeEnd(credential, request, deps))
     .toSorted()
     .at(-1) ?? request.createdAt;
 
 /** What the caller is told when the enrollment side did not take an authenticator. */
-function enrollmentFault(error: PeerFailure, key: Key): Fault {
+function enrollmentFault(error: PeerFailure, key: SecurityKey): Fault {
   if (error.status === 410) return tooLate();
   if (error.kind === "unauthorized") {
     return new Fault("internal", "The enrollment side does not accept the connector.", { cause: error });

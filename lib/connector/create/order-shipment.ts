@@ -1,22 +1,22 @@
 import type { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { deliveryFault, isClientError, unconfirmed, unsettledFault } from "../faults.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { deliveryFault, isClientError, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { outcome } from "../http/to-result.ts";
-import type { Created } from "../model/draft.ts";
-import { write } from "../store/save-request.ts";
-import { giveUp } from "./abort.ts";
+import { toResult } from "../http/to-result.ts";
+import type { CreatedRequest } from "../model/draft.ts";
+import { saveRequest } from "../store/save-request.ts";
+import { abortCreate } from "./abort.ts";
 import { orderOf } from "./delivery-order.ts";
-import type { KeyOrder } from "./encrypt-key-requests.ts";
+import type { KeyRequests } from "./encrypt-key-requests.ts";
 import type { Prepared } from "./prepare-request.ts";
-import { tooLateWith, writeAsCreator } from "./save-from-handler.ts";
-import { start } from "./start-request.ts";
+import { saveFromHandler, tooLateWith } from "./save-from-handler.ts";
+import { startShipped } from "./start-request.ts";
 
 /** A request that is marked, with what goes to the delivery service. */
 interface Marked {
-  readonly loaded: Loaded;
-  readonly orders: readonly KeyOrder[];
+  readonly loaded: LoadedRequest;
+  readonly orders: readonly KeyRequests[];
   /** Before the write of the mark was sent. */
   readonly markedAt: Instant;
 }
@@ -25,32 +25,39 @@ interface Marked {
  * Writes the delivery mark, together with what the IdPs gave where that is not stored yet. From here on the order may exist
  * (decision C6).
  */
-export async function mark(loaded: Loaded, { keys, orders }: Prepared, deps: ConnectorDeps): Promise<Marked> {
+export async function recordOrderIntent(
+  loaded: LoadedRequest,
+  { keys, orders }: Prepared,
+  deps: ConnectorDeps,
+): Promise<Marked> {
   const markedAt = deps.now();
   const request = { ...loaded.request.value, delivery: { sentAt: markedAt } };
   const stored = loaded.keys.every(({ value }) =>
     value.credentials.every(({ responseKey }) => responseKey !== undefined),
   );
   const changes = { request, ...(stored ? {} : { keys }) };
-  const isOurs = (now: Loaded) => now.request.value.delivery?.sentAt === markedAt;
-  const marked = await writeAsCreator(loaded, changes, isOurs, deps);
+  const isOurs = (now: LoadedRequest) => now.request.value.delivery?.sentAt === markedAt;
+  const marked = await saveFromHandler(loaded, changes, isOurs, deps);
   if (marked === undefined) throw await tooLateWith(request.id, stored ? [] : keys, deps);
   return { loaded: marked, orders, markedAt };
 }
 
 /** Orders the shipment: one call, never repeated. */
-export async function orderShipment({ loaded, orders, markedAt }: Marked, deps: ConnectorDeps): Promise<Created> {
-  const notAfter = plus(markedAt, deps.timing.markMaxAge);
+export async function orderShipment(
+  { loaded, orders, markedAt }: Marked,
+  deps: ConnectorDeps,
+): Promise<CreatedRequest> {
+  const notAfter = plus(markedAt, deps.intervals.markMaxAge);
   const shipment = orderOf(loaded, orders);
   let shipmentId: string;
   try {
     ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
   } catch (error) {
     if (!(error instanceof PeerFailure) || mayBeTaken(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
-    throw await giveUp(loaded, deliveryFault(error), deps);
+    throw await abortCreate(loaded, deliveryFault(error), deps);
   }
   try {
-    return await start(loaded, shipmentId, markedAt, deps);
+    return await startShipped(loaded, shipmentId, markedAt, deps);
   } catch (error) {
     // Storage that fails here must not look like a call that may be repeated: the shipment is ordered.
     deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
@@ -66,12 +73,19 @@ const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean =>
   status >= 500 || (kind === "unanswered" && !isClientError(status));
 
 /** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
-async function leaveUnsettled(loaded: Loaded, markedAt: Instant, cause: unknown, deps: ConnectorDeps): Promise<Fault> {
+async function leaveUnsettled(
+  loaded: LoadedRequest,
+  markedAt: Instant,
+  cause: unknown,
+  deps: ConnectorDeps,
+): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
-  const due = { queue: "settle", at: plus(markedAt, deps.timing.settleAfter) } as const;
-  const written = await outcome(write(loaded, { request: { ...value, due, errorMessage: unconfirmed } }, deps));
+  const due = { queue: "settle", at: plus(markedAt, deps.intervals.settleAfter) } as const;
+  const written = await toResult(
+    saveRequest(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }, deps),
+  );
   if ("error" in written)
     deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
-  return unsettledFault(value.id, cause);
+  return unreconciledFault(value.id, cause);
 }

@@ -1,35 +1,35 @@
 import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import type { Created } from "../model/draft.ts";
-import { placeOf } from "../model/people-lists.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { CreatedRequest } from "../model/draft.ts";
+import { listKeyOf } from "../model/people-lists.ts";
 import type { CredentialRequest, Due } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
-import { toBePolled } from "../store/next-due.ts";
-import { tooLate, writeAsCreator } from "./save-from-handler.ts";
+import { withPollDue } from "../store/next-due.ts";
+import { saveFromHandler, tooLate } from "./save-from-handler.ts";
 
 /**
  * Writes down the accepted shipment. A creator that was held up writes its id also over what the job has found meanwhile: it
  * was told by the delivery service itself (decision C6).
  */
-export async function start(
-  marked: Loaded,
+export async function startShipped(
+  marked: LoadedRequest,
   shipmentId: string,
   markedAt: Instant,
   deps: ConnectorDeps,
-): Promise<Created> {
-  const { requests, now, timing, log } = deps;
+): Promise<CreatedRequest> {
+  const { requests, now, intervals: timing, log } = deps;
   const requestId = marked.request.value.id;
   const due = { queue: "poll", at: plus(now(), timing.pollAfter) } as const;
-  const polls = toBePolled(marked, deps);
+  const polls = withPollDue(marked, deps);
   const [ours] = await Promise.all([
     requests.claimShipment(shipmentId, requestId),
     requests.schedule(due, requestId),
-    requests.enter(placeOf(marked.request.value), [{ state: "started" }]),
+    requests.enter(listKeyOf(marked.request.value), [{ state: "started" }]),
     ...polls.map(key => key.due && requests.schedule(key.due, requestId, key.id)),
   ]);
   if (!ours) throw new Error("the delivery service gave the id of another request's shipment");
-  let loaded: Loaded | undefined = marked;
+  let loaded: LoadedRequest | undefined = marked;
   while (loaded !== undefined) {
     const request = loaded.request.value;
     const { adopted, ...delivery } = request.delivery ?? {};
@@ -37,7 +37,7 @@ export async function start(
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
-    const keys = toBePolled(loaded, deps, polls);
+    const keys = withPollDue(loaded, deps, polls);
     if ((await requests.save(loaded, { request: started, keys })) !== undefined) {
       leave(request, before, deps);
       const { shipmentId: stranger = shipmentId } = delivery;
@@ -55,12 +55,12 @@ export async function start(
  * Starts a request of which nothing is shipped, as soon as every authenticator was handed over (decision C6). Throws Fault: `unavailable`
  * where the job has taken it back meanwhile, `internal` where storage does not tell.
  */
-export async function startOnSite(enrolled: Loaded, deps: ConnectorDeps): Promise<Created> {
+export async function startOnSite(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedRequest> {
   const { id, due, ...rest } = enrolled.request.value;
   const started = { ...rest, id, state: startRequest(rest.state) };
-  const changes = { request: started, keys: toBePolled(enrolled, deps) };
-  const isOurs = (now: Loaded) => now.keys.some(({ value }) => value.enrollment !== undefined);
-  const written = await writeAsCreator(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
+  const changes = { request: started, keys: withPollDue(enrolled, deps) };
+  const isOurs = (now: LoadedRequest) => now.keys.some(({ value }) => value.enrollment !== undefined);
+  const written = await saveFromHandler(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
     // Storage that fails here must not look like a call that may be repeated: the request may have started.
     deps.log.error("start_failed", { credentialRequestId: id, error: cause });
     const message = "It is not known whether the request was started; ask for it later.";
@@ -75,7 +75,7 @@ function leave(request: CredentialRequest, before: Due | undefined, { requests, 
   const { id, state } = request;
   const leaving = Promise.all([
     before && requests.unschedule(before, id),
-    state === "received" && requests.leave(placeOf(request), [{ state }]),
+    state === "received" && requests.leave(listKeyOf(request), [{ state }]),
   ]);
   leaving.catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error }));
 }

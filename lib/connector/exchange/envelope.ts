@@ -36,7 +36,7 @@ const signatureAlgorithm = "ES384";
 const openedAlgorithms = [keyAlgorithm, "ECDH-ES"] as const;
 
 /** @returns a compact JWE to one of the keys, taken at random */
-export async function seal(
+export async function encryptEnvelope(
   payload: object,
   keys: readonly PublicKey[],
   random: (bytes: number) => Uint8Array,
@@ -64,7 +64,7 @@ const jwsHeader = z.strictObject({ ...anyHeader, alg: z.literal(signatureAlgorit
  * Opens a compact JWE and checks the compact JWS inside it.
  * @throws ExchangeError, and whatever `findSigningKey` throws
  */
-export async function open<T>(
+export async function openEnvelope<T>(
   jwe: string,
   privateJwk: PrivateKey,
   findSigningKey: FindSigningKey,

@@ -2,7 +2,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
 import type { PublicKey } from "../http/jwks.ts";
 import type { Attestation, CreationOptions } from "../model/webauthn.ts";
-import { type FindSigningKey, keyAlgorithm, open, type PrivateKey, seal } from "./envelope.ts";
+import { encryptEnvelope, type FindSigningKey, keyAlgorithm, openEnvelope, type PrivateKey } from "./envelope.ts";
 
 /** Asks the key maker for one credential. */
 export interface CredentialOrder {
@@ -51,7 +51,7 @@ export function encodeCredentialRequest(
   random: Random,
 ): Promise<string> {
   const asked = { v: 1, type: "credential_request", response_key: wireKey(responseKey), origin, public_key: options };
-  return seal(asked, transportKeys, random);
+  return encryptEnvelope(asked, transportKeys, random);
 }
 
 /** @returns the compact JWE of docs/peers/exchange-format.md, to one of the transport keys (decision C11) */
@@ -61,7 +61,7 @@ export function encodePinRequest(
   random: Random,
 ): Promise<string> {
   const asked = { v: 1, type: "pin_request", response_key: wireKey(responseKey), pin: { type: "generate", length } };
-  return seal(asked, transportKeys, random);
+  return encryptEnvelope(asked, transportKeys, random);
 }
 
 /**
@@ -73,7 +73,12 @@ export async function decodeCredentialResponse(
   privateJwk: PrivateKey,
   findSigningKey: FindSigningKey,
 ): Promise<Attestation> {
-  const { id, response, client_extension_results } = await open(jwe, privateJwk, findSigningKey, credentialResponse);
+  const { id, response, client_extension_results } = await openEnvelope(
+    jwe,
+    privateJwk,
+    findSigningKey,
+    credentialResponse,
+  );
   return {
     credentialId: id,
     clientDataJson: response.clientDataJSON,
@@ -91,7 +96,7 @@ export async function decodePinResponse(
   privateJwk: PrivateKey,
   findSigningKey: FindSigningKey,
 ): Promise<string> {
-  return (await open(jwe, privateJwk, findSigningKey, pinResponse)).pin;
+  return (await openEnvelope(jwe, privateJwk, findSigningKey, pinResponse)).pin;
 }
 
 const wireKey = ({ kty, crv, x, y, kid }: PublicKey) => ({ kty, crv, x, y, kid, use: "enc", alg: keyAlgorithm });

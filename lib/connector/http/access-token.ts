@@ -1,7 +1,7 @@
 import { type Instant, plus } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
 import { PeerFailure, type PeerFailureKind } from "./failure.ts";
-import { joined, unlessLeft } from "./single-flight.ts";
+import { raceAbort, singleFlight } from "./single-flight.ts";
 
 /** An access token as it was granted. */
 export interface Grant {
@@ -30,7 +30,7 @@ export function createAccessTokens(
 ): AccessTokens {
   let held: { readonly token: string; readonly since: Instant; readonly until: Instant } | undefined;
 
-  const renew = joined(async () => {
+  const renew = singleFlight(async () => {
     const since = access.now();
     const { token, expiresInSeconds } = await grant().catch((error: unknown) => {
       throw noToken(access.peer, error);
@@ -39,7 +39,7 @@ export function createAccessTokens(
     held = { token, since, until: plus(since, life - Math.min(marginMs, life / 2)) };
     return token;
   });
-  const renewed = (signal: AbortSignal) => unlessLeft(renew(), signal, cause => noToken(access.peer, cause));
+  const renewed = (signal: AbortSignal) => raceAbort(renew(), signal, cause => noToken(access.peer, cause));
 
   return {
     use: async (signal, call) => {

@@ -3,7 +3,7 @@ import type { OpenSpan } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./failure.ts";
 import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
-import { tellCall } from "./trace.ts";
+import { traceCall } from "./trace.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -58,10 +58,10 @@ export interface PeerRequest<T> {
 const unreadable = Symbol("no JSON");
 
 /** Of a call whose 2xx tells nothing more: whatever it holds, but for a page of something in between, which has done nothing. */
-export const anyAnswer: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
+export const anyResponse: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
 
 /** Runs `work` with a signal that fires at the end of the time limit or with `outer`, whichever comes first. */
-export async function withinTime<T>(
+export async function withTimeout<T>(
   timeLimitMs: number,
   outer: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
@@ -85,14 +85,14 @@ export async function withinTime<T>(
  * @throws PeerFailure, always
  */
 export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
-  return tellCall(access.peer, request.operation, span => callOnce(access, request, span));
+  return traceCall(access.peer, request.operation, span => callOnce(access, request, span));
 }
 
 function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan): Promise<T> {
   const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
     new PeerFailure(access.peer, request.operation, kind, details);
 
-  return withinTime(access.timeLimitMs, request.signal, async signal => {
+  return withTimeout(access.timeLimitMs, request.signal, async signal => {
     const call = outgoing(request);
     if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
     span.label({ "http.request.method": request.method, "server.address": call.url.host });

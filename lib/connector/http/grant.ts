@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Grant } from "./access-token.ts";
 import type { PeerAccess } from "./call.ts";
 import { PeerFailure } from "./failure.ts";
-import { repeat } from "./retry.ts";
+import { retryPeer } from "./retry.ts";
 
 export interface ClientCredentials {
   readonly tokenUrl: string;
@@ -30,13 +30,13 @@ export async function grantByClientCredentials(access: PeerAccess, client: Clien
       ? { client_assertion_type: assertionType, client_assertion: await assertion(access, client, secret) }
       : { client_secret: secret }),
   });
-  return askForToken(access, client.tokenUrl, body);
+  return requestToken(access, client.tokenUrl, body);
 }
 
 /** Sends a token request, which may be repeated, and reads the answer (RFC 6749 section 5). Throws PeerFailure. */
-export async function askForToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
+export async function requestToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
   const call = { operation: "access token", method: "POST", url, body, answer: granted } as const;
-  const { access_token, expires_in } = await repeat({ ...access, refusalOf }, call);
+  const { access_token, expires_in } = await retryPeer({ ...access, refusalOf }, call);
   return { token: access_token, expiresInSeconds: expires_in };
 }
 

@@ -4,7 +4,7 @@ import { between, type Instant, minutes } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
 import { PeerFailure } from "./failure.ts";
 import { readPeer } from "./retry.ts";
-import { joined, unlessLeft } from "./single-flight.ts";
+import { raceAbort, singleFlight } from "./single-flight.ts";
 
 /** A public key of the exchange format: EC P-384 (decision C11). */
 export interface PublicKey {
@@ -39,7 +39,7 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet
   let held: { readonly keys: readonly PublicKey[]; readonly since: Instant } | undefined;
 
   const youngerThan = (ms: number) => held !== undefined && between(held.since, access.now()) < ms;
-  const read = joined(async () => {
+  const read = singleFlight(async () => {
     const since = access.now();
     const { keys } = await readPeer(access, { operation, method: "GET", url: options.url, answer: jwks });
     const usable = await usableKeys(keys, options.use);
@@ -48,7 +48,7 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet
     return usable;
   });
   const reread = (signal: AbortSignal | undefined) =>
-    unlessLeft(read(), signal, cause => new PeerFailure(access.peer, operation, "unreachable", { cause }));
+    raceAbort(read(), signal, cause => new PeerFailure(access.peer, operation, "unreachable", { cause }));
 
   const all = async (signal?: AbortSignal) =>
     held !== undefined && youngerThan(maxAgeMs) ? held.keys : reread(signal);

@@ -1,4 +1,4 @@
-import { callPeer, type Patience, type PeerAccess, type PeerRequest, withinTime } from "./call.ts";
+import { callPeer, type Patience, type PeerAccess, type PeerRequest, withTimeout } from "./call.ts";
 import { PeerFailure } from "./failure.ts";
 
 const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
@@ -8,13 +8,13 @@ const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
  * @throws PeerFailure of the last try
  */
 export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { readonly method: "GET" }): Promise<T> {
-  return repeat(access, request);
+  return retryPeer(access, request);
 }
 
 /** {@link readPeer} for what may be repeated without being a read: a token request, or a call that its contract says has the same outcome each time. */
-export function repeat<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
+export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
   const patience = access.patience ?? usual;
-  return withinTime(access.timeLimitMs, request.signal, async signal => {
+  return withTimeout(access.timeLimitMs, request.signal, async signal => {
     for (let tried = 1; ; tried++) {
       try {
         return await callPeer(access, { ...request, signal });

@@ -1,5 +1,5 @@
 /** Joins whoever asks while `work` runs to the same run. The run has no caller's signal: one who leaves must not end it for the others. */
-export function joined<T>(work: () => Promise<T>): () => Promise<T> {
+export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {
     running ??= work().finally(() => {
@@ -10,7 +10,7 @@ export function joined<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /** Waits for `promise`, but no longer than until the signal fires; then fails with what `left` makes. */
-export async function unlessLeft<T>(
+export async function raceAbort<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,
   left: (reason: unknown) => Error,

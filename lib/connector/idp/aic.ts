@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { type Instant, plus } from "../../time.ts";
-import { callPeer, type PeerAccess, type PeerRequest, withinTime } from "../http/call.ts";
+import { callPeer, type PeerAccess, type PeerRequest, withTimeout } from "../http/call.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { repeat } from "../http/retry.ts";
+import { retryPeer } from "../http/retry.ts";
 import { answered, end, endOf, type Field, type Step, step, typesOf } from "./aic-step.ts";
 import { optionsOf, outcomeOf, refusalOf } from "./aic-wire.ts";
 import type { Idp } from "./contract.ts";
-import { domain, endpoint, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "./kind.ts";
+import { domain, endpointUrl, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
 
 const ownHeaders = ["accept", "accept-api-version", "connection", "content-length", "content-type", "host"];
@@ -14,8 +14,8 @@ const ownHeaders = ["accept", "accept-api-version", "connection", "content-lengt
 /** Kind C of the specification's table. The callbacks' defaults are those of a journey that asks for a name, then for the key. */
 const settings = z.strictObject({
   type: z.literal("aic"),
-  "api-base-url": endpoint,
-  "auth-base-url": endpoint,
+  "api-base-url": endpointUrl,
+  "auth-base-url": endpointUrl,
   realm: z.string().regex(/^\/?[A-Za-z0-9_-]+$/, "must be one realm"),
   journey: nonEmpty,
   "client-id": nonEmpty,
@@ -37,7 +37,7 @@ const settings = z.strictObject({
 
 type AicSettings = z.output<typeof settings>;
 
-const handle = z.object({ step });
+const idpState = z.object({ step });
 /** Bytes of a step as JSON: sealed it is a third longer, and a key's row holds 20 of them (decisions C5, C18). */
 const longestStep = 16_000;
 /** Bytes of the longest answer: more than a step has, so that one that is too long is named as such. */
@@ -64,7 +64,7 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
     new PeerFailure(access.peer, operation, kind, { code, detail });
   /** One operation with its token and within its time. */
   const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    withinTime(deps.timeLimitMs, outer, signal =>
+    withTimeout(deps.timeLimitMs, outer, signal =>
       tokens.use(signal, token => work({ headers: headersFor(token), signal })),
     );
   /** The token goes where the journey looks for it. AM refuses calls without a version of its API. */
@@ -81,7 +81,7 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
 
   const askOptions = async (call: Call, userId: string) => {
     const operation = "creation options";
-    const first = await repeat(access, { ...call, ...post(operation) }).catch(asConfiguration(operation));
+    const first = await retryPeer(access, { ...call, ...post(operation) }).catch(asConfiguration(operation));
     const named = first && answered(first, userField, userId.toWellFormed());
     if (named === undefined) throw failed(operation, "refused", `The journey has no ${userField.type} for the user.`);
     const asked = await goOn({ ...call, ...post(operation, named) });
@@ -114,13 +114,13 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
           throw failed("creation options", "refused", detail, "relying_party");
         }
         const expiresAt = firstEnd(endOf(asked), begun, told["challenge-timeout-milliseconds"]);
-        return { options, origin: `https://${rp.id}`, ...(expiresAt && { expiresAt }), handle: { step: asked } };
+        return { options, origin: `https://${rp.id}`, ...(expiresAt && { expiresAt }), idpState: { step: asked } };
       }),
 
     activate: (stored, attestation, name, { signal, notAfter }) =>
       operate(signal, async call => {
         const operation = "registration";
-        const { data } = handle.safeParse(stored);
+        const { data } = idpState.safeParse(stored);
         const body = data && answered(data.step, outcomeField, outcomeOf(data.step, attestation, name));
         if (data === undefined || body === undefined)
           throw failed(operation, "refused", `No step with a ${outcomeField.type} is known.`);

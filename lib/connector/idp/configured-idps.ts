@@ -1,7 +1,7 @@
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { type Instant, type Now, plus } from "../../time.ts";
-import { joined } from "../http/single-flight.ts";
+import { singleFlight } from "../http/single-flight.ts";
 import type { Idp } from "./contract.ts";
 import { readIdpFile } from "./idp-file.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
@@ -85,7 +85,7 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
       log[kept ? "warn" : "error"]("idp_configuration_unread", { kept, error });
     }
   };
-  const read = joined(async () => {
+  const read = singleFlight(async () => {
     if (file !== undefined && due !== undefined && now() >= due) await readAgain(file);
   });
 

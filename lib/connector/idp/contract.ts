@@ -35,11 +35,11 @@ export interface Idp {
   readonly defaultRelyingPartyId: string;
   creationOptions(wanted: Wanted, signal: AbortSignal): Promise<Challenge>;
   /** @param name shown at the IdP: `<name>: <serial>` (decision C13) */
-  activate(handle: Challenge["handle"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
+  activate(idpState: Challenge["idpState"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
   /** Whether the credential is registered; undefined where the IdP offers no read-back, or none that is certain. */
-  isRegistered(handle: Challenge["handle"], sought: Sought, signal: AbortSignal): Promise<boolean | undefined>;
+  isRegistered(idpState: Challenge["idpState"], sought: Sought, signal: AbortSignal): Promise<boolean | undefined>;
   /** Takes back what `creationOptions` began; nothing where the IdP keeps no state. Safe to repeat. */
-  undo(handle: Challenge["handle"], signal: AbortSignal): Promise<void>;
+  undo(idpState: Challenge["idpState"], signal: AbortSignal): Promise<void>;
   /**
    * Removes what a call of `creationOptions` began whose answer was lost. Absent where the IdP keeps no state. Safe to repeat, and
    * safe where nothing was begun.

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { minutes, plus } from "../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
-import { callPeer, type PeerAccess, withinTime } from "../http/call.ts";
+import { callPeer, type PeerAccess, withTimeout } from "../http/call.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { grantByClientCredentials } from "../http/grant.ts";
 import { readPeer } from "../http/retry.ts";
@@ -17,7 +17,7 @@ import {
   registrationAnswer,
   registrationBody,
 } from "./entra-wire.ts";
-import { domain, endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
+import { domain, endpointUrl, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
   error: "must be true or false",
@@ -38,8 +38,8 @@ const settings = z
       .string()
       .regex(/^[A-Za-z0-9-]+$/, "must be an application id")
       .optional(),
-    "graph-endpoint": endpoint.default("https://graph.microsoft.com"),
-    "online-endpoint": endpoint.default("https://login.microsoftonline.com"),
+    "graph-endpoint": endpointUrl.default("https://graph.microsoft.com"),
+    "online-endpoint": endpointUrl.default("https://login.microsoftonline.com"),
     "api-version": z.enum(["beta", "v1.0"], { error: "must be one of beta, v1.0" }).default("beta"),
     "challenge-timeout-minutes": wholeNumber(5, 43_200).optional(),
     /** The relying party of passkeys in Entra's global cloud, as its creation options name it. */
@@ -63,7 +63,7 @@ const settings = z
 
 export type EntraSettings = z.output<typeof settings>;
 
-const handle = z.object({ userId: z.string().min(1) });
+const idpState = z.object({ userId: z.string().min(1) });
 const mostPages = 10;
 
 function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
@@ -75,9 +75,9 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
   const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
   /** One operation with its token and within its time. */
   const operate = <T>(outer: AbortSignal, work: (call: { token: string; signal: AbortSignal }) => Promise<T>) =>
-    withinTime(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
-  const userOf = (operation: string, stored: Challenge["handle"]) => {
-    const { data } = handle.safeParse(stored);
+    withTimeout(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
+  const userOf = (operation: string, stored: Challenge["idpState"]) => {
+    const { data } = idpState.safeParse(stored);
     if (data === undefined) throw new PeerFailure(access.peer, operation, "refused", { detail: "No user is known." });
     return data.userId;
   };
@@ -109,7 +109,7 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
           options: answer.publicKey,
           origin: `https://${rp.id}`,
           expiresAt: new Date(answer.challengeTimeoutDateTime ?? plus(asked, minutes(timeout))),
-          handle: { userId: wanted.userId },
+          idpState: { userId: wanted.userId },
         };
       }),
 

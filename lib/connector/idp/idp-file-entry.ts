@@ -23,10 +23,10 @@ export function readIdpEntry(
   told: unknown,
   secretHosts: readonly string[],
 ): IdpSettings | readonly Problem[] {
-  const place = shownKey(id);
+  const place = settingName(id);
   const { error } = idpId.safeParse(id);
   if (error !== undefined) return [{ path: place, reason: error.issues[0]?.message ?? "is no id" }];
-  if (!isTable(told)) return [{ path: place, reason: "must have settings below it" }];
+  if (!isRecord(told)) return [{ path: place, reason: "must have settings below it" }];
   const type = kindsByName.get(told.type);
   if (type === undefined) {
     return [{ path: `${place}/type`, reason: `must be one of ${[...kindsByName.keys()].join(", ")}` }];
@@ -40,7 +40,7 @@ export function readIdpEntry(
   }
   return result.error.issues.flatMap(issue => {
     const names = issue.code === "unrecognized_keys" ? issue.keys : issue.path.slice(0, 1).map(String);
-    return names.map(name => ({ path: `${place}/${shownKey(name)}`, reason: reasonOf(issue, id, name, told) }));
+    return names.map(name => ({ path: `${place}/${settingName(name)}`, reason: reasonOf(issue, id, name, told) }));
   });
 }
 
@@ -52,11 +52,11 @@ function reasonOf(issue: z.core.$ZodIssue, id: string, name: string, told: Reado
   return Object.hasOwn(told, name) ? "must be one value" : "must be set";
 }
 
-export const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A key of the file, fit for a log line. */
-export const shownKey = (name: string): string =>
+export const settingName = (name: string): string =>
   name
     .slice(0, 128)
     .replace(/[\p{C}\p{Z}]+/gu, " ")

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
 import type { Problem } from "../../fault.ts";
-import { isTable, readIdpEntry, shownKey } from "./idp-file-entry.ts";
+import { isRecord, readIdpEntry, settingName } from "./idp-file-entry.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 
 /** Bytes of the longest file (decision C13). */
@@ -31,7 +31,7 @@ export function readIdpFile(bytes: Uint8Array, defaultId: string, secretHosts: r
   for (const [id, entry] of Object.entries(told.idps)) {
     // Names of secrets do not tell the cases apart.
     if (folded.has(id.toLowerCase()))
-      problems.push({ path: `${file}/${shownKey(id)}`, reason: "differs from another id by case only" });
+      problems.push({ path: `${file}/${settingName(id)}`, reason: "differs from another id by case only" });
     folded.add(id.toLowerCase());
     const read = readIdpEntry(id, entry, secretHosts);
     if ("type" in read) idps.set(id, read);
@@ -68,7 +68,7 @@ function parse(
   const problems = unreadable.length > 0 ? unreadable : forbiddenIn(document.contents, at);
   if (problems.length > 0) return { problems };
   const idps: unknown = document.toJS();
-  return isTable(idps) ? { idps } : wrong("must name identity providers by their ids");
+  return isRecord(idps) ? { idps } : wrong("must name identity providers by their ids");
 }
 
 function textOf(bytes: Uint8Array): string | undefined {

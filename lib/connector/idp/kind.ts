@@ -28,7 +28,7 @@ const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
  * An address of an IdP: https, but for loopback; nothing but origin and path (decision C13). Returned as a URL writes it, without a
  * slash at the end, so that the host that is checked is the host that is called.
  */
-export const endpoint = z
+export const endpointUrl = z
   .string()
   .refine(isEndpoint, "must be an https address without credentials, query and fragment")
   .transform(address => trimEnd(new URL(address).href, "/"));

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { days, plus } from "../../time.ts";
-import { anyAnswer, callPeer, type PeerAccess, withinTime } from "../http/call.ts";
+import { anyResponse, callPeer, type PeerAccess, withTimeout } from "../http/call.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { readPeer, repeat } from "../http/retry.ts";
+import { readPeer, retryPeer } from "../http/retry.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { Idp } from "./contract.ts";
-import { domain, endpoint, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
+import { domain, endpointUrl, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
 import { createPingTokens } from "./pingone-tokens.ts";
 import {
   activationBody,
@@ -26,8 +26,8 @@ import {
 const settings = z.strictObject({
   type: z.literal("pingone"),
   "default-relying-party": domain,
-  "api-base-url": endpoint,
-  "auth-base-url": endpoint,
+  "api-base-url": endpointUrl,
+  "auth-base-url": endpointUrl,
   "environment-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an environment id"),
   "client-id": z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id"),
   "pre-registration-timeout-days": wholeNumber(1, 365).optional(),
@@ -40,8 +40,8 @@ const settings = z.strictObject({
 
 type PingOneSettings = z.output<typeof settings>;
 
-const handle = z.object({ userId: z.string().min(1), deviceId: z.string().min(1), origin: z.string().min(1) });
-type Handle = z.output<typeof handle>;
+const idpState = z.object({ userId: z.string().min(1), deviceId: z.string().min(1), origin: z.string().min(1) });
+type IdpState = z.output<typeof idpState>;
 interface Call {
   readonly token: string;
   readonly signal: AbortSignal;
@@ -59,14 +59,14 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
   const timeoutDays = told["pre-registration-timeout-days"];
 
   const devicesOf = (userId: string) => `${users}/${encodeURIComponent(userId)}/devices`;
-  const urlOf = ({ userId, deviceId }: Handle) => `${devicesOf(userId)}/${encodeURIComponent(deviceId)}`;
+  const urlOf = ({ userId, deviceId }: IdpState) => `${devicesOf(userId)}/${encodeURIComponent(deviceId)}`;
   const refused = (operation: string, code: string | undefined, detail: string) =>
     new PeerFailure(access.peer, operation, "refused", { code, detail });
   /** One operation with its token and within its time. */
   const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    withinTime(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
-  const handleOf = (operation: string, stored: Challenge["handle"]): Handle => {
-    const { data } = handle.safeParse(stored);
+    withTimeout(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
+  const handleOf = (operation: string, stored: Challenge["idpState"]): IdpState => {
+    const { data } = idpState.safeParse(stored);
     if (data === undefined) throw refused(operation, undefined, "No device is known.");
     return data;
   };
@@ -88,10 +88,10 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
     return found.id;
   };
 
-  const find = (call: Call, operation: string, of: Handle) =>
+  const find = (call: Call, operation: string, of: IdpState) =>
     readPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
-  const remove = (call: Call, of: Handle) =>
-    repeat(access, { ...call, operation: "undo", method: "DELETE", url: urlOf(of), answer: anyAnswer });
+  const remove = (call: Call, of: IdpState) =>
+    retryPeer(access, { ...call, operation: "undo", method: "DELETE", url: urlOf(of), answer: anyResponse });
 
   return {
     id,
@@ -113,7 +113,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
           body,
           answer: newDevice,
         }).catch(capForGood(operation));
-        const kept: Handle = { userId, deviceId: begun.id, origin: `https://${relyingPartyId}` };
+        const kept: IdpState = { userId, deviceId: begun.id, origin: `https://${relyingPartyId}` };
         const options = readOptions(begun.publicKeyCredentialCreationOptions);
         if (options?.rp.id !== relyingPartyId) {
           // Why there are no options matters more than a device that stays behind.
@@ -127,7 +127,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
           options,
           origin: kept.origin,
           ...(timeoutDays !== undefined && { expiresAt: new Date(plus(asked, days(timeoutDays))) }),
-          handle: { ...kept },
+          idpState: { ...kept },
         };
       }),
 
@@ -142,7 +142,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
         const url = `${urlOf(of)}/nickname`;
         const naming = { ...call, operation: "name", method: "PUT", url, body: { nickname: name }, notAfter } as const;
         // The key is registered: without its name it works as well.
-        await callPeer(access, { ...naming, answer: anyAnswer }).catch(() => {});
+        await callPeer(access, { ...naming, answer: anyResponse }).catch(() => {});
       }),
 
     // The device was begun for this credential alone, so its being active tells.

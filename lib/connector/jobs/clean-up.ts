@@ -1,8 +1,8 @@
 import { days, plus } from "../../time.ts";
 import { removeRequest } from "../cancel/remove-request.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { forEachDue, isOver, startRun } from "../store/queue.ts";
-import { keyOf, write } from "../store/save-request.ts";
+import { saveRequest, securityKeyOf } from "../store/save-request.ts";
 
 export interface CleanUpReport {
   /** Requests removed whole. */
@@ -50,8 +50,8 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
 }
 
 /** Removes a key's copy of its responses, then the name of it. */
-async function forget(loaded: Loaded, keyId: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
-  const { responses, due, ...key } = keyOf(loaded, keyId);
+async function forget(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<LoadedRequest | undefined> {
+  const { responses, due, ...key } = securityKeyOf(loaded, keyId);
   if (responses !== undefined) await deps.responses.remove(responses);
-  return write(loaded, { keys: [key] }, deps);
+  return saveRequest(loaded, { keys: [key] }, deps);
 }

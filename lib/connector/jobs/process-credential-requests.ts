@@ -1,21 +1,23 @@
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { settle } from "../recovery/reconcile-request.ts";
+import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { forEachDue, type Run, startRun } from "../store/queue.ts";
-import { newBrakes } from "./process-key.ts";
-import { type KeysReport, workKeys } from "./process-keys.ts";
+import { newCircuitBreakers } from "./process-key.ts";
+import { type KeysReport, processKeys } from "./process-keys.ts";
 
 /**
  * Settles what creators left behind, polls the enrollment side, activates every due credential and sends the due PIN mails (decision C15).
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);
-  const brakes = newBrakes();
+  const brakes = newCircuitBreakers();
   const unsettled = await forEachDue("settle", run, deps, loaded =>
-    loaded.request.value.cancelling === undefined ? settle(loaded, run, deps) : resumeCancel(loaded, run, deps),
+    loaded.request.value.cancelling === undefined
+      ? reconcileRequest(loaded, run, deps)
+      : resumeCancel(loaded, run, deps),
   );
-  const ofV2 = await workKeys("key", { run, brakes }, deps);
-  const ofV1 = await workKeys("shipment_key", { run, brakes }, deps);
+  const ofV2 = await processKeys("key", { run, brakes }, deps);
+  const ofV1 = await processKeys("shipment_key", { run, brakes }, deps);
   return {
     processed: ofV2.processed + ofV1.processed,
     activated: ofV2.activated + ofV1.activated,

@@ -1,9 +1,9 @@
 import type { Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry } from "../deps.ts";
-import { type Key, keyQueue } from "../model/request.ts";
-import { forEachDue, isOver, passOver, type Run } from "../store/queue.ts";
-import { keyOf } from "../store/save-request.ts";
-import { type Brakes, type KeyCounts, workKey } from "./process-key.ts";
+import { queueOf, type SecurityKey } from "../model/request.ts";
+import { forEachDue, isOver, logAndContinue, type Run } from "../store/queue.ts";
+import { securityKeyOf } from "../store/save-request.ts";
+import { type CircuitBreakers, type KeyCounts, processKey } from "./process-key.ts";
 
 export interface KeysReport extends KeyCounts {
   /** Requests not begun, or not finished, when the time budget ended. */
@@ -11,9 +11,9 @@ export interface KeysReport extends KeyCounts {
 }
 
 /** Polls due authenticators, activates the due credentials of a queue's keys and sends the due PIN mails (decision C15). */
-export async function workKeys(
+export async function processKeys(
   queue: "key" | "shipment_key",
-  { run, brakes }: { run: Run; brakes: Brakes },
+  { run, brakes }: { run: Run; brakes: CircuitBreakers },
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
@@ -24,18 +24,18 @@ export async function workKeys(
       if (keyId === undefined) continue;
       if (isOver(run, deps)) break;
       try {
-        const visit = await workKey(loaded, keyId, { run, brakes }, deps);
+        const visit = await processKey(loaded, keyId, { run, brakes }, deps);
         for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
         loaded = visit.loaded;
       } catch (error) {
-        passOver(error, { queue, run: run.owner, keyId }, deps);
+        logAndContinue(error, { queue, run: run.owner, keyId }, deps);
         loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
       }
     }
-    const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(keyOf(loaded, keyId), deps.now());
+    const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(securityKeyOf(loaded, keyId), deps.now());
     if (isOver(run, deps) && entries.some(isLeft)) unfinished++;
   });
   return { ...total, left: unworked + unfinished };
 }
 
-const isStillDue = (key: Key, now: Instant): boolean => key.due?.queue === keyQueue(key) && key.due.at <= now;
+const isStillDue = (key: SecurityKey, now: Instant): boolean => key.due?.queue === queueOf(key) && key.due.at <= now;

@@ -1,9 +1,9 @@
-import { countMissing } from "../collect/missing-shipment.ts";
+import { countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { forEachDue, type Run, startRun } from "../store/queue.ts";
-import { newBrakes } from "./process-key.ts";
-import { workKeys } from "./process-keys.ts";
+import { newCircuitBreakers } from "./process-key.ts";
+import { processKeys } from "./process-keys.ts";
 
 export interface ShipmentsReport {
   /** Shipments by what their poll gave. */
@@ -24,7 +24,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0 };
   const missing: string[] = [];
-  const poll = async (loaded: Loaded): Promise<void> => {
+  const poll = async (loaded: LoadedRequest): Promise<void> => {
     const result = await pollShipment(loaded, run, deps);
     counts[result]++;
     if (result === "missing") missing.push(loaded.request.value.id);
@@ -39,13 +39,13 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
-  const keys = await workKeys("shipment_key", { run, brakes: newBrakes() }, deps);
+  const keys = await processKeys("shipment_key", { run, brakes: newCircuitBreakers() }, deps);
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 
 async function countAll(requestIds: readonly string[], deps: ConnectorDeps): Promise<void> {
   for (const id of requestIds) {
     const loaded = await deps.requests.load(id);
-    if (loaded !== undefined) await countMissing(loaded, deps);
+    if (loaded !== undefined) await countMissingShipment(loaded, deps);
   }
 }

@@ -1,13 +1,13 @@
 import { type Instant, plus } from "../../time.ts";
 import type { Clock } from "./intervals.ts";
-import type { Credential, CredentialRequest, Key } from "./request.ts";
+import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 
 /** Whether any credential has no response yet. */
-export const isWaiting = ({ credentials }: Pick<Key, "credentials">): boolean =>
+export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
   credentials.some(({ state }) => state === "processing");
 
 /** Whether every credential without a response has outlived its challenge: whatever its peer says is too late. */
-export const tooLateFor = ({ credentials }: Key, request: CredentialRequest, clock: Clock): boolean =>
+export const tooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
   credentials
     .filter(({ state }) => state === "processing")
     .every(credential => challengeEnd(credential, request, clock) <= clock.now());
@@ -16,5 +16,5 @@ export const tooLateFor = ({ credentials }: Key, request: CredentialRequest, clo
 export const challengeEnd = (
   { challengeExpiresAt }: Credential,
   { createdAt }: Pick<CredentialRequest, "createdAt">,
-  { timing }: Pick<Clock, "timing">,
+  { intervals: timing }: Pick<Clock, "intervals">,
 ): Instant => challengeExpiresAt ?? plus(createdAt, timing.credentialMax);

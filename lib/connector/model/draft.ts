@@ -2,23 +2,23 @@ import type { Caller } from "../../caller.ts";
 import { type Instant, plus } from "../../time.ts";
 import {
   type CredentialRequest,
-  type Key,
-  mailsPin,
+  hasPinMail,
   type Origin,
   type Recipient,
+  type SecurityKey,
   type ShipmentOrder,
 } from "./request.ts";
 
 /** A credential as the caller asked for it. */
-export interface NewCredential {
+export interface CredentialDraft {
   readonly idpId?: string;
   readonly relyingPartyId?: string;
   readonly userId: string;
 }
 
 /** A key as the caller asked for it. */
-export type NewKey = Pick<
-  Key,
+export type SecurityKeyDraft = Pick<
+  SecurityKey,
   | "id"
   | "place"
   | "name"
@@ -27,14 +27,14 @@ export type NewKey = Pick<
   | "inventoryProductId"
   | "preferredAuthenticatorType"
   | "pinRequest"
-> & { readonly credentials: readonly NewCredential[] };
+> & { readonly credentials: readonly CredentialDraft[] };
 
 /** A parsed create body, whatever version it came in (decision C4). */
-export interface NewRequest {
+export interface RequestDraft {
   readonly recipient: Recipient;
   readonly emailsTo: readonly string[];
   readonly shipment?: ShipmentOrder;
-  readonly keys: readonly NewKey[];
+  readonly keys: readonly SecurityKeyDraft[];
 }
 
 /** A random version 4 UUID (RFC 9562 section 5.4). */
@@ -46,8 +46,8 @@ export function newRequestId(random: (bytes: number) => Uint8Array): string {
 }
 
 /** The rows of a request that was just received; due to be undone where its creator dies before the delivery mark (decision C6). */
-export function received(
-  draft: NewRequest,
+export function receivedRequest(
+  draft: RequestDraft,
   {
     id,
     origin,
@@ -65,7 +65,7 @@ export function received(
     receivedMaxAge: number;
     defaultIdp: string;
   },
-): { request: CredentialRequest; keys: readonly Key[] } {
+): { request: CredentialRequest; keys: readonly SecurityKey[] } {
   const { recipient, emailsTo, shipment, keys } = draft;
   return {
     request: {
@@ -90,14 +90,14 @@ export function received(
         state: "processing",
         attempts: 0,
       })),
-      mail: { state: mailsPin(key) ? "waiting" : "none", number: 0, attempts: 0 },
+      mail: { state: hasPinMail(key) ? "waiting" : "none", number: 0, attempts: 0 },
       ...(origin === "v1_shipment" && { ofShipmentV1: true }),
     })),
   };
 }
 
 /** What a create gives: the ids of the request and, where keys are shipped, of the shipment. */
-export interface Created {
+export interface CreatedRequest {
   readonly requestId: string;
   readonly shipmentId?: string;
 }

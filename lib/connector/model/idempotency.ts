@@ -2,12 +2,12 @@ import { createHash, createHmac } from "node:crypto";
 import type { Caller } from "../../caller.ts";
 import type { Fault } from "../../fault.ts";
 import { between, type Instant } from "../../time.ts";
-import type { Created } from "./draft.ts";
+import type { CreatedRequest } from "./draft.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
 
 /** What a create with an Idempotency-Key came to, as far as it is kept (decision C6). */
 export type KeptAnswer =
-  | { readonly created: Created }
+  | { readonly created: CreatedRequest }
   | { readonly refused: Pick<Fault, "kind" | "message"> & { readonly data?: Fault["data"] } }
   /** The order was not answered: the request's row tells. */
   | "unsettled"

@@ -1,7 +1,7 @@
 import type { Now } from "../../time.ts";
 
 /** Every interval of the connector's decisions, in milliseconds (decision G9). */
-export interface Timing {
+export interface Intervals {
   readonly lease: number;
   readonly idpCall: number;
   readonly deliveryCall: number;
@@ -34,9 +34,9 @@ export interface Timing {
 /** The present time and the intervals. */
 export interface Clock {
   readonly now: Now;
-  readonly timing: Timing;
+  readonly intervals: Intervals;
 }
 
 /** The wait before the next try: doubles from `least` with each attempt, up to `most`. Milliseconds. */
-export const backOff = (attempts: number, least: number, most: number): number =>
+export const backOffMs = (attempts: number, least: number, most: number): number =>
   Math.min(most, least * 2 ** Math.min(attempts, 30));

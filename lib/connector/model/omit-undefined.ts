@@ -1,5 +1,5 @@
 /** A record without the fields that are `undefined`: what is absent inside has no name outside. */
-export const present = <T extends object>(record: T): Present<T> =>
+export const omitUndefined = <T extends object>(record: T): Present<T> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Present<T>;
 
 type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {

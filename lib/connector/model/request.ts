@@ -1,6 +1,6 @@
 import type { Caller } from "../../caller.ts";
 import type { Instant } from "../../time.ts";
-import type { CredentialState, KeyState, RequestState } from "./states.ts";
+import type { CredentialState, RequestState, SecurityKeyState } from "./states.ts";
 import type { Binding, Challenge } from "./webauthn.ts";
 
 /** The endpoint family that made a request; reads translate, whatever made it (decision C4). */
@@ -115,7 +115,7 @@ export interface Credential {
   readonly state: CredentialState;
   readonly errorMessage?: string;
   /** What the IdP needs to activate, read back and undo: sealed in a row (decision G8), but for those of the version before. */
-  readonly handle?: string | Challenge["handle"];
+  readonly idpState?: string | Challenge["idpState"];
   /** What an answer must match (decisions C11, C18). */
   readonly binding?: Binding;
   readonly challengeExpiresAt?: Instant;
@@ -159,7 +159,7 @@ export interface EnrollmentPoll {
 }
 
 /** One physical key of a shipment, or one on-site authenticator. */
-export interface Key {
+export interface SecurityKey {
   /** `s-01-001`: shipment item 1, first key of it; `a-01`: first authenticator. Sorts in the request's order. */
   readonly id: string;
   readonly place: "shipment" | "authenticator";
@@ -169,7 +169,7 @@ export interface Key {
   readonly productId?: number;
   readonly inventoryProductId?: number;
   readonly preferredAuthenticatorType?: "hardware" | "software";
-  readonly state: KeyState;
+  readonly state: SecurityKeyState;
   readonly serial?: string;
   readonly firmware?: string;
   readonly pinRequest?: PinRequest;
@@ -188,19 +188,19 @@ export interface Key {
 }
 
 /** Whether the key is programmed on site, not shipped. */
-export const isOnSite = ({ place }: Pick<Key, "place">): boolean => place === "authenticator";
+export const isOnSite = ({ place }: Pick<SecurityKey, "place">): boolean => place === "authenticator";
 
 /** The queue in which a key's activations and mail are due. */
-export const keyQueue = ({ ofShipmentV1 }: Pick<Key, "ofShipmentV1">): "key" | "shipment_key" =>
+export const queueOf = ({ ofShipmentV1 }: Pick<SecurityKey, "ofShipmentV1">): "key" | "shipment_key" =>
   ofShipmentV1 === true ? "shipment_key" : "key";
 
 /** Whether a PIN comes back that is to be mailed (decision C14). */
-export const mailsPin = ({ pinRequest }: Pick<Key, "pinRequest">): boolean =>
+export const hasPinMail = ({ pinRequest }: Pick<SecurityKey, "pinRequest">): boolean =>
   pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";
 
 /** The name that a read shows (decision C11a). */
-export const shownName = (key: Key): string => key.name ?? "Pre-Reg Key";
+export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Key";
 
 /** The name that the IdP and the mail show (decision C13). */
-export const registeredName = (key: Key): string =>
-  key.serial === undefined ? shownName(key) : `${shownName(key)}: ${key.serial}`;
+export const registeredName = (key: SecurityKey): string =>
+  key.serial === undefined ? displayName(key) : `${displayName(key)}: ${key.serial}`;

@@ -1,6 +1,6 @@
 import type { Instant } from "../../time.ts";
-import type { Credential, CredentialRequest, Key } from "./request.ts";
-import { type CredentialEvent, isTerminal, rollUpKey, rollUpRequest, transition } from "./states.ts";
+import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
+import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, transition } from "./states.ts";
 
 /** A credential after an event; what only an open credential needs is dropped when it ends. */
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
@@ -16,8 +16,8 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
 }
 
 /** The key with its roll-up; a first active credential makes its PIN mail due (decision C14). */
-export function withRollUp(key: Key, now: Instant): Key {
-  const state = rollUpKey(key.credentials.map(credential => credential.state));
+export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
+  const state = rollUpSecurityKey(key.credentials.map(credential => credential.state));
   const anyActive = key.credentials.some(credential => credential.state === "active");
   if (key.mail.state === "waiting" && anyActive) {
     return { ...key, state, mail: { ...key.mail, state: "due", firstDueAt: now, nextAt: now } };
@@ -29,7 +29,7 @@ export function withRollUp(key: Key, now: Instant): Key {
 /**
  * The request with its roll-up over all keys. Where it ends, it is due for clean-up and nothing else (decisions C7, C16).
  */
-export function rolledUp(request: CredentialRequest, keys: readonly Key[], now: Instant): CredentialRequest {
+export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[], now: Instant): CredentialRequest {
   const state = rollUpRequest(
     request.state,
     keys.map(key => key.state),
@@ -41,7 +41,7 @@ export function rolledUp(request: CredentialRequest, keys: readonly Key[], now: 
 }
 
 /** The key with what still waits for it ended by one event; what was answered goes on. */
-export function endedWaiting(key: Key, event: CredentialEvent, errorMessage: string, now: Instant): Key {
+export function endWaiting(key: SecurityKey, event: CredentialEvent, errorMessage: string, now: Instant): SecurityKey {
   const credentials = key.credentials.map(credential =>
     credential.state === "processing" ? afterEvent(credential, event, errorMessage) : credential,
   );
@@ -49,12 +49,12 @@ export function endedWaiting(key: Key, event: CredentialEvent, errorMessage: str
 }
 
 /** All keys and credentials that are still open, ended by one event. */
-export function endedKeys(
-  keys: readonly Key[],
+export function endAll(
+  keys: readonly SecurityKey[],
   event: CredentialEvent,
   errorMessage: string,
   now: Instant,
-): readonly Key[] {
+): readonly SecurityKey[] {
   return keys.map(({ lease, due, ...key }) =>
     withRollUp(
       {

@@ -1,7 +1,7 @@
-import type { CredentialRequest, Key } from "./request.ts";
+import type { CredentialRequest, SecurityKey } from "./request.ts";
 
 /** The shipped keys by item, both in the request's order. */
-export function shippedItems(keys: readonly Key[]): readonly (readonly Key[])[] {
+export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly SecurityKey[])[] {
   return [
     ...Map.groupBy(
       keys.filter(key => key.place === "shipment"),
@@ -14,4 +14,4 @@ export function shippedItems(keys: readonly Key[]): readonly (readonly Key[])[] 
 export const referenceOf = (request: CredentialRequest): string => request.shipment?.customerReference ?? request.id;
 
 /** Keys of one shipment item, in order: `s-01-001` and `s-01-002` are of item `s-01`. */
-export const itemOf = (key: Key): string => key.id.slice(0, key.id.lastIndexOf("-"));
+const itemOf = (key: SecurityKey): string => key.id.slice(0, key.id.lastIndexOf("-"));

@@ -1,9 +1,9 @@
 export const credentialStates = ["processing", "activation_pending", "active", "failed", "cancelled"] as const;
-export const keyStates = ["processing", "complete", "partial", "failed", "cancelled"] as const;
+export const securityKeyStates = ["processing", "complete", "partial", "failed", "cancelled"] as const;
 export const requestStates = ["received", "started", "complete", "partial", "failed", "cancelled"] as const;
 
 export type CredentialState = (typeof credentialStates)[number];
-export type KeyState = (typeof keyStates)[number];
+export type SecurityKeyState = (typeof securityKeyStates)[number];
 export type RequestState = (typeof requestStates)[number];
 
 /**
@@ -57,15 +57,15 @@ export function transition(from: CredentialState, event: CredentialEvent): Crede
 }
 
 /** Whether a state of a credential, a key or a request never changes again (decision C7). */
-export const isTerminal = (state: CredentialState | KeyState | RequestState): boolean =>
+export const isTerminal = (state: CredentialState | SecurityKeyState | RequestState): boolean =>
   state !== "processing" && state !== "activation_pending" && state !== "received" && state !== "started";
 
 /** State of an item or authenticator from those of its credentials, in any order (decision C7). Throws where there are none. */
-export const rollUpKey = (credentials: readonly CredentialState[]): KeyState =>
+export const rollUpSecurityKey = (credentials: readonly CredentialState[]): SecurityKeyState =>
   outcome(credentials, "active") ?? "processing";
 
 /** The request's state from its own and those of its items and authenticators, in any order (decision C7). Throws where there are none. */
-export const rollUpRequest = (current: RequestState, keys: readonly KeyState[]): RequestState =>
+export const rollUpRequest = (current: RequestState, keys: readonly SecurityKeyState[]): RequestState =>
   isTerminal(current) ? current : (outcome(keys, "complete") ?? current);
 
 /** A received request whose order has been taken by everybody who had to (decision C6). Throws in any other state. */
@@ -74,7 +74,7 @@ export function startRequest(current: RequestState): RequestState {
   return "started";
 }
 
-function outcome<S extends CredentialState | KeyState>(
+function outcome<S extends CredentialState | SecurityKeyState>(
   states: readonly S[],
   good: S,
 ): "complete" | "partial" | "failed" | "cancelled" | undefined {

@@ -19,7 +19,7 @@ export interface Challenge {
   /** After this the IdP refuses the activation; absent where the IdP names no end. */
   readonly expiresAt?: Date;
   /** What this kind needs to activate, read back and undo; stored with the credential, never shown. Small, JSON. */
-  readonly handle: Readonly<Record<string, unknown>>;
+  readonly idpState: Readonly<Record<string, unknown>>;
 }
 
 /** A new credential, binary values base64url. */

@@ -81,27 +81,27 @@ const saysUnknown = ({ kind, status }: PeerFailure): boolean =>
 /** Rights of three kinds: to begin, to read back, to take back. */
 async function lookAtIdp(
   { idpId, userId }: TestUser,
-  { idps, timing, log, now }: ConnectorDeps,
+  { idps, intervals: timing, log, now }: ConnectorDeps,
 ): Promise<readonly Finding[]> {
   const peer = `IdP ${idpId}`;
   const idp = idps.get(idpId);
   if (idp === undefined) return [{ peer, check: "configuration", ok: false, finding: "This IdP is not configured." }];
   const signal = () => AbortSignal.timeout(timing.idpCall);
   const findings: Finding[] = [];
-  let handle: Readonly<Record<string, unknown>> | undefined;
+  let idpState: Readonly<Record<string, unknown>> | undefined;
   const begun = await look(peer, "creation options", async () => {
     const {
-      handle: given,
+      idpState: given,
       options,
       expiresAt,
     } = await idp.creationOptions({ userId, tag: "Check of the peers" }, signal());
-    handle = given;
+    idpState = given;
     const until = expiresAt === undefined ? "" : `, valid until ${expiresAt.toISOString()}`;
     return `It gives creation options for the relying party ${options.rp.id}${until}.`;
   });
   findings.push(...begun);
-  if (handle === undefined) return findings;
-  const stored = handle;
+  if (idpState === undefined) return findings;
+  const stored = idpState;
   const readBack = await look(peer, "read-back", async () => {
     const registered = await idp.isRegistered(
       stored,

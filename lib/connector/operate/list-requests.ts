@@ -1,11 +1,11 @@
 import pLimit from "p-limit";
 import { withLogFields } from "../../log.ts";
 import { between, type Instant } from "../../time.ts";
-import type { ConnectorDeps, ListEntry, Loaded } from "../deps.ts";
-import { personList, placeOf, positionOf, type RequestList } from "../model/people-lists.ts";
+import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
+import { listKeyOf, personList, positionOf, type RequestList } from "../model/people-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
-import { passOver } from "../store/queue.ts";
-import { write } from "../store/save-request.ts";
+import { logAndContinue } from "../store/queue.ts";
+import { saveRequest } from "../store/save-request.ts";
 
 export interface RequestFilter {
   readonly state?: RequestState | undefined;
@@ -15,7 +15,7 @@ export interface RequestFilter {
 }
 
 export interface RequestPage {
-  readonly requests: readonly Loaded[];
+  readonly requests: readonly LoadedRequest[];
   /** Where the next page begins; absent after the last one. A page may be short, even empty, though more follow. */
   readonly next?: string;
 }
@@ -33,7 +33,7 @@ export async function listRequests(
   { top, after }: { readonly top: number; readonly after?: string | undefined },
   deps: ConnectorDeps,
 ): Promise<RequestPage> {
-  const requests: Loaded[] = [];
+  const requests: LoadedRequest[] = [];
   let position = latest(after, filter.createdAfter);
   for (let left = Math.max(top, mostLookedAt); left > 0; ) {
     const missing = top - requests.length;
@@ -57,7 +57,7 @@ const leastAtOnce = 50;
 const latest = (a: string | undefined, b: string | undefined): string | undefined =>
   a === undefined || (b !== undefined && b > a) ? b : a;
 
-function matches({ request, keys }: Loaded, { state, userId }: RequestFilter): boolean {
+function matches({ request, keys }: LoadedRequest, { state, userId }: RequestFilter): boolean {
   if (state !== undefined && request.value.state !== state) return false;
   return (
     userId === undefined || keys.some(({ value }) => value.credentials.some(credential => credential.userId === userId))
@@ -110,7 +110,7 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
             return { at, loaded };
           } catch (error) {
             // A request whose rows cannot be read is left out: it must not keep the others from being listed.
-            passOver(error, {}, deps);
+            logAndContinue(error, {}, deps);
             return { at, loaded: undefined };
           }
         }),
@@ -124,8 +124,8 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
  * (decision C15): only when old, and only after the request was rewritten by its version, so that a writer between its two writes
  * loses the second.
  */
-async function heal(row: ListedRow, loaded: Loaded | undefined, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, timing } = deps;
+async function heal(row: ListedRow, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
+  const { requests, now, intervals: timing } = deps;
   const age = between(row.writtenAt, now());
   if (loaded === undefined) {
     if (age > timing.dueOrphan) await requests.leave(row, [row.list]);
@@ -133,6 +133,6 @@ async function heal(row: ListedRow, loaded: Loaded | undefined, deps: ConnectorD
   }
   const { value } = loaded.request;
   if (!("state" in row.list) || row.list.state === value.state || age <= timing.dueStale) return;
-  await requests.enter(placeOf(value), [{ state: value.state }]);
-  if ((await write(loaded, { request: value }, deps)) !== undefined) await requests.leave(row, [row.list]);
+  await requests.enter(listKeyOf(value), [{ state: value.state }]);
+  if ((await saveRequest(loaded, { request: value }, deps)) !== undefined) await requests.leave(row, [row.list]);
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { instant } from "../../time.ts";
 import { plainIdentifier, plainText } from "../http/plain-text.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { present } from "../model/omit-undefined.ts";
+import { omitUndefined } from "../model/omit-undefined.ts";
 import { type DeliveryShipment, filled } from "./delivery-wire.ts";
 
 const number = z.union([
@@ -44,7 +44,7 @@ const programmedKey = z
   })
   .transform(
     (told): KeyResponses =>
-      present({
+      omitUndefined({
         serial: plainIdentifier(told.serial_number),
         firmware: plainIdentifier(told.firmware_version),
         pin: told.fido_pin_response,

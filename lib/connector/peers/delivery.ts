@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
-import { anyAnswer, callPeer, type PeerAccess, type PeerTools, withinTime } from "../http/call.ts";
+import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeout } from "../http/call.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry.ts";
-import { unlessLeft } from "../http/single-flight.ts";
+import { raceAbort } from "../http/single-flight.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 
@@ -62,13 +62,13 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
     outer: AbortSignal | undefined,
     work: (call: { operation: string; token: string; signal: AbortSignal }) => Promise<T>,
   ) =>
-    withinTime(access.timeLimitMs, outer, async signal => {
+    withTimeout(access.timeLimitMs, outer, async signal => {
       const noToken = (cause: unknown) =>
         new PeerFailure(access.peer, operation, "unreachable", { cause, detail: "The token cannot be read." });
       const read = token().catch((cause: unknown) => {
         throw noToken(cause);
       });
-      return work({ operation, token: await unlessLeft(read, signal, noToken), signal });
+      return work({ operation, token: await raceAbort(read, signal, noToken), signal });
     });
 
   return {
@@ -116,7 +116,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
       }),
     deleteShipment: (shipmentId, signal) =>
       withToken("delete shipment", signal, async call => {
-        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: anyAnswer });
+        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: anyResponse });
       }),
     transportKeys: transportKeys.all,
     signingKey: signingKeys.find,

@@ -1,7 +1,7 @@
 import { trimEnd } from "../../trim-end.ts";
 import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
 import type { PeerAccess, PeerTools } from "../http/call.ts";
-import { askForToken } from "../http/grant.ts";
+import { requestToken } from "../http/grant.ts";
 
 export interface EnrollmentOptions extends PeerTools, Pick<PeerAccess, "patience"> {
   /** What `/v1/token` follows. */
@@ -24,6 +24,6 @@ export function connectEnrollment({ baseUrl, credential, ...rest }: EnrollmentOp
       subject_token: await credential(),
       subject_token_type: accessToken,
     });
-    return askForToken(access, url, body);
+    return requestToken(access, url, body);
   });
 }

@@ -2,16 +2,16 @@ import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import { plainIdentifier, plainText } from "../http/plain-text.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { present } from "../model/omit-undefined.ts";
-import type { Key, PinRequest, Recipient } from "../model/request.ts";
+import { omitUndefined } from "../model/omit-undefined.ts";
+import type { PinRequest, Recipient, SecurityKey } from "../model/request.ts";
 import { filled } from "./delivery-wire.ts";
 
 /** An authenticator to be enrolled on site. */
-export interface AuthenticatorOrder extends Pick<Key, "customizationId"> {
+export interface AuthenticatorOrder extends Pick<SecurityKey, "customizationId"> {
   readonly recipient: Pick<Recipient, "externalId" | "email" | "firstName" | "lastName">;
   readonly emailsTo: readonly string[];
   readonly name: string;
-  readonly preferredAuthenticatorType: NonNullable<Key["preferredAuthenticatorType"]>;
+  readonly preferredAuthenticatorType: NonNullable<SecurityKey["preferredAuthenticatorType"]>;
   readonly expiresAt: Instant;
   readonly pin?: PinRequest;
   readonly pinRequest?: string;
@@ -68,7 +68,7 @@ export const authenticatorAnswer = z
   .transform(
     (told): Enrollment => ({
       state: told.state,
-      responses: present({
+      responses: omitUndefined({
         serial: plainIdentifier(told.serial_number),
         firmware: plainIdentifier(told.firmware_version),
         pin: told.pin_response,

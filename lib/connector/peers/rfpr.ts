@@ -2,8 +2,8 @@ import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
-import { anyAnswer, type PeerAccess, type PeerRequest, type PeerTools, withinTime } from "../http/call.ts";
-import { repeat } from "../http/retry.ts";
+import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools, withTimeout } from "../http/call.ts";
+import { retryPeer } from "../http/retry.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
@@ -43,12 +43,13 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>
-    withinTime(access.timeLimitMs, outer, signal =>
-      tokens.use(signal, token => repeat(access, { ...request, token, signal })),
+    withTimeout(access.timeLimitMs, outer, signal =>
+      tokens.use(signal, token => retryPeer(access, { ...request, token, signal })),
     );
 
   return {
-    authenticate: outer => withinTime(access.timeLimitMs, outer, signal => tokens.use(signal, () => Promise.resolve())),
+    authenticate: outer =>
+      withTimeout(access.timeLimitMs, outer, signal => tokens.use(signal, () => Promise.resolve())),
     async put(id, order, { notAfter, signal } = {}) {
       const operation = "put authenticator";
       const body = authenticatorBody(order);
@@ -69,7 +70,7 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
       await call(signal, { operation: "cancel authenticator", method: "POST", url, answer });
     },
     async remove(id, signal) {
-      await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: anyAnswer });
+      await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: anyResponse });
     },
   };
 }

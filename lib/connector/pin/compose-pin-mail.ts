@@ -16,7 +16,7 @@ export interface MailText {
 }
 
 /** Words the PIN mail as plain text and HTML; the values are escaped, and the PIN is in the body alone. */
-export function wordPinMail(content: PinMailContent): MailText {
+export function composePinMail(content: PinMailContent): MailText {
   const pin = oneLine(content.pin);
   const serial = oneLine(content.serial);
   const name = [oneLine(content.keyName), ...(serial === "" ? [] : [serial])].join(": ");

@@ -1,13 +1,13 @@
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodePinResponse } from "../exchange/messages.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { enrollmentId } from "../model/key-ids.ts";
-import { isOnSite, type Key } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment-items.ts";
-import { enrollmentSide } from "../peers/enrollment-side.ts";
-import { keyOf } from "../store/save-request.ts";
-import { pinKeyPurpose, sealPlace } from "../store/seal-contexts.ts";
+import { requireRfpr } from "../peers/enrollment-side.ts";
+import { securityKeyOf } from "../store/save-request.ts";
+import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
 /** Why there is no PIN; `passing` where another try may bring it. */
 interface NoPin {
@@ -19,16 +19,16 @@ interface NoPin {
  * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
  */
 export async function fetchPin(
-  loaded: Loaded,
+  loaded: LoadedRequest,
   keyId: string,
   deps: ConnectorDeps,
 ): Promise<{ readonly pin: string } | NoPin> {
-  const key = keyOf(loaded, keyId);
+  const key = securityKeyOf(loaded, keyId);
   const fetched = await fetchedPin(loaded, key, deps);
   const response = fetched.response ?? (await keptPin(key, deps));
   if (response === undefined) return { problem: "No PIN response is available.", passing: fetched.failed };
   if (key.pinKey === undefined) return { problem: "The key has no PIN." };
-  const place = sealPlace(loaded.request.value.id, key.id, pinKeyPurpose);
+  const place = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
   const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
   try {
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
@@ -42,8 +42,8 @@ export async function fetchPin(
 
 /** `failed`: the peer could not be asked, and may have it. */
 async function fetchedPin(
-  loaded: Loaded,
-  key: Key,
+  loaded: LoadedRequest,
+  key: SecurityKey,
   deps: ConnectorDeps,
 ): Promise<{ readonly response?: string | undefined; readonly failed: boolean }> {
   try {
@@ -55,12 +55,16 @@ async function fetchedPin(
   }
 }
 
-async function enrolledPin(loaded: Loaded, { id }: Key, deps: ConnectorDeps): Promise<string | undefined> {
-  const { responses } = await enrollmentSide(deps).get(enrollmentId(loaded.request.value.id, id));
+async function enrolledPin(
+  loaded: LoadedRequest,
+  { id }: SecurityKey,
+  deps: ConnectorDeps,
+): Promise<string | undefined> {
+  const { responses } = await requireRfpr(deps).get(enrollmentId(loaded.request.value.id, id));
   return responses.pin;
 }
 
-async function shippedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promise<string | undefined> {
+async function shippedPin(loaded: LoadedRequest, key: SecurityKey, deps: ConnectorDeps): Promise<string | undefined> {
   const shipmentId = loaded.request.value.delivery?.shipmentId;
   if (shipmentId === undefined) return undefined;
   const items = shippedItems(loaded.keys.map(({ value }) => value));
@@ -70,5 +74,5 @@ async function shippedPin(loaded: Loaded, key: Key, deps: ConnectorDeps): Promis
   return shipment.items[item]?.keys[position]?.pin;
 }
 
-const keptPin = async (key: Key, { responses }: ConnectorDeps): Promise<string | undefined> =>
+const keptPin = async (key: SecurityKey, { responses }: ConnectorDeps): Promise<string | undefined> =>
   key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;

@@ -1,14 +1,14 @@
 import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
 import { between, hours, type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
-import { type Key, keyQueue } from "../model/request.ts";
+import { queueOf, type SecurityKey } from "../model/request.ts";
 import type { Delivery } from "../peers/delivery.ts";
-import { renew } from "../store/lease.ts";
-import { atRest } from "../store/next-due.ts";
-import { heldByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
-import { keyOf } from "../store/save-request.ts";
+import { renewLease } from "../store/lease.ts";
+import { releaseLease } from "../store/next-due.ts";
+import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
+import { securityKeyOf } from "../store/save-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
@@ -23,7 +23,7 @@ import { sendPinMail } from "./send-pin-mail.ts";
 export async function resendPin(
   requestId: string,
   deps: ConnectorDeps,
-  place?: Key["place"],
+  place?: SecurityKey["place"],
 ): Promise<{ readonly sent: number }> {
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
@@ -40,18 +40,18 @@ const leaseWaitsMs = [200, 300, 500, 1000];
 /** Returns the request, read again while a job has the lease of a key to mail, until the waits are used up. */
 async function loadFree(
   requestId: string,
-  place: Key["place"] | undefined,
+  place: SecurityKey["place"] | undefined,
   run: Run,
   deps: ConnectorDeps,
-): Promise<Loaded> {
-  const load = async (): Promise<Loaded> => {
+): Promise<LoadedRequest> {
+  const load = async (): Promise<LoadedRequest> => {
     const loaded = await deps.requests.load(requestId);
     if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
     return loaded;
   };
   let loaded = await load();
   for (const waitMs of leaseWaitsMs) {
-    if (!mailedKeys(loaded, place).some(({ lease }) => heldByAnother(lease, run, deps.now()))) break;
+    if (!mailedKeys(loaded, place).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
     await deps.sleep(waitMs);
     loaded = await load();
   }
@@ -59,17 +59,22 @@ async function loadFree(
 }
 
 /** The keys of the request whose PINs are mailed. */
-const mailedKeys = ({ keys }: Loaded, place: Key["place"] | undefined): readonly Key[] =>
+const mailedKeys = ({ keys }: LoadedRequest, place: SecurityKey["place"] | undefined): readonly SecurityKey[] =>
   keys
     .map(({ value }) => value)
     .filter(key => place === undefined || key.place === place)
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
 
 /** The keys that may be mailed now, or why there are none. */
-function openKeys(loaded: Loaded, place: Key["place"] | undefined, run: Run, deps: ConnectorDeps): readonly string[] {
+function openKeys(
+  loaded: LoadedRequest,
+  place: SecurityKey["place"] | undefined,
+  run: Run,
+  deps: ConnectorDeps,
+): readonly string[] {
   const { now } = deps;
   const mailed = mailedKeys(loaded, place);
-  if (mailed.some(({ lease }) => heldByAnother(lease, run, now()))) throw busy();
+  if (mailed.some(({ lease }) => isLeasedByAnother(lease, run, now()))) throw busy();
   const { emailsTo } = loaded.request.value;
   if (mailed.length > 0 && !emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
@@ -89,11 +94,16 @@ const busy = (): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
 
 /** Whether nobody holds the key and its limit allows one more mail. */
-const mayResend = (key: Key, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
-  !heldByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
+const mayResend = (key: SecurityKey, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
+  !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
 /** Mails each key whose PIN is at hand until the time is over. @returns how many were sent; throws why none was even tried */
-async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, deps: ConnectorDeps): Promise<number> {
+async function resendEach(
+  start: LoadedRequest,
+  keyIds: readonly string[],
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<number> {
   let loaded = start;
   let sent = 0;
   let tried = 0;
@@ -104,7 +114,7 @@ async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, de
       break;
     }
     // It was read again where another was faster with the key before it.
-    if (!mayResend(keyOf(loaded, keyId), run, deps)) {
+    if (!mayResend(securityKeyOf(loaded, keyId), run, deps)) {
       none = busy();
       continue;
     }
@@ -117,7 +127,7 @@ async function resendEach(start: Loaded, keyIds: readonly string[], run: Run, de
     if (after === undefined) none = busy();
     else tried++;
     loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
-    if (after !== undefined && keyOf(after, keyId).mail.state === "sent") sent++;
+    if (after !== undefined && securityKeyOf(after, keyId).mail.state === "sent") sent++;
   }
   if (tried === 0) throw none;
   return sent;
@@ -135,13 +145,21 @@ function askedOnce(deps: ConnectorDeps): ConnectorDeps {
 }
 
 /** Resends of a key within the last hour, oldest first. */
-const recent = ({ mail }: Key, now: Instant): readonly Instant[] =>
+const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
 /** Takes the next number, so that the mail is another one than the last, and sends it as the job does. */
-async function resend(loaded: Loaded, keyId: string, run: Run, deps: ConnectorDeps): Promise<Loaded | undefined> {
+async function resend(
+  loaded: LoadedRequest,
+  keyId: string,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | undefined> {
   const at = deps.now();
-  const next = ({ errorMessage, leftOut, triedAt, held, ...mail }: Key["mail"], key: Key): Key["mail"] => ({
+  const next = (
+    { errorMessage, leftOut, triedAt, held, ...mail }: SecurityKey["mail"],
+    key: SecurityKey,
+  ): SecurityKey["mail"] => ({
     ...mail,
     state: "due",
     number: mail.number + 1,
@@ -150,11 +168,11 @@ async function resend(loaded: Loaded, keyId: string, run: Run, deps: ConnectorDe
     nextAt: at,
     resentAt: [...recent(key, at), at],
   });
-  const hold = { loaded, keyId, run, finish: (key: Key) => atRest(key, deps) };
-  const taken = await renew(
+  const hold = { loaded, keyId, run, finish: (key: SecurityKey) => releaseLease(key, deps) };
+  const taken = await renewLease(
     hold,
-    key => ({ ...key, mail: next(key.mail, key), due: { queue: keyQueue(key), at } }),
-    deps.timing.mailCall,
+    key => ({ ...key, mail: next(key.mail, key), due: { queue: queueOf(key), at } }),
+    deps.intervals.mailCall,
     deps,
   );
   return taken && sendPinMail(taken, { stoppedUntil: undefined }, deps);

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { between, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { backOff } from "../model/intervals.ts";
+import { backOffMs } from "../model/intervals.ts";
 import { isMailable } from "../model/pin-mail.ts";
-import { type Key, type PinMail, shownName } from "../model/request.ts";
-import { conclude, type KeyHold, type MailBrake, renew } from "../store/lease.ts";
-import { keyOf } from "../store/save-request.ts";
-import { wordPinMail } from "./compose-pin-mail.ts";
+import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";
+import { conclude, type KeyHold, type MailCircuitBreaker, renewLease } from "../store/lease.ts";
+import { securityKeyOf } from "../store/save-request.ts";
+import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin } from "./fetch-pin.ts";
 
 /** How often an accepted mail is looked up before the rest is left to the next run, and how long the first wait is. */
@@ -20,9 +20,13 @@ const firstWaitMs = 150;
  * An address that `PIN_MAIL_DOMAINS` does not allow any more is left out; with none left the mail stays due, as after a failure.
  * Returns the request as it now stands, undefined when the hold is lost.
  */
-export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: ConnectorDeps): Promise<Loaded | undefined> {
-  const { now, mailer, timing } = deps;
-  const { mail } = keyOf(hold.loaded, hold.keyId);
+export async function sendPinMail(
+  hold: KeyHold,
+  brake: MailCircuitBreaker,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | undefined> {
+  const { now, mailer, intervals: timing } = deps;
+  const { mail } = securityKeyOf(hold.loaded, hold.keyId);
   const requestId = hold.loaded.request.value.id;
   let number = Math.max(1, mail.number);
   if (brake.stoppedUntil !== undefined) return change(hold, { nextAt: brake.stoppedUntil, held: true }, deps);
@@ -49,7 +53,7 @@ export async function sendPinMail(hold: KeyHold, brake: MailBrake, deps: Connect
       leftOut.length === 0
         ? withMail({ number, triedAt: now() }, ["leftOut"])
         : withMail({ number, triedAt: now(), leftOut });
-    const renewed = await renew(hold, next, timing.mailCall, deps);
+    const renewed = await renewLease(hold, next, timing.mailCall, deps);
     if (renewed === undefined) return undefined;
     const operation = operationId(requestId, hold.keyId, number);
     return await deliver(renewed, pin.pin, { to, operation, inDoubt }, brake, deps);
@@ -71,15 +75,15 @@ async function deliver(
   hold: KeyHold,
   pin: string,
   { to, operation, inDoubt }: Send,
-  brake: MailBrake,
+  brake: MailCircuitBreaker,
   deps: ConnectorDeps,
-): Promise<Loaded | undefined> {
-  const key = keyOf(hold.loaded, hold.keyId);
+): Promise<LoadedRequest | undefined> {
+  const key = securityKeyOf(hold.loaded, hold.keyId);
   const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
   try {
-    const words = wordPinMail({ pin, keyName: shownName(key), serial: key.serial ?? "", userIds });
+    const words = composePinMail({ pin, keyName: displayName(key), serial: key.serial ?? "", userIds });
     await deps.mailer.send({ to, ...words, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
@@ -89,7 +93,7 @@ async function deliver(
 }
 
 /** The mail was accepted: most are on their way within a moment, the others are looked up by a later run. */
-async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Promise<Loaded | undefined> {
+async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Promise<LoadedRequest | undefined> {
   let retryAfter: number | undefined;
   for (let look = 0; look < lookUps && retryAfter === undefined; look++) {
     if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
@@ -99,7 +103,7 @@ async function follow(hold: KeyHold, operation: string, deps: ConnectorDeps): Pr
       return later(hold, { errorMessage: "The mail service could not deliver the PIN mail." }, undefined, deps, true);
     if (status instanceof PeerFailure) ({ retryAfter } = status);
   }
-  const wait = Math.max(deps.timing.mailRunning, (retryAfter ?? 0) * 1000);
+  const wait = Math.max(deps.intervals.mailRunning, (retryAfter ?? 0) * 1000);
   return change(hold, { nextAt: plus(deps.now(), wait), held: true }, deps);
 }
 
@@ -112,9 +116,9 @@ function asFailure(error: unknown): PeerFailure {
 async function notAccepted(
   hold: KeyHold,
   failure: PeerFailure,
-  { brake, inDoubt }: { brake: MailBrake; inDoubt: boolean },
+  { brake, inDoubt }: { brake: MailCircuitBreaker; inDoubt: boolean },
   deps: ConnectorDeps,
-): Promise<Loaded | undefined> {
+): Promise<LoadedRequest | undefined> {
   deps.log.warn("mail_failed", { keyId: hold.keyId, error: failure });
   // A 5xx never says that it was not done, not even one that names a time to come back.
   if (failure.kind === "unanswered" || (failure.status ?? 0) >= 500)
@@ -135,7 +139,7 @@ export function operationId(requestId: string, keyId: string, number: number): s
 
 const withMail =
   (changes: Partial<PinMail>, dropped: readonly (keyof PinMail)[] = []) =>
-  (key: Key): Key => {
+  (key: SecurityKey): SecurityKey => {
     const mail = { ...key.mail, ...changes };
     for (const name of dropped) delete mail[name];
     return { ...key, mail };
@@ -148,9 +152,9 @@ const change = (
   dropped: readonly (keyof PinMail)[] = [],
 ) => conclude(hold, withMail(changes, dropped), deps);
 
-function sent(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
+function sent(hold: KeyHold, deps: ConnectorDeps): Promise<LoadedRequest | undefined> {
   deps.log.info("pin_mail_sent", { keyId: hold.keyId });
-  const { mail } = keyOf(hold.loaded, hold.keyId);
+  const { mail } = securityKeyOf(hold.loaded, hold.keyId);
   return change(hold, { state: "sent", sentAt: mail.sentAt ?? deps.now() }, deps, [
     "triedAt",
     "nextAt",
@@ -159,7 +163,7 @@ function sent(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
   ]);
 }
 
-function giveUp(hold: KeyHold, deps: ConnectorDeps): Promise<Loaded | undefined> {
+function giveUp(hold: KeyHold, deps: ConnectorDeps): Promise<LoadedRequest | undefined> {
   deps.log.error("pin_mail_given_up", { keyId: hold.keyId });
   return change(hold, { state: "given_up" }, deps, ["triedAt", "nextAt", "held"]);
 }
@@ -171,10 +175,10 @@ function later(
   retryAfter: number | undefined,
   deps: ConnectorDeps,
   unanswered: boolean,
-): Promise<Loaded | undefined> {
-  const { now, timing } = deps;
-  const { attempts } = keyOf(hold.loaded, hold.keyId).mail;
-  const wait = Math.max(backOff(attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+): Promise<LoadedRequest | undefined> {
+  const { now, intervals: timing } = deps;
+  const { attempts } = securityKeyOf(hold.loaded, hold.keyId).mail;
+  const wait = Math.max(backOffMs(attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
   const changes = {
     ...problem,
     attempts: attempts + 1,

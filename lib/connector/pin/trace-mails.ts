@@ -1,8 +1,8 @@
 import type { Mailer } from "../deps.ts";
-import { tellCall } from "../http/trace.ts";
+import { traceCall } from "../http/trace.ts";
 
 /** A mailer whose calls are told as those of a peer. */
-export const tellMails = (mailer: Mailer): Mailer => ({
-  send: mail => tellCall("mail", "send", () => mailer.send(mail)),
-  status: operationId => tellCall("mail", "status", () => mailer.status(operationId)),
+export const traceMails = (mailer: Mailer): Mailer => ({
+  send: mail => traceCall("mail", "send", () => mailer.send(mail)),
+  status: operationId => traceCall("mail", "status", () => mailer.status(operationId)),
 });

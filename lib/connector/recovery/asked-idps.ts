@@ -3,7 +3,7 @@ import type { Credential } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 
 /** The key of a credential in `Challenges` and in `Asked.lost`. */
-export const slot = (keyId: string, index: number) => `${keyId} ${index}`;
+export const credentialSlot = (keyId: string, index: number) => `${keyId} ${index}`;
 
 /** What the IdPs answered, by key id and the credential's index. */
 export type Challenges = ReadonlyMap<string, Challenge>;
@@ -16,7 +16,8 @@ export interface Asked {
 }
 
 /** Whether the answer to a credential's call was lost. */
-export const isLost = ({ lost }: Asked, keyId: string, index: number): boolean => lost.has(slot(keyId, index));
+export const isLost = ({ lost }: Asked, keyId: string, index: number): boolean =>
+  lost.has(credentialSlot(keyId, index));
 
 /** The tag is the credential's place in our storage, so that it is the same whenever what was begun is looked for. */
 export const wantedOf = (

@@ -1,4 +1,4 @@
-import type { Loaded } from "../deps.ts";
+import type { LoadedRequest } from "../deps.ts";
 import { shippedItems } from "../model/shipment-items.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 
@@ -6,7 +6,7 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
  * Whether a shipment found by look-up is what this request ordered: recipient, address and items are equal (decision C6).
  * Letter case and outer blanks do not count, absent and empty are the same.
  */
-export function isOurOrder({ request: { value: request }, keys }: Loaded, shipment: DeliveryShipment): boolean {
+export function isOurOrder({ request: { value: request }, keys }: LoadedRequest, shipment: DeliveryShipment): boolean {
   if (request.shipment === undefined) return false;
   const { externalId: _, ...recipient } = request.recipient;
   const items = shippedItems(keys.map(({ value }) => value));

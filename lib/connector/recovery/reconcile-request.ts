@@ -1,16 +1,16 @@
 import { between, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { unconfirmed } from "../faults.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { unconfirmedMessage } from "../faults.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { backOff } from "../model/intervals.ts";
+import { backOffMs } from "../model/intervals.ts";
 import { isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment-items.ts";
 import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { toBePolled } from "../store/next-due.ts";
-import { heldByAnother, leaseOf, type Run } from "../store/queue.ts";
-import { write } from "../store/save-request.ts";
-import { undo } from "./compensate.ts";
+import { withPollDue } from "../store/next-due.ts";
+import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
+import { saveRequest } from "../store/save-request.ts";
+import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
 import { isOurOrder } from "./match-shipment.ts";
 
@@ -18,30 +18,30 @@ import { isOurOrder } from "./match-shipment.ts";
  * What a creator left behind (decision C6): a request without a delivery mark is undone and ends `failed`; one whose delivery
  * call was not answered is looked up until it is found or the time for it ends.
  */
-export async function settle(loaded: Loaded, run: Run, deps: ConnectorDeps): Promise<void> {
-  const { now, timing } = deps;
+export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+  const { now, intervals: timing } = deps;
   const request = loaded.request.value;
   const { sentAt } = request.delivery ?? {};
-  if (heldByAnother(request.lease, run, now())) return;
+  if (isLeasedByAnother(request.lease, run, now())) return;
   const dueAt =
     sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.settleAfter);
   if (dueAt > now()) {
     // Its creator may still be at work: the row is touched only where the index would find it too early again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
-      await write(loaded, { request: { ...request, due: { queue: "settle", at: dueAt } } }, deps);
+      await saveRequest(loaded, { request: { ...request, due: { queue: "settle", at: dueAt } } }, deps);
     }
     return;
   }
-  const claimed = await write(loaded, { request: { ...request, lease: leaseOf(run, now(), timing) } }, deps);
+  const claimed = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
   if (claimed === undefined) return;
   await (sentAt === undefined ? undoAll(claimed, deps) : lookUp(claimed, sentAt, deps));
 }
 
-async function undoAll(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
+async function undoAll(claimed: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const request = claimed.request.value;
   try {
     const keys = claimed.keys.map(({ value }) => value);
-    await undo(request.id, keys, deps);
+    await compensate(request.id, keys, deps);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("undo_failed", { error });
@@ -56,8 +56,8 @@ async function undoAll(claimed: Loaded, deps: ConnectorDeps): Promise<void> {
   await failRequest(claimed, request.errorMessage ?? interrupted, deps);
 }
 
-async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, timing, log } = deps;
+async function lookUp(claimed: LoadedRequest, sentAt: string, deps: ConnectorDeps): Promise<void> {
+  const { requests, now, intervals: timing, log } = deps;
   const request = claimed.request.value;
   const { found, retryAfter } = await candidates(claimed, sentAt, deps);
   const [shipment] = found;
@@ -67,7 +67,7 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, adopted: true };
     const due = { queue: "poll", at: now() } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
-    await write(claimed, { request: started, keys: toBePolled(claimed, deps) }, deps);
+    await saveRequest(claimed, { request: started, keys: withPollDue(claimed, deps) }, deps);
     return;
   }
   if (between(sentAt, now()) > timing.settleFor) {
@@ -79,14 +79,14 @@ async function lookUp(claimed: Loaded, sentAt: string, deps: ConnectorDeps): Pro
     else await later(claimed, reason, deps, failure.retryAfter);
     return;
   }
-  await later(claimed, request.errorMessage ?? unconfirmed, deps, retryAfter);
+  await later(claimed, request.errorMessage ?? unconfirmedMessage, deps, retryAfter);
 }
 
 /** The authenticators of a request that never starts are not to be enrolled. A failure where they may still be: the undoing goes on. */
-async function takeBackOnSite({ request, keys }: Loaded, deps: ConnectorDeps): Promise<PeerFailure | undefined> {
+async function takeBackOnSite({ request, keys }: LoadedRequest, deps: ConnectorDeps): Promise<PeerFailure | undefined> {
   const waiting = keys.map(({ value }) => value).filter(key => isOnSite(key) && key.state === "processing");
   try {
-    await undo(request.value.id, waiting, deps);
+    await compensate(request.value.id, waiting, deps);
     return undefined;
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
@@ -100,7 +100,7 @@ async function takeBackOnSite({ request, keys }: Loaded, deps: ConnectorDeps): P
  * the seconds after which the service wants to be asked again, where it did not answer now.
  */
 async function candidates(
-  claimed: Loaded,
+  claimed: LoadedRequest,
   sentAt: string,
   deps: ConnectorDeps,
 ): Promise<{ readonly found: readonly DeliveryShipment[]; readonly retryAfter?: number | undefined }> {
@@ -124,10 +124,15 @@ async function candidates(
 }
 
 /** @param retryAfter seconds that a peer asked to wait */
-async function later(claimed: Loaded, errorMessage: string, deps: ConnectorDeps, retryAfter?: number): Promise<void> {
-  const { now, timing } = deps;
+async function later(
+  claimed: LoadedRequest,
+  errorMessage: string,
+  deps: ConnectorDeps,
+  retryAfter?: number,
+): Promise<void> {
+  const { now, intervals: timing } = deps;
   const { lease, ...request } = claimed.request.value;
-  const wait = Math.max(backOff(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+  const wait = Math.max(backOffMs(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
   const due = { queue: "settle", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
-  await write(claimed, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
+  await saveRequest(claimed, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
 }

@@ -1,8 +1,8 @@
 import pLimit from "p-limit";
 import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId } from "../model/key-ids.ts";
-import { isOnSite, type Key } from "../model/request.ts";
-import { enrollmentSide } from "../peers/enrollment-side.ts";
+import { isOnSite, type SecurityKey } from "../model/request.ts";
+import { requireRfpr } from "../peers/enrollment-side.ts";
 
 /**
  * Takes authenticators back at the enrollment side: none can be enrolled from here on, and what came for them is forgotten there. Throws
@@ -10,16 +10,16 @@ import { enrollmentSide } from "../peers/enrollment-side.ts";
  */
 export async function removeAuthenticators(
   requestId: string,
-  keys: readonly Key[],
+  keys: readonly SecurityKey[],
   deps: Pick<ConnectorDeps, "rfpr" | "concurrency">,
 ): Promise<void> {
   const handedOver = keys.filter(key => isOnSite(key) && hasResponseKey(key));
   if (handedOver.length === 0) return;
-  const rfpr = enrollmentSide(deps);
+  const rfpr = requireRfpr(deps);
   const limit = pLimit(deps.concurrency);
   await Promise.all(handedOver.map(({ id }) => limit(() => rfpr.remove(enrollmentId(requestId, id)))));
 }
 
 /** Response keys are stored before anything is handed over. */
-export const hasResponseKey = ({ credentials }: Key): boolean =>
+const hasResponseKey = ({ credentials }: SecurityKey): boolean =>
   credentials.some(({ responseKey }) => responseKey !== undefined);

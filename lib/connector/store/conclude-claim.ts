@@ -21,7 +21,7 @@ export async function concludeClaim(
     if ((await claims.replace(found, withAnswer(found.value, answer))) !== undefined) return;
   }
 }
-export function lastWord({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
+function lastWord({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
   if (answer !== undefined && answer !== "unsettled") return answer;
   const verdict = judgeRequest(request);
   if (verdict.is === "answered") return verdict.answer;
@@ -31,7 +31,7 @@ export function lastWord({ answer }: Claim, request: CredentialRequest): KeptAns
   }
   return undefined;
 }
-export const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
+const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
   ...claim,
   ...(answer !== undefined && { answer }),
 });

@@ -2,7 +2,7 @@ import type { Log } from "../../log.ts";
 import type { RequestStore } from "../deps.ts";
 
 /** A store that tells, in one log event each, every state that a request comes into (specification section 3). */
-export const tellStates = (store: RequestStore, log: Log): RequestStore => ({
+export const logStates = (store: RequestStore, log: Log): RequestStore => ({
   ...store,
   async insert(request, keys) {
     const loaded = await store.insert(request, keys);

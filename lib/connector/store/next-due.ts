@@ -1,25 +1,25 @@
 import { earliest, type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, Loaded } from "../deps.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
-import { type Due, isOnSite, type Key, keyQueue } from "../model/request.ts";
+import { type Due, isOnSite, queueOf, type SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
 
-type Clock = Pick<ConnectorDeps, "now" | "timing">;
+type Clock = Pick<ConnectorDeps, "now" | "intervals">;
 
 /** The key with its hold given back and the time of its next work. */
-export function atRest({ lease, due, ...key }: Key, clock: Clock): Key {
+export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock): SecurityKey {
   const next = nextDue(key) ?? forgetDue(key, clock);
   return { ...key, ...(next && { due: next }) };
 }
 
 /** A key that may have ended without being worked on: its copy of the responses is clean-up's then. */
-export function leftToCleanUp(key: Key, clock: Clock): Key {
+export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
   const due = key.mail.state === "due" ? undefined : forgetDue(key, clock);
   return due === undefined ? key : { ...key, due };
 }
 
 /** The earliest of what the key still waits for. */
-function nextDue(key: Pick<Key, "credentials" | "mail" | "enrollment" | "ofShipmentV1">): Due | undefined {
+function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">): Due | undefined {
   const waiting = [
     ...(key.enrollment !== undefined && isWaiting(key) ? [key.enrollment] : []),
     ...key.credentials.filter(({ state }) => state === "activation_pending"),
@@ -28,13 +28,13 @@ function nextDue(key: Pick<Key, "credentials" | "mail" | "enrollment" | "ofShipm
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));
   if (at === undefined) return undefined;
   const held = waiting.every(item => item.held === true);
-  return { queue: keyQueue(key), at, ...(held && { held }) };
+  return { queue: queueOf(key), at, ...(held && { held }) };
 }
 
 /** When the copy of an ended key's responses has served its time (decision C14). */
 function forgetDue(
-  { responses, state, mail }: Pick<Key, "state" | "responses" | "mail">,
-  { now, timing }: Clock,
+  { responses, state, mail }: Pick<SecurityKey, "state" | "responses" | "mail">,
+  { now, intervals: timing }: Clock,
 ): Due | undefined {
   if (responses === undefined || !isTerminal(state)) return undefined;
   const since: Instant = mail.sentAt ?? now();
@@ -45,17 +45,17 @@ function forgetDue(
  * The authenticators that wait to be enrolled, each with its first poll (decision C15).
  * @param scheduled keys whose poll stands in the index already
  */
-export function toBePolled(
-  { keys }: Loaded,
-  { now, timing }: Pick<ConnectorDeps, "now" | "timing">,
-  scheduled: readonly Key[] = [],
-): readonly Key[] {
+export function withPollDue(
+  { keys }: LoadedRequest,
+  { now, intervals: timing }: Pick<ConnectorDeps, "now" | "intervals">,
+  scheduled: readonly SecurityKey[] = [],
+): readonly SecurityKey[] {
   const first = plus(now(), timing.enrollmentPollAfter);
   return keys
     .map(({ value }) => value)
     .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
     .map(key => {
       const at = scheduled.find(({ id }) => id === key.id)?.due?.at ?? first;
-      return { ...key, enrollment: { attempts: 0, nextAt: at }, due: { queue: keyQueue(key), at } };
+      return { ...key, enrollment: { attempts: 0, nextAt: at }, due: { queue: queueOf(key), at } };
     });
 }

@@ -1,9 +1,9 @@
 import { Fault } from "../../fault.ts";
 import { type Fields, withLogFields } from "../../log.ts";
 import { between, type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, DueEntry, Loaded } from "../deps.ts";
+import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
 import type { Due, Lease, Queue } from "../model/request.ts";
-import { write } from "./save-request.ts";
+import { saveRequest } from "./save-request.ts";
 import { writeShipmentRecord } from "./shipment-record.ts";
 
 /** One run of a job. */
@@ -19,7 +19,7 @@ export interface Run {
 
 export function startRun(
   mode: Run["mode"],
-  { now, random, timing }: Pick<ConnectorDeps, "now" | "random" | "timing">,
+  { now, random, intervals: timing }: Pick<ConnectorDeps, "now" | "random" | "intervals">,
 ): Run {
   const startedAt = now();
   return {
@@ -30,12 +30,12 @@ export function startRun(
   };
 }
 
-export const leaseOf = ({ owner }: Run, now: Instant, { lease }: ConnectorDeps["timing"]): Lease => ({
+export const newLease = ({ owner }: Run, now: Instant, { lease }: ConnectorDeps["intervals"]): Lease => ({
   owner,
   until: plus(now, lease),
 });
 
-export const heldByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
+export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
   lease !== undefined && lease.owner !== owner && lease.until > now;
 
 /**
@@ -67,7 +67,7 @@ export async function forEachDue(
   queue: Queue,
   run: Run,
   deps: ConnectorDeps,
-  work: (loaded: Loaded, entries: readonly DueEntry[]) => Promise<void>,
+  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<void>,
   {
     until = run.mode === "timer" ? deps.now() : undefined,
     stopped = () => false,
@@ -111,7 +111,7 @@ async function visit(
   { requestId, entries }: DueRequest,
   run: Run,
   deps: ConnectorDeps,
-  work: (loaded: Loaded, entries: readonly DueEntry[]) => Promise<void>,
+  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<void>,
 ): Promise<void> {
   await withLogFields({ credentialRequestId: requestId }, async () => {
     try {
@@ -123,21 +123,21 @@ async function visit(
       }
       if (loaded !== undefined && current.length > 0) await work(loaded, current);
     } catch (error) {
-      passOver(error, { queue: entries[0]?.queue, run: run.owner }, deps);
+      logAndContinue(error, { queue: entries[0]?.queue, run: run.owner }, deps);
     }
   });
 }
 
 /** Tells that an item failed, which stays due and keeps nobody else's from being done. Storage that is away is thrown again. */
-export function passOver(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
+export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
   if (error instanceof Fault && error.kind === "unavailable") throw error;
   log.error("work_failed", { ...fields, error });
 }
 
-const dueOf = (loaded: Loaded, keyId: string | undefined): Due | undefined =>
+const dueOf = (loaded: LoadedRequest, keyId: string | undefined): Due | undefined =>
   keyId === undefined ? loaded.request.value.due : loaded.keys.find(({ value }) => value.id === keyId)?.value.due;
 
-function pointsToDue(entry: DueEntry, loaded: Loaded): boolean {
+function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
   const due = dueOf(loaded, entry.keyId);
   return due !== undefined && due.queue === entry.queue && due.at === entry.at;
 }
@@ -147,8 +147,8 @@ function pointsToDue(entry: DueEntry, loaded: Loaded): boolean {
  * after the row was rewritten by its version, so that a writer still on its way loses its write (decision C15). The row's own
  * index row is written again first, in case that is the one that got lost.
  */
-async function sweep(entry: DueEntry, loaded: Loaded | undefined, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, timing } = deps;
+async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
+  const { requests, now, intervals: timing } = deps;
   const age = between(entry.writtenAt, now());
   if (loaded === undefined) {
     if (age > timing.dueOrphan) await requests.unschedule(entry, entry.requestId, entry.keyId);
@@ -158,7 +158,11 @@ async function sweep(entry: DueEntry, loaded: Loaded | undefined, deps: Connecto
   const due = dueOf(loaded, entry.keyId);
   if (due !== undefined) await requests.schedule(due, entry.requestId, entry.keyId);
   const key = loaded.keys.find(({ value }) => value.id === entry.keyId)?.value;
-  const rewritten = await write(loaded, key === undefined ? { request: loaded.request.value } : { keys: [key] }, deps);
+  const rewritten = await saveRequest(
+    loaded,
+    key === undefined ? { request: loaded.request.value } : { keys: [key] },
+    deps,
+  );
   if (rewritten === undefined) return;
   await writeShipmentRecord(rewritten, deps);
   await requests.unschedule(entry, entry.requestId, entry.keyId);

@@ -1,10 +1,10 @@
-import type { Changes, ConnectorDeps, Loaded } from "../deps.ts";
-import { placeOf } from "../model/people-lists.ts";
-import type { Due, Key } from "../model/request.ts";
+import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { listKeyOf } from "../model/people-lists.ts";
+import type { Due, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { keepShipmentRecord } from "./shipment-record.ts";
 
-export const sameDue = (a: Due | undefined, b: Due | undefined): boolean =>
+export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
   a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
 const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.at;
 
@@ -13,14 +13,14 @@ const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.a
  * they point to, so that a crash leaves a row too many and never one too few (decisions C15, C19).
  * Returns the request as it now stands, undefined when a row changed meanwhile.
  */
-export async function write(
-  loaded: Loaded,
+export async function saveRequest(
+  loaded: LoadedRequest,
   changes: Changes,
   { requests }: Pick<ConnectorDeps, "requests">,
-): Promise<Loaded | undefined> {
+): Promise<LoadedRequest | undefined> {
   const { id, state } = loaded.request.value;
   const moves = movesOf(loaded, changes);
-  const place = placeOf(loaded.request.value);
+  const place = listKeyOf(loaded.request.value);
   const next = changes.request?.state ?? state;
   await Promise.all([
     next === state ? undefined : requests.enter(place, [{ state: next }]),
@@ -43,14 +43,14 @@ interface Move {
   readonly keyId?: string;
 }
 
-function movesOf(loaded: Loaded, { request, keys = [] }: Changes): readonly Move[] {
+function movesOf(loaded: LoadedRequest, { request, keys = [] }: Changes): readonly Move[] {
   const moves: Move[] = keys.map(key => ({
     from: loaded.keys.find(({ value }) => value.id === key.id)?.value.due,
     to: key.due,
     keyId: key.id,
   }));
   if (request !== undefined) moves.push({ from: loaded.request.value.due, to: request.due });
-  return moves.filter(({ from, to }) => !sameDue(from, to));
+  return moves.filter(({ from, to }) => !isSameDue(from, to));
 }
 
 /**
@@ -58,21 +58,21 @@ function movesOf(loaded: Loaded, { request, keys = [] }: Changes): readonly Move
  * conflict everything is read again and the change goes on only while `owner` holds the key (decision C15).
  * Returns undefined when the hold is lost: the caller stops.
  */
-export async function changeKey(
-  loaded: Loaded,
+export async function changeSecurityKey(
+  loaded: LoadedRequest,
   keyId: string,
   owner: string,
-  change: (key: Key) => Key,
+  change: (key: SecurityKey) => SecurityKey,
   deps: Pick<ConnectorDeps, "requests" | "now">,
-): Promise<Loaded | undefined> {
-  let current: Loaded | undefined = loaded;
+): Promise<LoadedRequest | undefined> {
+  let current: LoadedRequest | undefined = loaded;
   while (current !== undefined) {
-    const before = keyOf(current, keyId);
+    const before = securityKeyOf(current, keyId);
     if (current !== loaded && before.lease?.owner !== owner) return undefined;
     const after = change(before);
     const keys = current.keys.map(({ value }) => (value.id === keyId ? after : value));
     const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
-    const saved = await write(current, { ...request, keys: [after] }, deps);
+    const saved = await saveRequest(current, { ...request, keys: [after] }, deps);
     if (saved !== undefined) return saved;
     current = await deps.requests.load(loaded.request.value.id);
   }
@@ -80,7 +80,7 @@ export async function changeKey(
 }
 
 /** The key of a loaded request. Throws on an id that is none of its keys. */
-export function keyOf(loaded: Loaded, keyId: string): Key {
+export function securityKeyOf(loaded: LoadedRequest, keyId: string): SecurityKey {
   const key = loaded.keys.find(({ value }) => value.id === keyId)?.value;
   if (key === undefined) throw new Error(`key ${keyId} is none of the request`);
   return key;

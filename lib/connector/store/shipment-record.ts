@@ -1,7 +1,7 @@
-import type { ConnectorDeps, Loaded } from "../deps.ts";
-import { type ShipmentStatus, sameStatus, shipmentStatusOf } from "../model/shipment-status.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { isSameStatus, type ShipmentStatus, shipmentStatusOf } from "../model/shipment-status.ts";
 
-const statusIn = ({ request, keys }: Loaded): ShipmentStatus =>
+const statusIn = ({ request, keys }: LoadedRequest): ShipmentStatus =>
   shipmentStatusOf(
     request.value,
     keys.map(({ value }) => value),
@@ -9,15 +9,15 @@ const statusIn = ({ request, keys }: Loaded): ShipmentStatus =>
 
 /** Writes the record after a save that changed the status. Costs nothing after any other save. */
 export async function keepShipmentRecord(
-  before: Loaded,
-  after: Loaded,
+  before: LoadedRequest,
+  after: LoadedRequest,
   deps: Pick<ConnectorDeps, "requests">,
 ): Promise<void> {
   const shipmentId = after.request.value.delivery?.shipmentId;
   if (shipmentId === undefined) return;
   const isNew = before.request.value.delivery?.shipmentId !== shipmentId;
   const was: Partial<ShipmentStatus> = isNew ? { state: "ongoing" } : statusIn(before);
-  if (!sameStatus(was, statusIn(after))) await writeShipmentRecord(after, deps);
+  if (!isSameStatus(was, statusIn(after))) await writeShipmentRecord(after, deps);
 }
 
 /** How often the record is written again when another process writes it at the same time. */
@@ -28,7 +28,7 @@ const attempts = 5;
  * one that read older rows loses, and reads again. If all attempts lose, the others have written it.
  */
 export async function writeShipmentRecord(
-  { request: { value } }: Loaded,
+  { request: { value } }: LoadedRequest,
   { requests }: Pick<ConnectorDeps, "requests">,
 ): Promise<void> {
   const shipmentId = value.delivery?.shipmentId;
@@ -39,6 +39,6 @@ export async function writeShipmentRecord(
     const loaded = await requests.load(value.id);
     if (loaded?.request.value.delivery?.shipmentId !== shipmentId) return;
     const status = statusIn(loaded);
-    if (sameStatus(stored.value, status) || (await requests.saveShipment(shipmentId, stored, status))) return;
+    if (isSameStatus(stored.value, status) || (await requests.saveShipment(shipmentId, stored, status))) return;
   }
 }

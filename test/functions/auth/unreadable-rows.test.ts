@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { userHandle } from "../../../lib/auth/user-hash.ts";
+import { userHash } from "../../../lib/auth/user-hash.ts";
 import { hours } from "../../../lib/time.ts";
 import {
   loggedIn,
@@ -17,7 +17,7 @@ beforeAll(async () => {
   auth = await testAuth();
 });
 
-const handleOf = ({ name }: MadeUser) => userHandle(name);
+const handleOf = ({ name }: MadeUser) => userHash(name);
 
 /** Overwrites columns of a stored row, as a fault of storage or of another version would. */
 async function damage(

@@ -6,7 +6,7 @@ import { client, core } from "../../../functions/auth/routes.ts";
 import { connector } from "../../../functions/connector/routes.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
-import type { Surface } from "../../../lib/http/surface.ts";
+import type { Api } from "../../../lib/http/surface.ts";
 import { openapiDocument } from "../../../local/generate/openapi-document.ts";
 import { openapiFiles } from "../../../local/generate/openapi-files.ts";
 
@@ -145,7 +145,7 @@ describe("the refusals of an operation", () => {
 
 describe("the document of a surface", () => {
   const item = z.object({ size: z.int().meta({ description: "In cm." }) }).meta({ id: "Item" });
-  const sample = (input: Surface<object>["input"], body: z.ZodType = item): Surface<object> => ({
+  const sample = (input: Api<object>["input"], body: z.ZodType = item): Api<object> => ({
     name: "core",
     title: "Sample",
     input,
@@ -165,7 +165,7 @@ describe("the document of a surface", () => {
     },
   });
   const error = z.object({ error: z.string() });
-  const documentOf = (surface: Surface<object>) =>
+  const documentOf = (surface: Api<object>) =>
     openapiDocument(surface, { prefix: "core", errorBody: error }) as unknown as Document;
 
   it("shows callers what they send, not what becomes of it", () => {

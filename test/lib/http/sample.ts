@@ -4,12 +4,12 @@ import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
 import { bodyLimitBytes } from "../../../lib/http/input/read-body.ts";
 import { hostTemplate, routeParts } from "../../../lib/http/route.ts";
 import { type Serving, serve } from "../../../lib/http/serve.ts";
-import type { Surface } from "../../../lib/http/surface.ts";
+import type { Api } from "../../../lib/http/surface.ts";
 import { createLog } from "../../../lib/log.ts";
 import { type Route as HostRoute, parseRoute, routedPath } from "../../../local/host/route.ts";
 
 /** A surface whose refusals show the fault as it is. */
-export const sampleSurface = (sample: Endpoint<object>, input: Surface<object>["input"] = "json"): Surface<object> => ({
+export const sampleSurface = (sample: Endpoint<object>, input: Api<object>["input"] = "json"): Api<object> => ({
   name: "connector",
   title: "Sample",
   input,
@@ -50,7 +50,7 @@ export interface Served {
 /** The endpoint served as in Azure, except for what `serving` says. */
 export function served(
   sample: Endpoint<object>,
-  { input, ...serving }: Partial<Serving<object>> & { readonly input?: Surface<object>["input"] } = {},
+  { input, ...serving }: Partial<Serving<object>> & { readonly input?: Api<object>["input"] } = {},
 ): Served {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = createLog((_, line) => lines.push(JSON.parse(line)), "debug");

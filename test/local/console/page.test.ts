@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { wordPinMail } from "../../../lib/connector/pin/compose-pin-mail.ts";
+import { composePinMail } from "../../../lib/connector/pin/compose-pin-mail.ts";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
 import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
 
@@ -391,7 +391,7 @@ describe("whoever looks at it", () => {
 
 describe("the PIN mail (decision C14)", () => {
   const longest = "a.person.with.a.name.that.knows.no.end".repeat(2);
-  const { html } = wordPinMail({
+  const { html } = composePinMail({
     serial: "30000001",
     keyName: "Eighteen letters..",
     userIds: [`${longest}@example.com`],

@@ -1,5 +1,5 @@
 import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import type { Whom } from "../../../../lib/auth/store.ts";
+import type { UserRef } from "../../../../lib/auth/store.ts";
 import { ok, type Reply } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -29,7 +29,7 @@ export const getUserOtpkey = endpoint({
   },
 });
 
-async function view(prefix: string | undefined, of: Whom | undefined, { otpkeys }: AuthContext): Promise<Reply> {
+async function view(prefix: string | undefined, of: UserRef | undefined, { otpkeys }: AuthContext): Promise<Reply> {
   const found = prefix === undefined ? undefined : await otpkeys.view(prefix, of);
   if (found === undefined) throw noSuchKey();
   return ok(viewKey(found.key.value, found.attributes));

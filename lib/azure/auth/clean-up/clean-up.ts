@@ -3,12 +3,12 @@ import { days, hours, type Instant, plus } from "../../../time.ts";
 import { removeRows } from "../../tables/many.ts";
 import { fitted, readOrLog } from "../../tables/row-schema.ts";
 import { doneSchema } from "../rows/row-schemas.ts";
-import { known, schemaVersion } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
+import { checkedVersion, schemaVersion } from "../rows/rows.ts";
+import type { AuthTables } from "../rows/tables.ts";
 import { cleanUpQueue } from "./expiry-index.ts";
 
 /** Removes what is over: sessions by the hour, the rest in the order of expiry (decision A19). */
-export async function cleanUp(shelves: Shelves, signal: AbortSignal | undefined): Promise<CleanedUp> {
+export async function cleanUp(shelves: AuthTables, signal: AbortSignal | undefined): Promise<CleanedUp> {
   const sessions = await cleanUpSessions(shelves, signal);
   const throttles = await cleanUpQueue(shelves, "throttle", signal);
   const addresses = await cleanUpQueue(shelves, "address", signal);
@@ -26,9 +26,9 @@ const done = { partitionKey: "done", rowKey: "done" };
 const firstMs = days(2);
 
 /** Hour after hour from where the last run ended, the last one again, for a session that came late. */
-async function cleanUpSessions({ sessions, now, log }: Shelves, signal: AbortSignal | undefined): Promise<number> {
+async function cleanUpSessions({ sessions, now, log }: AuthTables, signal: AbortSignal | undefined): Promise<number> {
   const row = await sessions.get(done.partitionKey, done.rowKey);
-  const mark = row && (await readOrLog(log, () => fitted("done", known(row), doneSchema, row)));
+  const mark = row && (await readOrLog(log, () => fitted("done", checkedVersion(row), doneSchema, row)));
   const current = startOf(hourOf(now()));
   let hour = mark === undefined ? startOf(hourOf(plus(current, -firstMs))) : startOf(mark.hour);
   let removed = 0;
@@ -41,7 +41,11 @@ async function cleanUpSessions({ sessions, now, log }: Shelves, signal: AbortSig
   return removed;
 }
 
-async function emptyHour(table: Shelves["sessions"], hour: string, signal: AbortSignal | undefined): Promise<number> {
+async function emptyHour(
+  table: AuthTables["sessions"],
+  hour: string,
+  signal: AbortSignal | undefined,
+): Promise<number> {
   let removed = 0;
   let continuation: string | undefined;
   do {

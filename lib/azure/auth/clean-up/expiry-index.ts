@@ -3,8 +3,8 @@ import { forEach, removeRows } from "../../tables/many.ts";
 import { fitted, readOrLog } from "../../tables/row-schema.ts";
 import type { Entity, Page, Row, Table } from "../../tables/tables.ts";
 import { endingSchema, expirySchema } from "../rows/row-schemas.ts";
-import { known, schemaVersion } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
+import { checkedVersion, schemaVersion } from "../rows/rows.ts";
+import type { AuthTables } from "../rows/tables.ts";
 
 /** What ends at a time of its own, one queue each. Sessions are not among them: their partitions are hours. */
 type Queue = "throttle" | "address" | "spentotp";
@@ -12,7 +12,7 @@ type Queue = "throttle" | "address" | "spentotp";
 /** A row that says in `ends` when it may go. */
 type Ending = Entity & { readonly ends: Instant };
 
-const tableOf = ({ users, addresses, spentOtps }: Shelves, queue: Queue): Table =>
+const tableOf = ({ users, addresses, spentOtps }: AuthTables, queue: Queue): Table =>
   ({ throttle: users, address: addresses, spentotp: spentOtps })[queue];
 
 /**
@@ -28,14 +28,14 @@ const orderRow = (queue: Queue, { partitionKey, rowKey, ends }: Ending) => ({
 });
 
 /** Side by side with its place in the order of expiry. @returns the etag; undefined where the row exists */
-async function insertEnding(shelves: Shelves, queue: Queue, row: Ending): Promise<string | undefined> {
+async function insertEnding(shelves: AuthTables, queue: Queue, row: Ending): Promise<string | undefined> {
   const [etag] = await Promise.all([tableOf(shelves, queue).insert(row), shelves.expiry.upsert(orderRow(queue, row))]);
   return etag;
 }
 
 /** Replaced by version, or inserted where none was read. A row once in the order stays in it until it goes. */
-export const saveEnding = (
-  shelves: Shelves,
+export const saveExpiring = (
+  shelves: AuthTables,
   queue: Queue,
   row: Ending,
   version: string | undefined,
@@ -43,7 +43,12 @@ export const saveEnding = (
   version === undefined ? insertEnding(shelves, queue, row) : tableOf(shelves, queue).replace(row, version);
 
 /** An OTP that others check is inserted under its key before they are asked (decision A8). */
-export const spendOnce = async (shelves: Shelves, prefix: string, otpHash: string, ends: Instant): Promise<boolean> =>
+export const spendOnce = async (
+  shelves: AuthTables,
+  prefix: string,
+  otpHash: string,
+  ends: Instant,
+): Promise<boolean> =>
   (await insertEnding(shelves, "spentotp", {
     partitionKey: prefix,
     rowKey: otpHash,
@@ -52,7 +57,11 @@ export const spendOnce = async (shelves: Shelves, prefix: string, otpHash: strin
   })) !== undefined;
 
 /** Removes what ended. @returns how many rows */
-export async function cleanUpQueue(shelves: Shelves, queue: Queue, signal: AbortSignal | undefined): Promise<number> {
+export async function cleanUpQueue(
+  shelves: AuthTables,
+  queue: Queue,
+  signal: AbortSignal | undefined,
+): Promise<number> {
   const { expiry, now, log } = shelves;
   const ended = { partitionKey: queue, before: now().slice(0, 13) };
   let removed = 0;
@@ -70,10 +79,10 @@ export async function cleanUpQueue(shelves: Shelves, queue: Queue, signal: Abort
 }
 
 /** Looks at the row that has come up, and removes it where it ended. One that ends later gets a later place. */
-async function settleOrder(shelves: Shelves, queue: Queue, order: Row): Promise<"removed" | "passed" | "changed"> {
+async function settleOrder(shelves: AuthTables, queue: Queue, order: Row): Promise<"removed" | "passed" | "changed"> {
   const table = tableOf(shelves, queue);
-  const named = fitted("expiry", known(order), expirySchema, order);
-  const row = known(await table.get(named.partition, named.row));
+  const named = fitted("expiry", checkedVersion(order), expirySchema, order);
+  const row = checkedVersion(await table.get(named.partition, named.row));
   if (row === undefined) return "passed";
   const { partitionKey, rowKey, etag } = row;
   const { ends } = fitted(queue, row, endingSchema, row);

@@ -1,7 +1,7 @@
 import { allOf, forEach, removeRows } from "../../tables/many.ts";
-import { lost, untilWon } from "../../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../tables/retry-on-conflict.ts";
 import type { Row } from "../../tables/tables.ts";
-import { dropListed } from "../index/id-lists.ts";
+import { removeListed } from "../index/id-lists.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
 import {
   assignedPrefix,
@@ -13,15 +13,15 @@ import {
   ownerOf,
   userRow,
 } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
+import type { AuthTables } from "../rows/tables.ts";
 
 /**
  * Removes all that a user who is gone has left, what others find it by first and the list row last, so that a crash leaves it to
  * be found again. Only for ids whose `user` row is gone for good.
  */
-export async function sweepUser(shelves: Shelves, { handle, id }: { handle: string; id: number }): Promise<void> {
+export async function sweepUser(shelves: AuthTables, { handle, id }: { handle: string; id: number }): Promise<void> {
   const { users, attributeUsers, otpkeys } = shelves;
-  await untilWon(async () => {
+  await retryOnConflict(async () => {
     const left = leftBy(await allOf(users.query({ partitionKey: handle })), id, userRow);
     await forEach(left, async ({ rowKey, value }) => {
       if (rowKey.startsWith(attributePrefix)) {
@@ -32,18 +32,18 @@ export async function sweepUser(shelves: Shelves, { handle, id }: { handle: stri
         await otpkeys.remove(rowKey.slice(assignedPrefix.length), holderPrefix + idKey(id));
       }
     });
-    return (await removeRows(users, left)) || lost;
+    return (await removeRows(users, left)) || conflict;
   });
-  await dropListed(shelves, "users", id);
+  await removeListed(shelves, "users", id);
 }
 
 /** As `sweepUser`, for a key that is gone: nobody has it any more (docs/storage-auth.md). */
-export async function sweepKey(shelves: Shelves, { prefix, id }: { prefix: string; id: number }): Promise<void> {
-  await untilWon(async () => {
+export async function sweepKey(shelves: AuthTables, { prefix, id }: { prefix: string; id: number }): Promise<void> {
+  await retryOnConflict(async () => {
     const left = leftBy(await keyWithAttributes(shelves, prefix), id, keyRow);
-    return (await removeRows(shelves.otpkeys, left)) || lost;
+    return (await removeRows(shelves.otpkeys, left)) || conflict;
   });
-  await dropListed(shelves, "otpkeys", id);
+  await removeListed(shelves, "otpkeys", id);
 }
 
 const leftBy = (rows: readonly Row[], id: number, except: string): readonly Row[] =>

@@ -5,17 +5,24 @@ import { forEach } from "../../tables/many.ts";
 import { fitted, readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { indexSchema } from "../rows/row-schemas.ts";
-import { fromUserRow, idKey, known, ownerOf, userRow } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
+import { checkedVersion, fromUserRow, idKey, ownerOf, userRow } from "../rows/rows.ts";
+import type { AuthTables } from "../rows/tables.ts";
 import { pageOf } from "./id-lists.ts";
-import { assignmentFact, attributeFact, type Fact, pointedTo, removeIndexRow, says } from "./index-entries.ts";
+import {
+  agrees,
+  assignmentEntry,
+  attributeEntry,
+  type IndexEntry,
+  referencedBy,
+  removeIndexRow,
+} from "./index-entries.ts";
 
 /**
  * The users of whom all facts are true, by the facts' index rows: a read or two for each match, whatever other users there are
  * (decision A11).
  */
 export async function filteredUsers(
-  shelves: Shelves,
+  shelves: AuthTables,
   filter: UserFilter,
   { after = 0, top }: Range,
 ): Promise<Page<UserSummary>> {
@@ -36,16 +43,16 @@ export async function filteredUsers(
 
 const atOnce = 32;
 
-const factsOf = (shelves: Shelves, { attributes, otpkey }: UserFilter): readonly Fact[] => [
-  ...[...attributes].map(([key, value]) => attributeFact(shelves, key, value)),
-  ...(otpkey === undefined ? [] : [assignmentFact(shelves, otpkey)]),
+const factsOf = (shelves: AuthTables, { attributes, otpkey }: UserFilter): readonly IndexEntry[] => [
+  ...[...attributes].map(([key, value]) => attributeEntry(shelves, key, value)),
+  ...(otpkey === undefined ? [] : [assignmentEntry(shelves, otpkey)]),
 ];
 
 /** A user whom one of the facts' index rows names, and those of the others that are known to. */
 interface Candidate {
   readonly id: number;
   readonly handle: string;
-  readonly pointed: readonly { readonly fact: Fact; readonly row: Row }[];
+  readonly pointed: readonly { readonly fact: IndexEntry; readonly row: Row }[];
 }
 
 interface Candidates {
@@ -58,7 +65,7 @@ interface Candidates {
  * Reads as far as one page of each fact's index goes, from an id on. The page that reaches farthest names the candidates, as all
  * matches up to its end are in it; those that another page does not have, though it reaches them, are none.
  */
-async function candidatesFrom(facts: readonly Fact[], from: number, log: Log): Promise<Candidates> {
+async function candidatesFrom(facts: readonly IndexEntry[], from: number, log: Log): Promise<Candidates> {
   const pages = await Promise.all(facts.map(fact => indexPage(fact, from, log)));
   const [farthest] = [...pages].sort((one, other) => other.reach - one.reach || one.rows.size - other.rows.size);
   if (farthest === undefined) return { candidates: [] };
@@ -69,19 +76,19 @@ async function candidatesFrom(facts: readonly Fact[], from: number, log: Log): P
       const own = rows.get(id);
       return own === undefined ? [] : [{ fact, row: own }];
     });
-    candidates.push({ ...pointedTo(farthest.fact, row), pointed });
+    candidates.push({ ...referencedBy(farthest.fact, row), pointed });
   }
   return Number.isFinite(farthest.reach) ? { candidates, next: farthest.reach + 1 } : { candidates };
 }
 
 interface IndexPage {
-  readonly fact: Fact;
+  readonly fact: IndexEntry;
   readonly rows: ReadonlyMap<number, Row>;
   /** The last id up to which these are all. */
   readonly reach: number;
 }
 
-async function indexPage(fact: Fact, from: number, log: Log): Promise<IndexPage> {
+async function indexPage(fact: IndexEntry, from: number, log: Log): Promise<IndexPage> {
   const { table, partitionKey, rowKeyPrefix } = fact.index;
   const range = { partitionKey, from: rowKeyPrefix + idKey(from), rowKeyPrefix };
   const rows = new Map<number, Row>();
@@ -89,7 +96,7 @@ async function indexPage(fact: Fact, from: number, log: Log): Promise<IndexPage>
   do {
     const page = await table.queryPage(range, { top: 1000, continuation });
     for (const row of page.rows) {
-      const pointed = await readOrLog(log, () => pointedTo(fact, known(row)));
+      const pointed = await readOrLog(log, () => referencedBy(fact, checkedVersion(row)));
       if (pointed !== undefined) rows.set(pointed.id, row);
     }
     ({ continuation } = page);
@@ -99,17 +106,21 @@ async function indexPage(fact: Fact, from: number, log: Log): Promise<IndexPage>
 }
 
 /** The user, where all facts were true at one moment. */
-async function check(shelves: Shelves, facts: readonly Fact[], candidate: Candidate): Promise<UserSummary | undefined> {
+async function check(
+  shelves: AuthTables,
+  facts: readonly IndexEntry[],
+  candidate: Candidate,
+): Promise<UserSummary | undefined> {
   const { users } = shelves;
   const { handle, id } = candidate;
   const read = () => Promise.all(facts.map(fact => users.get(handle, fact.rowKey)));
-  const areTrue = (rows: readonly (Row | undefined)[]) => facts.every((fact, index) => says(rows[index], id, fact));
+  const areTrue = (rows: readonly (Row | undefined)[]) => facts.every((fact, index) => agrees(rows[index], id, fact));
 
   let before: string | undefined;
   for (;;) {
     const [rows, named] = await Promise.all([read(), users.get(handle, userRow)]);
     if (!areTrue(rows) || ownerOf(named) !== id) {
-      const isStale = (fact: Fact) => ownerOf(named) !== id || !says(rows[facts.indexOf(fact)], id, fact);
+      const isStale = (fact: IndexEntry) => ownerOf(named) !== id || !agrees(rows[facts.indexOf(fact)], id, fact);
       const stale = candidate.pointed.filter(({ fact }) => isStale(fact));
       await forEach(stale, ({ fact, row }) => forgetStale(shelves, fact, row));
       return undefined;
@@ -127,7 +138,7 @@ async function check(shelves: Shelves, facts: readonly Fact[], candidate: Candid
 /** Longer than any call takes: whoever wrote the index row is through with it, or crashed. */
 const givenMs = minutes(10);
 
-async function forgetStale(shelves: Shelves, fact: Fact, row: Row): Promise<void> {
+async function forgetStale(shelves: AuthTables, fact: IndexEntry, row: Row): Promise<void> {
   if (plus(fitted("index", row, indexSchema, row).writtenAt, givenMs) > shelves.now()) return;
   await removeIndexRow(shelves, fact, row, { keepFact: true });
 }

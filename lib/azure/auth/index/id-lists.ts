@@ -2,11 +2,11 @@ import type { Page, Range } from "../../../auth/store.ts";
 import { type Instant, minutes, plus } from "../../../time.ts";
 import type { Value } from "../../tables/entity.ts";
 import { forEach } from "../../tables/many.ts";
-import { lost, untilWon } from "../../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../tables/retry-on-conflict.ts";
 import { fitted, readOrLog, storedInstant } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
-import { idKey, known, schemaVersion } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
+import { checkedVersion, idKey, schemaVersion } from "../rows/rows.ts";
+import type { AuthTables } from "../rows/tables.ts";
 
 /** The partition of the list in table `ids`. */
 export type ListName = "users" | "otpkeys";
@@ -36,8 +36,8 @@ export const listedRow = (
  * A new id with its pointer, and its list row, which is open: it says only that the owner may exist. Ids are never given
  * twice, because pointers stay (decision A20).
  */
-export const reserveId = ({ ids, now, random }: Shelves, list: ListName, shown: Shown) =>
-  untilWon(async () => {
+export const reserveId = ({ ids, now, random }: AuthTables, list: ListName, shown: Shown) =>
+  retryOnConflict(async () => {
     const id = newId(now(), random);
     const [pointer, version] = await Promise.all([
       ids.insert(pointerRowOf(list, id, shown)),
@@ -45,22 +45,22 @@ export const reserveId = ({ ids, now, random }: Shelves, list: ListName, shown: 
     ]);
     if (pointer !== undefined && version !== undefined) return { id, version };
     if (version !== undefined) await ids.remove(list, idKey(id), version);
-    return lost;
+    return conflict;
   });
 
 const idEpochMs = Date.UTC(2026, 0);
 const idsAMs = 2 ** 12;
 
 /** Milliseconds since 2026 and 12 random bits: below 2^53 for 69 years, in the order of creation, no counter to queue at. */
-function newId(now: Instant, random: Shelves["random"]): number {
+function newId(now: Instant, random: AuthTables["random"]): number {
   const [high = 0, low = 0] = random(2);
   const id = Math.max(0, Date.parse(now) - idEpochMs) * idsAMs + (((high << 8) | low) % idsAMs);
   return Math.max(1, id);
 }
 
 /** Where an id points to, whoever may be there. */
-export async function pointerOf({ ids }: Shelves, list: ListName, id: number): Promise<Row | undefined> {
-  const row = known(await ids.get(idKey(id), pointerRow));
+export async function pointerOf({ ids }: AuthTables, list: ListName, id: number): Promise<Row | undefined> {
+  const row = checkedVersion(await ids.get(idKey(id), pointerRow));
   return row?.list === list ? row : undefined;
 }
 
@@ -68,7 +68,7 @@ export async function pointerOf({ ids }: Shelves, list: ListName, id: number): P
  * Opens a list row. Before its owner appears, vanishes or changes what is shown, and after the version was read by which that is
  * written: then whoever settles the row meanwhile shows what is true.
  */
-export const openListed = ({ ids, now }: Shelves, list: ListName, id: number, shown: Shown): Promise<string> =>
+export const markDirty = ({ ids, now }: AuthTables, list: ListName, id: number, shown: Shown): Promise<string> =>
   ids.upsert({
     schema: schemaVersion,
     ...shown,
@@ -79,8 +79,8 @@ export const openListed = ({ ids, now }: Shelves, list: ListName, id: number, sh
   });
 
 /** After the owner was written. Nothing happens where another opened the row since `version`. */
-export async function settleListed(
-  { ids, now }: Shelves,
+export async function markClean(
+  { ids, now }: AuthTables,
   list: ListName,
   { id, version, shown }: { id: number; version: string; shown: Shown },
 ): Promise<void> {
@@ -88,7 +88,7 @@ export async function settleListed(
   await ids.replace({ ...row, partitionKey: list, rowKey: idKey(id) }, version);
 }
 
-export const dropListed = ({ ids }: Shelves, list: ListName, id: number): Promise<boolean> =>
+export const removeListed = ({ ids }: AuthTables, list: ListName, id: number): Promise<boolean> =>
   ids.remove(list, idKey(id));
 
 /** How a list finds out about an open row. */
@@ -106,7 +106,7 @@ export interface Owners<T> {
 
 /** A page in the order of ids: one read for a thousand entries, and one for each open row. Rows that cannot be read are logged and left out. */
 export async function listPage<T extends { readonly id: number }>(
-  shelves: Shelves,
+  shelves: AuthTables,
   list: ListName,
   owners: Owners<T>,
   { after = 0, top }: Range,
@@ -119,7 +119,7 @@ export async function listPage<T extends { readonly id: number }>(
       { top: Math.min(1000, top + 1 - entries.length), continuation },
     );
     const found = await forEach(page.rows, row =>
-      readOrLog(shelves.log, () => entryOf(shelves, list, owners, known(row))),
+      readOrLog(shelves.log, () => entryOf(shelves, list, owners, checkedVersion(row))),
     );
     for (const entry of found) if (entry !== undefined) entries.push(entry);
     ({ continuation } = page);
@@ -133,7 +133,7 @@ export function pageOf<T extends { readonly id: number }>(entries: readonly T[],
   return entries.length > top && last !== undefined ? { entries: shown, next: last.id } : { entries: shown };
 }
 
-async function entryOf<T>(shelves: Shelves, list: ListName, owners: Owners<T>, row: Row): Promise<T | undefined> {
+async function entryOf<T>(shelves: AuthTables, list: ListName, owners: Owners<T>, row: Row): Promise<T | undefined> {
   if (row.settled === true) return owners.fromListed(row);
   const owner = await owners.find(row);
   await heal(shelves, list, owners, row, owner);
@@ -143,7 +143,7 @@ async function entryOf<T>(shelves: Shelves, list: ListName, owners: Owners<T>, r
 /** Longer than any call takes: whoever opened the row is through with it, or crashed. */
 const given = { forOwner: minutes(10), withoutOwner: minutes(60) };
 
-async function heal<T>(shelves: Shelves, list: ListName, owners: Owners<T>, row: Row, owner: Row | undefined) {
+async function heal<T>(shelves: AuthTables, list: ListName, owners: Owners<T>, row: Row, owner: Row | undefined) {
   const writtenAt = fitted("list", row, storedInstant, row.writtenAt);
   const isOver = (ms: number) => plus(writtenAt, ms) < shelves.now();
   if (owner === undefined) {
@@ -152,5 +152,5 @@ async function heal<T>(shelves: Shelves, list: ListName, owners: Owners<T>, row:
   }
   if (!isOver(given.forOwner) || !(await owners.touch(owner))) return;
   const settled = { id: Number(row.rowKey), version: row.etag, shown: owners.shown(owner) };
-  await settleListed(shelves, list, settled);
+  await markClean(shelves, list, settled);
 }

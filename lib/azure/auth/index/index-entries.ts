@@ -15,11 +15,11 @@ import {
   schemaVersion,
   userRow,
 } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
-import { type Address, handleIn, wanted } from "./locate.ts";
+import type { AuthTables } from "../rows/tables.ts";
+import { type Address, handleIn, ifMatches } from "./locate.ts";
 
 /** What users are found by, an attribute or an assigned key: a row of the user's, and the index row that points to the user. */
-export interface Fact {
+export interface IndexEntry {
   readonly rowKey: string;
   readonly columns: Readonly<Record<string, Value>>;
   /** Where index rows of this fact stand, one a user, in the order of ids. */
@@ -31,14 +31,14 @@ export interface Fact {
   };
 }
 
-export const attributeFact = ({ attributeUsers }: Shelves, key: string, value: string): Fact => ({
+export const attributeEntry = ({ attributeUsers }: AuthTables, key: string, value: string): IndexEntry => ({
   rowKey: attributePrefix + key,
   columns: { value },
   index: { table: attributeUsers, partitionKey: attributeUsersKey(key, value), rowKeyPrefix: "", columns: {} },
 });
 
 /** @param keyId absent: of whatever key has the prefix, as there is none that is assigned and gone */
-export const assignmentFact = ({ otpkeys }: Shelves, prefix: string, keyId?: number): Fact => ({
+export const assignmentEntry = ({ otpkeys }: AuthTables, prefix: string, keyId?: number): IndexEntry => ({
   rowKey: assignedPrefix + prefix,
   columns: keyId === undefined ? {} : { keyId },
   index: {
@@ -50,11 +50,11 @@ export const assignmentFact = ({ otpkeys }: Shelves, prefix: string, keyId?: num
 });
 
 /** Whether the row says this of that user. */
-export const says = (row: Row | undefined, id: number, { columns }: Fact): boolean =>
+export const agrees = (row: Row | undefined, id: number, { columns }: IndexEntry): boolean =>
   ownerOf(row) === id && Object.entries(columns).every(([name, value]) => row?.[name] === value);
 
 /** What a change of a user's facts is decided on. `row` is the fact's. */
-export interface Ground {
+export interface Snapshot {
   readonly handle: string;
   readonly id: number;
   readonly head: Row | undefined;
@@ -64,14 +64,14 @@ export interface Ground {
 /**
  * Reads what a change needs, all at once. Undefined where there is no such user.
  */
-export async function groundOf({ users }: Shelves, at: Address, rowKey: string): Promise<Ground | undefined> {
+export async function snapshotOf({ users }: AuthTables, at: Address, rowKey: string): Promise<Snapshot | undefined> {
   const { handle } = at;
   const [user, head, row] = await Promise.all([
     users.get(handle, userRow),
     users.get(handle, headRow),
     users.get(handle, rowKey),
   ]);
-  const id = ownerOf(wanted(user, at));
+  const id = ownerOf(ifMatches(user, at));
   if (id === undefined) return undefined;
   if (isOf(head, id) && isOf(row, id)) return { handle, id, head, row };
   // Left by a former owner, or written by the next one while the three were read: only the former may be overwritten.
@@ -93,7 +93,11 @@ export function rowAction(row: Row | undefined, next: { readonly rowKey: string 
   return row === undefined ? { insert: written } : { replace: written, etag: row.etag };
 }
 
-export const indexRowOf = ({ now }: Shelves, { handle, id }: { handle: string; id: number }, { index }: Fact) => ({
+export const indexRowOf = (
+  { now }: AuthTables,
+  { handle, id }: { handle: string; id: number },
+  { index }: IndexEntry,
+) => ({
   rowKey: index.rowKeyPrefix + idKey(id),
   schema: schemaVersion,
   ...index.columns,
@@ -107,12 +111,12 @@ export const indexRowOf = ({ now }: Shelves, { handle, id }: { handle: string; i
  * all is to be read again.
  * @param change `announce` writes the new index row, by default as it is
  */
-export async function changeFact(
-  shelves: Shelves,
-  { handle, id, head, row }: Ground,
+export async function changeEntry(
+  shelves: AuthTables,
+  { handle, id, head, row }: Snapshot,
   change: {
-    readonly was: Fact | undefined;
-    readonly is: Fact | undefined;
+    readonly was: IndexEntry | undefined;
+    readonly is: IndexEntry | undefined;
     readonly head: AttributeHead;
     readonly announce?: () => Promise<boolean>;
   },
@@ -130,9 +134,10 @@ export async function changeFact(
   return true;
 }
 
-const indexRow = ({ index }: Fact, id: number) => index.table.get(index.partitionKey, index.rowKeyPrefix + idKey(id));
+const indexRow = ({ index }: IndexEntry, id: number) =>
+  index.table.get(index.partitionKey, index.rowKeyPrefix + idKey(id));
 
-async function upsertIndexRow(shelves: Shelves, user: { handle: string; id: number }, fact: Fact | undefined) {
+async function upsertIndexRow(shelves: AuthTables, user: { handle: string; id: number }, fact: IndexEntry | undefined) {
   if (fact !== undefined) {
     const { table, partitionKey } = fact.index;
     await table.upsert({ partitionKey, ...indexRowOf(shelves, user, fact) });
@@ -146,16 +151,16 @@ async function upsertIndexRow(shelves: Shelves, user: { handle: string; id: numb
  * where another was faster.
  */
 export async function removeIndexRow(
-  shelves: Shelves,
-  fact: Fact,
+  shelves: AuthTables,
+  fact: IndexEntry,
   pointed: Row,
   { keepFact }: { readonly keepFact: boolean },
 ): Promise<boolean> {
   const { users } = shelves;
-  const { handle, id } = pointedTo(fact, pointed);
+  const { handle, id } = referencedBy(fact, pointed);
   const head = await users.get(handle, headRow);
   const [user, row] = await Promise.all([users.get(handle, userRow), users.get(handle, fact.rowKey)]);
-  const holds = says(row, id, fact);
+  const holds = agrees(row, id, fact);
   if (ownerOf(user) === id) {
     if (holds && keepFact) return true;
     const remove = holds && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : [];
@@ -169,7 +174,7 @@ export async function removeIndexRow(
 }
 
 /** The user to whom an index row points. */
-export const pointedTo = ({ index }: Fact, row: Row): { handle: string; id: number } => ({
+export const referencedBy = ({ index }: IndexEntry, row: Row): { handle: string; id: number } => ({
   handle: handleIn(row),
   id: fitted("index", row, idSchema, Number(row.rowKey.slice(index.rowKeyPrefix.length))),
 });

@@ -1,13 +1,13 @@
-import type { Whom } from "../../../auth/store.ts";
+import type { UserRef } from "../../../auth/store.ts";
 import { allOf } from "../../tables/many.ts";
 import type { Row } from "../../tables/tables.ts";
 import { assignedPrefix, keyRow, ownerOf, userRow } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
-import { locate, wanted } from "./locate.ts";
+import type { AuthTables } from "../rows/tables.ts";
+import { ifMatches, locate } from "./locate.ts";
 
 /** The key and its attributes, left ones too: all of the partition that sorts before the users who have it. */
 export const keyWithAttributes = (
-  { otpkeys }: Shelves,
+  { otpkeys }: AuthTables,
   prefix: string,
   select?: readonly string[],
 ): Promise<readonly Row[]> =>
@@ -17,7 +17,7 @@ export const keyWithAttributes = (
 export type IsAssigned = (keyId: number) => boolean;
 
 /** Reads the assignment, whatever becomes of the key meanwhile: so it is read side by side with it. */
-export async function assignmentOf(shelves: Shelves, whom: Whom, prefix: string): Promise<IsAssigned> {
+export async function assignmentOf(shelves: AuthTables, whom: UserRef, prefix: string): Promise<IsAssigned> {
   const { users } = shelves;
   const at = await locate(shelves, whom);
   if (at === undefined) return () => false;
@@ -25,6 +25,6 @@ export async function assignmentOf(shelves: Shelves, whom: Whom, prefix: string)
     users.get(at.handle, userRow),
     users.get(at.handle, assignedPrefix + prefix),
   ]);
-  const id = ownerOf(wanted(named, at));
+  const id = ownerOf(ifMatches(named, at));
   return keyId => id !== undefined && ownerOf(row) === id && row?.keyId === keyId;
 }

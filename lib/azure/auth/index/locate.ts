@@ -1,10 +1,10 @@
-import type { Whom } from "../../../auth/store.ts";
-import { userHandle } from "../../../auth/user-hash.ts";
+import type { UserRef } from "../../../auth/store.ts";
+import { userHash } from "../../../auth/user-hash.ts";
 import { fitted } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { handleSchema } from "../rows/row-schemas.ts";
 import { ownerOf } from "../rows/rows.ts";
-import type { Shelves } from "../rows/tables.ts";
+import type { AuthTables } from "../rows/tables.ts";
 import { pointerOf } from "./id-lists.ts";
 
 /** Where a user would be: the partition, and the id that the one there must have. */
@@ -14,8 +14,8 @@ export interface Address {
 }
 
 /** Where a user is, if there is one: by name at once, by id with one read. */
-export async function locate(shelves: Shelves, whom: Whom): Promise<Address | undefined> {
-  if (whom.by === "name") return { handle: userHandle(whom.folded) };
+export async function locate(shelves: AuthTables, whom: UserRef): Promise<Address | undefined> {
+  if (whom.by === "name") return { handle: userHash(whom.folded) };
   if (whom.by === "handle") return whom;
   const pointer = await pointerOf(shelves, "users", whom.id);
   return pointer && { handle: handleIn(pointer), id: whom.id };
@@ -25,5 +25,5 @@ export async function locate(shelves: Shelves, whom: Whom): Promise<Address | un
 export const handleIn = (row: Row): string => fitted("pointer", row, handleSchema, row).handle;
 
 /** A `user` row, where it is the one that was asked for. */
-export const wanted = (row: Row | undefined, { id }: Pick<Address, "id">): Row | undefined =>
+export const ifMatches = (row: Row | undefined, { id }: Pick<Address, "id">): Row | undefined =>
   row !== undefined && (id === undefined || ownerOf(row) === id) ? row : undefined;

@@ -38,14 +38,14 @@ export const attributeUsersKey = (key: string, value: string): string =>
   createHash("sha256").update(`${key}\0${value}`, "utf8").digest("base64url");
 
 /** Returns a row of a version that this code can read. Throws a `RowError` for any other. */
-export function known<R extends Row | undefined>(row: R): R {
+export function checkedVersion<R extends Row | undefined>(row: R): R {
   if (row !== undefined) checkVersion("authentication", row, schemaVersion);
   return row;
 }
 
 /** The user or key whose row it is; it counts only while that one is there (decision A20). Throws a `RowError` for an id that is none. */
 export function ownerOf(row: Row | undefined): number | undefined {
-  if (known(row)?.id === undefined) return undefined;
+  if (checkedVersion(row)?.id === undefined) return undefined;
   return row && fitted("owned", row, idSchema, row.id);
 }
 
@@ -82,7 +82,7 @@ export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): C
 });
 
 export function fromUserRow(row: Row): Stored<User> {
-  const { partitionKey: handle, id, name, passwordHash: hash, pepper, epoch, createdAt } = known(row);
+  const { partitionKey: handle, id, name, passwordHash: hash, pepper, epoch, createdAt } = checkedVersion(row);
   const user = { id, name, handle, epoch, createdAt };
   const value = fitted("user", row, userSchema, hash === undefined ? user : { ...user, password: { hash, pepper } });
   return { value, version: row.etag };
@@ -101,7 +101,7 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
 });
 
 export function fromKeyRow(row: Row): Stored<OtpKey> {
-  const { partitionKey: prefix, ...columns } = known(row);
+  const { partitionKey: prefix, ...columns } = checkedVersion(row);
   const value = fitted("otpkey", row, keySchema, { ...columns, prefix, form: jsonColumn("otpkey", row, "form") });
   return { value, version: row.etag };
 }
@@ -109,7 +109,7 @@ export function fromKeyRow(row: Row): Stored<OtpKey> {
 export const toSessionColumns = (session: Session): Columns => ({ schema: schemaVersion, ...session });
 
 export const fromSessionRow = (row: Row): Stored<Session> => ({
-  value: fitted("session", known(row), sessionSchema, row),
+  value: fitted("session", checkedVersion(row), sessionSchema, row),
   version: row.etag,
 });
 

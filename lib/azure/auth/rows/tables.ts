@@ -17,13 +17,13 @@ const names = {
 export const authTables: readonly string[] = Object.values(names);
 
 /** The tables, and what is passed in (decision G9). */
-export type Shelves = Readonly<Record<keyof typeof names, Table>> & {
+export type AuthTables = Readonly<Record<keyof typeof names, Table>> & {
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
   readonly log: Log;
 };
 
-export function openShelves(tables: Tables, passed: Pick<Shelves, "now" | "random" | "log">): Shelves {
+export function openAuthTables(tables: Tables, passed: Pick<AuthTables, "now" | "random" | "log">): AuthTables {
   const opened = Object.entries(names).map(([shelf, name]) => [shelf, tables.table(name)]);
   return { ...(Object.fromEntries(opened) as Record<keyof typeof names, Table>), ...passed };
 }

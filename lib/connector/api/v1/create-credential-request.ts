@@ -1,22 +1,22 @@
 import * as z from "zod";
-import type { NewRequest } from "../../model/draft.ts";
+import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId } from "../../model/key-ids.ts";
 import { requestLimits } from "../../model/limits.ts";
-import { present } from "../../model/omit-undefined.ts";
-import type { CreateWire } from "../create-wire.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
+import type { CreateFormat } from "../create-wire.ts";
 import { listOf, withDefault } from "../field-rules.ts";
-import { defaultPinLength, email, emailsTo, filledLine, keyName, optionalLine, pinLength } from "../text-rules.ts";
+import { defaultPinLength, email, emailsTo, keyName, nonEmptyLine, optionalLine, pinLength } from "../text-rules.ts";
 
 const bodyV1 = z.object({
   recipient: z
     .object({
-      firstname: filledLine().describe("First name."),
-      lastname: filledLine().describe("Last name."),
+      firstname: nonEmptyLine().describe("First name."),
+      lastname: nonEmptyLine().describe("Last name."),
       email: email().describe("Also the recipient's unique identifier."),
     })
     .describe("Who gets the authenticator."),
   credentials: listOf(
-    z.object({ user_id: filledLine().describe("The user at the identity provider, as that knows it.") }),
+    z.object({ user_id: nonEmptyLine().describe("The user at the identity provider, as that knows it.") }),
     requestLimits.credentialsPerKey,
   ).describe("In the order in which the authenticator gets them."),
   pin_request: z
@@ -39,7 +39,7 @@ const bodyV1 = z.object({
 /** Version 1 credential request body to `NewRequest`: one on-site authenticator toward the default IdP (decisions C3, C4, C5). */
 export const createCredentialRequestBodyV1 = bodyV1
   .transform(
-    ({ recipient, credentials, pin_request: pin, ...body }): NewRequest => ({
+    ({ recipient, credentials, pin_request: pin, ...body }): RequestDraft => ({
       recipient: {
         email: recipient.email,
         firstName: recipient.firstname,
@@ -50,7 +50,7 @@ export const createCredentialRequestBodyV1 = bodyV1
       },
       emailsTo: body.enrollment_contacts.emails_to,
       keys: [
-        present({
+        omitUndefined({
           id: authenticatorKeyId(0),
           place: "authenticator" as const,
           name: body.authenticator_name,
@@ -65,7 +65,7 @@ export const createCredentialRequestBodyV1 = bodyV1
   .describe("Credentials on one authenticator that is programmed on site.");
 
 /** IdP and relying party are not the caller's to choose, so the user is what does not fit. */
-export const createCredentialRequestV1: CreateWire = {
+export const createCredentialRequestV1: CreateFormat = {
   origin: "v1_credential_request",
   pathOf: place => {
     if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;

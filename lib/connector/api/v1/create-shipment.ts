@@ -1,19 +1,19 @@
 import * as z from "zod";
-import type { NewKey, NewRequest } from "../../model/draft.ts";
+import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/key-ids.ts";
 import { requestLimits } from "../../model/limits.ts";
-import { present } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
-import type { CreateWire } from "../create-wire.ts";
-import { listOf, optional, whateverFieldsHold } from "../field-rules.ts";
+import type { CreateFormat } from "../create-wire.ts";
+import { ignoreUnknownFields, listOf, optional } from "../field-rules.ts";
 import {
   countryCode,
   email,
   emailsTo,
-  filledLine,
   keyName,
   line,
   namesOrCompany,
+  nonEmptyLine,
   optionalLine,
   pinLength,
   telephone,
@@ -27,11 +27,11 @@ const recipient = z
     recipient_lastname: line().describe("May be blank where the company is given."),
     recipient_telephone: telephone().describe("For the carrier only."),
   })
-  .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), whateverFieldsHold);
+  .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), ignoreUnknownFields);
 
 const mailingAddress = z
   .object({ ...addressFields, country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-  .superRefine(regionByCountry("country_code_2"), whateverFieldsHold);
+  .superRefine(regionByCountry("country_code_2"), ignoreUnknownFields);
 
 const productId = () => z.int().min(1).max(999_999_999);
 
@@ -49,7 +49,7 @@ const shipmentItem = z.object({
 
 const bodyV1 = z
   .object({
-    user_id: filledLine().describe("Object id or user principal name of the user at the IdP."),
+    user_id: nonEmptyLine().describe("Object id or user principal name of the user at the IdP."),
     pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
     enrollment_contacts: optional(
       z.object({
@@ -69,7 +69,7 @@ const bodyV1 = z
     if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
     const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
     context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
-  }, whateverFieldsHold);
+  }, ignoreUnknownFields);
 
 /** Sum of the quantities, whatever the fields hold. One that is too large by itself is told of by itself. */
 function quantity(shipment: unknown): number {
@@ -84,7 +84,7 @@ function quantity(shipment: unknown): number {
 type BodyV1 = z.output<typeof bodyV1>;
 
 /** A draft that also says where its addresses come from. */
-interface ShipmentDraftV1 extends NewRequest {
+interface ShipmentDraftV1 extends RequestDraft {
   readonly hasContacts: boolean;
 }
 
@@ -104,7 +104,7 @@ export const createShipmentBodyV1 = bodyV1
       },
       emailsTo: enrollment_contacts?.emails_to ?? [told.recipient_email],
       hasContacts: enrollment_contacts?.emails_to !== undefined,
-      shipment: present({
+      shipment: omitUndefined({
         deliveryType: shipment.delivery_type,
         resellerOrganizationId: shipment.reseller_organization_id,
         addressValidationBypass: shipment.address_validation_bypass,
@@ -116,7 +116,7 @@ export const createShipmentBodyV1 = bodyV1
   .describe("Keys for one user, programmed and shipped.");
 
 /** The user's IdP and relying party are not the caller's to choose, so the user is what does not fit. */
-export const createShipmentV1: CreateWire<ShipmentDraftV1> = {
+export const createShipmentV1: CreateFormat<ShipmentDraftV1> = {
   origin: "v1_shipment",
   pathOf: (place, { hasContacts }) => {
     if (place.field !== "emailTo") return "user_id";
@@ -131,9 +131,9 @@ function keysOf(
   item: z.output<typeof shipmentItem>,
   index: number,
   { user_id, pin_request }: BodyV1,
-): readonly NewKey[] {
+): readonly SecurityKeyDraft[] {
   return Array.from({ length: item.product_quantity }, (_, count) =>
-    present({
+    omitUndefined({
       id: shipmentKeyId(index, count),
       place: "shipment" as const,
       name: item.fc_additional_data?.key_name,

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { present } from "../../model/omit-undefined.ts";
-import type { CredentialRequest, Key } from "../../model/request.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
+import type { CredentialRequest, SecurityKey } from "../../model/request.ts";
 import { credentialStates, requestStates } from "../../model/states.ts";
 
 /** Version 1 read model of a credential request, with version 2's states (specification section 2, decision C3). */
@@ -18,12 +18,15 @@ export const credentialRequestV1 = z.object({
 });
 
 /** The version 1 read of a request, whichever version made it (decision C4). */
-export const readV1 = (request: CredentialRequest, keys: readonly Key[]): z.output<typeof credentialRequestV1> => ({
+export const readV1 = (
+  request: CredentialRequest,
+  keys: readonly SecurityKey[],
+): z.output<typeof credentialRequestV1> => ({
   credential_request_id: request.id,
   credential_request_state: request.state,
   credentials: keys.flatMap(({ credentials }) =>
     credentials.map(({ userId, relyingPartyId, idpId, state }) =>
-      present({ user_id: userId, relying_party_id: relyingPartyId, idp_id: idpId, credential_state: state }),
+      omitUndefined({ user_id: userId, relying_party_id: relyingPartyId, idp_id: idpId, credential_state: state }),
     ),
   ),
 });

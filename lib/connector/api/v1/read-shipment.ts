@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { present } from "../../model/omit-undefined.ts";
-import { type CredentialRequest, isOnSite, type Key } from "../../model/request.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
+import { type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
 import { shipmentStates, shipmentStatusOf } from "../../model/shipment-status.ts";
 
 /** Version 1 shipment status (specification section 2, decision C9). */
@@ -18,14 +18,14 @@ export const shipmentStatusV1 = z.object({
 export function readShipmentV1(
   shipmentId: string,
   request: CredentialRequest,
-  keys: readonly Key[],
+  keys: readonly SecurityKey[],
   now: string,
 ): z.output<typeof shipmentStatusV1> {
   const { state, errorMessage } = shipmentStatusOf(request, keys);
   const hasLease = [request, ...keys.filter(key => !isOnSite(key))].some(
     ({ lease }) => lease !== undefined && lease.until > now,
   );
-  return present({
+  return omitUndefined({
     shipment_id: shipmentId,
     shipment_state: state === "ongoing" && hasLease ? ("processing" as const) : state,
     error_kind: errorMessage === undefined ? undefined : ("GENERAL" as const),

@@ -1,22 +1,22 @@
 import * as z from "zod";
 import { requestLimits } from "../../model/limits.ts";
 import { addressFields, regionByCountry } from "../address.ts";
-import { listOf, optional, whateverFieldsHold, withDefault } from "../field-rules.ts";
+import { ignoreUnknownFields, listOf, optional, withDefault } from "../field-rules.ts";
 import {
   countryCode,
   defaultPinLength,
   digitsAsNumber,
   email,
   emailsTo,
-  filledLine,
   keyName,
   line,
   namesOrCompany,
+  nonEmptyLine,
   optionalLine,
   pinLength,
   telephone,
 } from "../text-rules.ts";
-import { somethingToMake, withinLimits } from "./create-rules.ts";
+import { requireShipmentOrAuthenticators, withinLimits } from "./create-rules.ts";
 
 const recipient = z
   .object({
@@ -27,12 +27,12 @@ const recipient = z
     telephone: telephone().describe("For the carrier only: digits, `+`, `(` and `)`; dashes are accepted."),
     external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
   })
-  .superRefine(namesOrCompany(["first_name", "last_name"], "company"), whateverFieldsHold);
+  .superRefine(namesOrCompany(["first_name", "last_name"], "company"), ignoreUnknownFields);
 
 const credential = z.object({
-  idp_id: optional(filledLine(64)).describe("The IdP. By default that of the deployment."),
-  relying_party_id: optional(filledLine()).describe("By default that of the IdP."),
-  user_id: filledLine().describe(
+  idp_id: optional(nonEmptyLine(64)).describe("The IdP. By default that of the deployment."),
+  relying_party_id: optional(nonEmptyLine()).describe("By default that of the IdP."),
+  user_id: nonEmptyLine().describe(
     "The user at the relying party, as the IdP knows it: principal name, object id or username.",
   ),
 });
@@ -59,7 +59,7 @@ const shipmentItem = z.object({
 
 const mailingAddress = z
   .object({ ...addressFields, country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-  .superRefine(regionByCountry("country_code"), whateverFieldsHold);
+  .superRefine(regionByCountry("country_code"), ignoreUnknownFields);
 
 const shipment = z.object({
   delivery_type: withDefault(z.literal([1, 2]), 1).meta({ type: "integer", description: "1 standard, 2 expedited." }),
@@ -100,7 +100,7 @@ export const bodyV2 = z
       "Keys or passkeys that are programmed on site. Required without `shipment`.",
     ),
   })
-  .superRefine(somethingToMake, whateverFieldsHold)
-  .superRefine(withinLimits, whateverFieldsHold);
+  .superRefine(requireShipmentOrAuthenticators, ignoreUnknownFields)
+  .superRefine(withinLimits, ignoreUnknownFields);
 
 export type BodyV2 = z.output<typeof bodyV2>;

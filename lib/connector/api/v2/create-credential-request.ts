@@ -1,9 +1,9 @@
-import type { NewCredential, NewKey, NewRequest } from "../../model/draft.ts";
+import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/key-ids.ts";
-import { present } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { mailingAddressOf } from "../address.ts";
-import type { CreateWire, Place } from "../create-wire.ts";
+import type { CreateFormat, SecurityKeyPath } from "../create-wire.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";
 import type { Decidable } from "./create-partial.ts";
 
@@ -14,8 +14,8 @@ type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
 /** Version 2 create body to `NewRequest` (decision C4). */
 export const createBodyV2 = bodyV2
   .transform(
-    ({ recipient, enrollment_contacts, shipment, authenticators }): NewRequest =>
-      present({
+    ({ recipient, enrollment_contacts, shipment, authenticators }): RequestDraft =>
+      omitUndefined({
         recipient: {
           email: recipient.email,
           firstName: recipient.first_name,
@@ -32,7 +32,7 @@ export const createBodyV2 = bodyV2
   .describe("A request for credentials on keys that are shipped, programmed on site, or both.");
 
 /** Returns the path of a field as the caller wrote it. */
-export function pathInV2(place: Place, { keys }: Pick<Decidable, "keys">): string {
+export function pathInV2(place: SecurityKeyPath, { keys }: Pick<Decidable, "keys">): string {
   if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
   if (place.field === "authenticators") return "authenticators";
   const ofShipment = keys.find(({ id }) => id === place.keyId)?.place === "shipment";
@@ -41,10 +41,10 @@ export function pathInV2(place: Place, { keys }: Pick<Decidable, "keys">): strin
   return `${list}[${positionOf(place.keyId)}].credentials[${place.index}].${field}`;
 }
 
-export const createV2: CreateWire = { origin: "v2", pathOf: pathInV2 };
+export const createV2: CreateFormat = { origin: "v2", pathOf: pathInV2 };
 
 function shipmentOrder(shipment: Shipment): ShipmentOrder {
-  return present({
+  return omitUndefined({
     deliveryType: shipment.delivery_type,
     resellerOrganizationId: shipment.reseller_organization_id,
     customerReference: shipment.customer_reference,
@@ -54,8 +54,8 @@ function shipmentOrder(shipment: Shipment): ShipmentOrder {
 }
 
 /** One key: version 2 has no quantities. The mail service brings its PIN, which the key maker makes up (specification section 2). */
-function shipmentKey(item: ShipmentItem, index: number): NewKey {
-  return present({
+function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
+  return omitUndefined({
     id: shipmentKeyId(index),
     place: "shipment" as const,
     name: item.name,
@@ -71,8 +71,8 @@ function shipmentKey(item: ShipmentItem, index: number): NewKey {
   });
 }
 
-function authenticatorKey(authenticator: Authenticator, index: number): NewKey {
-  return present({
+function authenticatorKey(authenticator: Authenticator, index: number): SecurityKeyDraft {
+  return omitUndefined({
     id: authenticatorKeyId(index),
     place: "authenticator" as const,
     name: authenticator.name,
@@ -87,8 +87,8 @@ function authenticatorKey(authenticator: Authenticator, index: number): NewKey {
   });
 }
 
-const newCredential = (credential: ShipmentItem["credentials"][number]): NewCredential =>
-  present({
+const newCredential = (credential: ShipmentItem["credentials"][number]): CredentialDraft =>
+  omitUndefined({
     idpId: credential.idp_id,
     relyingPartyId: credential.relying_party_id,
     userId: credential.user_id,

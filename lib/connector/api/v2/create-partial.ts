@@ -1,15 +1,15 @@
-import type { NewCredential, NewRequest } from "../../model/draft.ts";
+import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/key-ids.ts";
 import { requestLimits } from "../../model/limits.ts";
-import { present } from "../../model/omit-undefined.ts";
-import { filledLine } from "../text-rules.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
+import { nonEmptyLine } from "../text-rules.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What of a request the deployment's settings decide about. */
-export type Decidable = Pick<NewRequest, "emailsTo"> & {
-  readonly keys: readonly (Pick<NewRequest["keys"][number], "id" | "place"> & {
-    readonly credentials: readonly Omit<NewCredential, "userId">[];
+export type Decidable = Pick<RequestDraft, "emailsTo"> & {
+  readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "place"> & {
+    readonly credentials: readonly Omit<CredentialDraft, "userId">[];
   })[];
 };
 
@@ -39,11 +39,11 @@ export function decidableV2(body: unknown): Decidable {
 const credentialsOf = (key: unknown) =>
   listOf(fieldsOf(key).credentials, requestLimits.credentialsPerKey).map(credential => {
     const { idp_id, relying_party_id } = fieldsOf(credential);
-    const idpId = filledLine(64).nullish().safeParse(idp_id);
+    const idpId = nonEmptyLine(64).nullish().safeParse(idp_id);
     // Of an IdP that is not readable no relying party is judged.
     if (!idpId.success) return {};
-    const relyingPartyId = filledLine().nullish().safeParse(relying_party_id).data;
-    return present({ idpId: idpId.data ?? undefined, relyingPartyId: relyingPartyId ?? undefined });
+    const relyingPartyId = nonEmptyLine().nullish().safeParse(relying_party_id).data;
+    return omitUndefined({ idpId: idpId.data ?? undefined, relyingPartyId: relyingPartyId ?? undefined });
   });
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});

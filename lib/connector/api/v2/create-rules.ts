@@ -6,7 +6,7 @@ import { requestLimits } from "../../model/limits.ts";
 type Context = z.core.$RefinementCtx;
 type Fields = Readonly<Record<string, unknown>>;
 
-export function somethingToMake({ shipment, authenticators }: Fields, context: Context): void {
+export function requireShipmentOrAuthenticators({ shipment, authenticators }: Fields, context: Context): void {
   if (shipment !== undefined || authenticators !== undefined) return;
   context.addIssue({ code: "custom", path: ["shipment"], message: "is required where authenticators is absent" });
 }

@@ -1,15 +1,15 @@
 import * as z from "zod";
 import { deliveryReport } from "../../model/delivery-states.ts";
-import { present } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../model/omit-undefined.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
 import {
   type Credential,
   type CredentialRequest,
-  type Key,
+  displayName,
   type MailingAddress,
-  shownName,
+  type SecurityKey,
 } from "../../model/request.ts";
-import { credentialStates, isTerminal, keyStates, requestStates } from "../../model/states.ts";
+import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 
 const credentialV2 = z.object({
   idp_id: z.string().describe("The IdP that the credential is for."),
@@ -24,7 +24,7 @@ const keyV2 = z.object({
   id: z.string().describe("Names the key within its request."),
   name: z.string().describe("Custom name, or `Pre-Reg Key`."),
   state: z
-    .enum(keyStates)
+    .enum(securityKeyStates)
     .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
   credentials: z.array(credentialV2).describe("In the order of the create."),
 });
@@ -72,7 +72,7 @@ export const created = (done: {
   readonly requestId: string;
   readonly shipmentId?: string;
 }): z.output<typeof createdV2> => ({
-  data: present({ credential_request_id: done.requestId, shipment_id: done.shipmentId }),
+  data: omitUndefined({ credential_request_id: done.requestId, shipment_id: done.shipmentId }),
 });
 
 /**
@@ -80,10 +80,10 @@ export const created = (done: {
  * specification: without it nobody could tell why a request stays `received` (decision C6).
  * @param keys in the request's order
  */
-export function readV2(request: CredentialRequest, keys: readonly Key[]): z.output<typeof credentialRequestV2> {
-  const at = (place: Key["place"]) => keys.filter(key => key.place === place).map(readKey);
+export function readV2(request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof credentialRequestV2> {
+  const at = (place: SecurityKey["place"]) => keys.filter(key => key.place === place).map(readKey);
   const authenticators = at("authenticator");
-  return present({
+  return omitUndefined({
     credential_request_id: request.id,
     state: request.state,
     error_message:
@@ -91,7 +91,7 @@ export function readV2(request: CredentialRequest, keys: readonly Key[]): z.outp
     authenticators: authenticators.length === 0 ? undefined : authenticators,
     shipment:
       request.shipment &&
-      present({
+      omitUndefined({
         shipment_id: request.delivery?.shipmentId,
         shipment_items: at("shipment"),
         mailing_address: readAddress(request.shipment.mailingAddress),
@@ -99,21 +99,21 @@ export function readV2(request: CredentialRequest, keys: readonly Key[]): z.outp
   });
 }
 
-export const readListedV2 = (request: CredentialRequest, keys: readonly Key[]): z.output<typeof listedV2> => ({
+export const readListedV2 = (request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof listedV2> => ({
   ...readV2(request, keys),
   created_at: request.createdAt,
 });
 
-const readKey = (key: Key): z.output<typeof keyV2> => ({
+const readKey = (key: SecurityKey): z.output<typeof keyV2> => ({
   id: key.id,
-  name: shownName(key),
+  name: displayName(key),
   state: key.state,
   credentials: key.credentials.map(credential => readCredential(credential, key)),
 });
 
 /** A PIN mail that fails leaves the states alone, so it is told with the credentials that it keeps from being used (decision C14). */
-const readCredential = (credential: Credential, { mail }: Key): z.output<typeof credentialV2> =>
-  present({
+const readCredential = (credential: Credential, { mail }: SecurityKey): z.output<typeof credentialV2> =>
+  omitUndefined({
     idp_id: credential.idpId,
     relying_party_id: credential.relyingPartyId,
     user_id: credential.userId,
@@ -123,7 +123,7 @@ const readCredential = (credential: Credential, { mail }: Key): z.output<typeof 
   });
 
 const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>
-  present({
+  omitUndefined({
     street_line1: address.streetLine1,
     street_line2: address.streetLine2,
     postal_code: address.postalCode,

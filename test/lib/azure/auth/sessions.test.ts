@@ -4,7 +4,7 @@ import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts"
 import { createSession, sessionKey } from "../../../../lib/auth/model/session.ts";
 import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
-import { userHandle } from "../../../../lib/auth/user-hash.ts";
+import { userHash } from "../../../../lib/auth/user-hash.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth-store.ts";
 import { createStage, inTurns } from "../../../support/auth-store-steps.ts";
@@ -110,9 +110,9 @@ describe("a throttle (decision A12)", () => {
     const saved = await store.throttles.save(await standing("marvin"), failures, ends());
     const cleared = saved && (await store.throttles.save(saved, noFailures));
     expect(cleared && (await store.throttles.save(cleared, failures, ends()))).toBeDefined();
-    await store.throttles.clear(userHandle("marvin"));
-    expect(await standing("marvin")).toEqual({ handle: userHandle("marvin"), value: noFailures });
-    await store.throttles.clear(userHandle("marvin"));
+    await store.throttles.clear(userHash("marvin"));
+    expect(await standing("marvin")).toEqual({ handle: userHash("marvin"), value: noFailures });
+    await store.throttles.clear(userHash("marvin"));
   });
 
   test("is nobody else's: not the next owner's, and not the owner's who came while the name was nobody's", async () => {
@@ -143,7 +143,7 @@ describe("clean-up (decision A19)", () => {
   test("removes sessions of hours that are over, hour after hour, and no other", async () => {
     const own = await openAuthStorage();
     const begin = async (absoluteMs: number) => {
-      const user = { id: 1, epoch: 1, handle: userHandle("arthur") };
+      const user = { id: 1, epoch: 1, handle: userHash("arthur") };
       const { key, session } = createSession({ user, now: own.now(), absoluteMs, random: randomBytes });
       await own.store.sessions.begin(key, session);
       return key;

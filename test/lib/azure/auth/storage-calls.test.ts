@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
-import type { AuthStore, Standing, Whom } from "../../../../lib/auth/store.ts";
+import type { AuthStore, SignInState, UserRef } from "../../../../lib/auth/store.ts";
 import { hours, plus } from "../../../../lib/time.ts";
 import {
   type AuthStorage,
@@ -16,7 +16,7 @@ import { addUsers } from "../../../support/auth-store-crowd.ts";
 let storage: AuthStorage;
 let store: AuthStore;
 let counted: AuthStorage["counted"];
-let by: Record<"name" | "id", Whom>;
+let by: Record<"name" | "id", UserRef>;
 
 beforeAll(async () => {
   storage = await openAuthStorage();
@@ -40,7 +40,7 @@ const found = async <T>(value: Promise<T | undefined>): Promise<T> => {
 };
 
 /** The calls of a sign-in, as far as storage sees them: reserve, check, answer. */
-async function signIn(standing: Standing, otpkey?: string, withSession = true) {
+async function signIn(standing: SignInState, otpkey?: string, withSession = true) {
   const { user, throttle, otpkeys } = standing;
   const now = storage.now();
   const ends = plus(now, hours(1));

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
-import { userHandle } from "../../../../lib/auth/user-hash.ts";
+import { userHash } from "../../../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../../../lib/azure/auth/rows/rows.ts";
 import { seconds } from "../../../../lib/time.ts";
 import {
@@ -210,7 +210,7 @@ describe("a list (decision A11)", () => {
       }
     }
     // One just behind the first page of either.
-    const handle = userHandle("behind");
+    const handle = userHash("behind");
     const rows = [
       { rowKey: "user", name: "behind", epoch: 1, createdAt: own.now() },
       { rowKey: "attr:odd", value: "1" },

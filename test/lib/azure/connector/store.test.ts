@@ -9,8 +9,8 @@ import {
 } from "../../../../lib/azure/connector/rows.ts";
 import { connectorStore, connectorTables } from "../../../../lib/azure/connector/store.ts";
 import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
-import type { DueEntry, Loaded, RequestStore } from "../../../../lib/connector/deps.ts";
-import type { Credential, CredentialRequest, Key, Queue } from "../../../../lib/connector/model/request.ts";
+import type { DueEntry, LoadedRequest, RequestStore } from "../../../../lib/connector/deps.ts";
+import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { forAll } from "../../../support/for-all.ts";
 import { freshStorage } from "../../../support/storage.ts";
@@ -75,7 +75,7 @@ const credential: Credential = {
   userId: "ネ🔑",
   state: "activation_pending",
   errorMessage: "no",
-  handle: { userId: "u", nested: { list: [1, null] } },
+  idpState: { userId: "u", nested: { list: [1, null] } },
   binding: { challengeHash: "h", origin: "https://x", relyingPartyId: "x", userVerification: true },
   challengeExpiresAt: now,
   responseKey: "sealed",
@@ -88,7 +88,7 @@ const credential: Credential = {
   held: true,
 };
 
-const fullKey = (id: string, credentials: readonly Credential[] = [credential]): Key => ({
+const fullKey = (id: string, credentials: readonly Credential[] = [credential]): SecurityKey => ({
   id,
   place: "shipment",
   name: "true",
@@ -117,7 +117,7 @@ const fullKey = (id: string, credentials: readonly Credential[] = [credential]):
   lease: { owner: "o", until: now },
 });
 
-const leastKey = (id: string): Key => ({
+const leastKey = (id: string): SecurityKey => ({
   id,
   place: "authenticator",
   state: "processing",
@@ -127,7 +127,7 @@ const leastKey = (id: string): Key => ({
 
 let count = 0;
 const newId = () => `request-${++count}`;
-const values = (loaded: Loaded | undefined) =>
+const values = (loaded: LoadedRequest | undefined) =>
   loaded && { request: loaded.request.value, keys: loaded.keys.map(({ value }) => value) };
 
 describe("a credential request in Table storage", () => {
@@ -168,7 +168,7 @@ describe("a credential request in Table storage", () => {
 
   test("is saved again and again by what the last save gave", async () => {
     const id = newId();
-    let loaded: Loaded | undefined = await store.insert(least(id), [leastKey("s-01-001"), leastKey("s-02-001")]);
+    let loaded: LoadedRequest | undefined = await store.insert(least(id), [leastKey("s-01-001"), leastKey("s-02-001")]);
     for (const attempts of [1, 2, 3]) {
       loaded = loaded && (await store.save(loaded, { keys: [{ ...leastKey("s-02-001"), serial: String(attempts) }] }));
       loaded = loaded && (await store.save(loaded, { request: { ...least(id), attempts } }));
@@ -238,7 +238,7 @@ describe("a credential request in Table storage", () => {
     const large: Credential = {
       ...credential,
       userId: "ネ".repeat(255),
-      handle: { userId: "ネ".repeat(255) },
+      idpState: { userId: "ネ".repeat(255) },
       errorMessage: "ネ".repeat(500),
       refusal: { at: now, reason: "ネ".repeat(500) },
       responseKey: "x".repeat(1000),

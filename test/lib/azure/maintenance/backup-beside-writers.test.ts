@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { AuthStore, UserFilter } from "../../../../lib/auth/store.ts";
 import { authBackedUp, verifyAuth } from "../../../../lib/azure/auth/backup-items.ts";
 import { restoreAuth } from "../../../../lib/azure/auth/restore.ts";
-import { authTables, openShelves } from "../../../../lib/azure/auth/rows/tables.ts";
+import { authTables, openAuthTables } from "../../../../lib/azure/auth/rows/tables.ts";
 import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { type Blobs, openBlobs } from "../../../../lib/azure/blobs.ts";
 import { backUp } from "../../../../lib/azure/maintenance/back-up.ts";
@@ -130,7 +130,7 @@ async function restoredBeside(
   const backup = await openBackup(blobs, authBackedUp, id);
   const steps = {
     verify: () => verifyAuth(backup, log),
-    write: () => restoreAuth(backup, openShelves(tables, { now, random, log }), { uses: 0, windows }),
+    write: () => restoreAuth(backup, openAuthTables(tables, { now, random, log }), { uses: 0, windows }),
   };
   const how = { replace: true, skip_unreadable: false };
   await restore(backup, { tables: authTables, containers: [] }, how, steps, { tables, blobs, log });

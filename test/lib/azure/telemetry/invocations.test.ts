@@ -1,7 +1,7 @@
 import { app } from "@azure/functions";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { traceInvocations } from "../../../../lib/azure/telemetry/invocations.ts";
-import { currentPlace, type Span } from "../../../../lib/telemetry.ts";
+import { currentSpan, type Span } from "../../../../lib/telemetry.ts";
 import type { RpcInput } from "../../../../local/host/core-contract.ts";
 import { type FunctionsCore, installFunctionsCore } from "../../../../local/host/functions-core.ts";
 
@@ -25,7 +25,7 @@ beforeAll(() => {
     route: "things/{id}",
     handler: async request => {
       if (request.query.get("mode") === "throw") throw new TypeError("quotes hunter2");
-      return { status: Number(request.query.get("mode") ?? 200), jsonBody: currentPlace() };
+      return { status: Number(request.query.get("mode") ?? 200), jsonBody: currentSpan() };
     },
   });
   app.timer("clock", { schedule: "0 0 0 1 1 *", handler: async () => {} });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { tellExpiry } from "../../../../lib/azure/vault/log-expiry.ts";
+import { logExpiry } from "../../../../lib/azure/vault/log-expiry.ts";
 import type { Secret, Secrets } from "../../../../lib/azure/vault/secrets.ts";
 import { inTrace } from "../../../../lib/telemetry.ts";
 
@@ -15,7 +15,7 @@ async function measuredOf(secret: Secret | undefined) {
     versions: async () => [],
     disable: async () => {},
   };
-  const secrets = tellExpiry(inner, () => now);
+  const secrets = logExpiry(inner, () => now);
   const sink = { span: () => {}, measure: (...args: readonly unknown[]) => void measured.push(args) };
   const tracer = { sink, now: () => 0, random: (bytes: number) => new Uint8Array(bytes).fill(1) };
   await inTrace(tracer, { name: "call", labels: {} }, async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
 import { type Erased, eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import { peopleLists, placeOf } from "../../../../lib/connector/model/people-lists.ts";
+import { listKeyOf, peopleLists } from "../../../../lib/connector/model/people-lists.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
 import {
   newUser,
@@ -170,7 +170,7 @@ describe("erasing one recipient (decision C19)", () => {
     const limit = pLimit(16);
     const fill = async (n: number) => {
       const value = { ...request.value, id: `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
-      await requests.enter(placeOf(value), peopleLists(value, values));
+      await requests.enter(listKeyOf(value), peopleLists(value, values));
       await requests.insert(value, values);
     };
     await Promise.all(Array.from({ length: 101 }, (_, n) => limit(fill, n)));

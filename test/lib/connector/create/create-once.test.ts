@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Caller } from "../../../../lib/caller.ts";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import type { Created } from "../../../../lib/connector/model/draft.ts";
+import type { CreatedRequest } from "../../../../lib/connector/model/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { Delivery } from "../../../../lib/connector/peers/delivery.ts";
 import { days, minutes } from "../../../../lib/time.ts";
@@ -24,7 +24,7 @@ const unknown = "not known whether the shipment was ordered";
 
 const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 
-const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<Created> =>
+const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedRequest> =>
   createOnce(createBodyV2.parse(body), createV2, { caller, key }, context);
 
 /** The claim of "key-1" as it lies in storage. */

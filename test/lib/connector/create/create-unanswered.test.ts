@@ -207,7 +207,7 @@ describe("a create and time (decision C6)", () => {
           creationOptions: async (wanted, signal) => {
             const challenge = await idp.creationOptions(wanted, signal);
             clock.advance(seconds(76));
-            begun.push(challenge.handle);
+            begun.push(challenge.idpState);
             return challenge;
           },
           undo: async handle => void undone.push(handle),

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
 import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
-import type { CredentialRequest, Key } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { hours, plus } from "../../../../lib/time.ts";
 import type { CallCounts } from "../../../support/call-counter.ts";
 import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
@@ -121,7 +121,7 @@ function withoutLookingForWork({ calls, total, sequential }: CallCounts): { tota
 async function history(connector: TestConnector, count: number): Promise<void> {
   const { requests } = connector.context;
   const { request, keys } = await connector.load((await connector.order()).requestId);
-  const ended = (n: number): [CredentialRequest, Key[]] => {
+  const ended = (n: number): [CredentialRequest, SecurityKey[]] => {
     const id = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
     const terminalAt = plus(connector.now(), -hours(n));
     const due = { queue: "clean", at: terminalAt } as const;

@@ -22,7 +22,7 @@ const challengeOf = (challenge: string, changes: Partial<Challenge> = {}): Chall
     authenticatorSelection: { userVerification: "required" },
   },
   origin: "https://login.example",
-  handle: {},
+  idpState: {},
   ...changes,
 });
 

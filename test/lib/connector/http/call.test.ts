@@ -6,11 +6,11 @@ import { X509CertificateGenerator } from "@peculiar/x509";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import {
-  anyAnswer,
+  anyResponse,
   callPeer,
   type PeerAccess,
   type PeerRequest,
-  withinTime,
+  withTimeout,
 } from "../../../../lib/connector/http/call.ts";
 import { described } from "../../../../lib/log.ts";
 import { plus } from "../../../../lib/time.ts";
@@ -60,7 +60,7 @@ describe("a call", () => {
   });
 
   test("of which nothing is asked is answered by any 2xx, but not by a page of something in between", async () => {
-    const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), answer: anyAnswer });
+    const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), answer: anyResponse });
     for (const body of [undefined, { id: "one" }, "[]", "null"]) {
       next = { status: 200, body };
       await remove();
@@ -361,7 +361,7 @@ test("an operation leaves nothing behind on its caller's signal", async () => {
   const { signal } = new AbortController();
   const added = vi.spyOn(signal, "addEventListener");
   const removed = vi.spyOn(signal, "removeEventListener");
-  await withinTime(1000, signal, async () => {});
+  await withTimeout(1000, signal, async () => {});
   expect(added.mock.calls.map(([, listener]) => listener)).toEqual(removed.mock.calls.map(([, listener]) => listener));
 });
 

@@ -176,7 +176,7 @@ describe("an IdP of kind C (decision C13)", () => {
       const challenge = await ask(journey);
       const response = answerTo(challenge);
       expect(bindResponse(response, bindingOf(challenge))).toBeUndefined();
-      await journey.activate(challenge.handle, response, "Desk key: 30000001", { signal });
+      await journey.activate(challenge.idpState, response, "Desk key: 30000001", { signal });
       expect(aic.registrations(user)).toEqual([
         { userId: user, credentialId: response.credentialId, displayName: "Desk key: 30000001" },
       ]);
@@ -251,7 +251,7 @@ describe("an IdP of kind C (decision C13)", () => {
     const { calls, odd } = await answering(page, asked, { successUrl: "/" });
     const challenge = await ask(odd);
     // As it comes out of the row that keeps it.
-    const handle = JSON.parse(JSON.stringify(challenge.handle)) as Challenge["handle"];
+    const handle = JSON.parse(JSON.stringify(challenge.idpState)) as Challenge["idpState"];
     await odd.activate(handle, attestation, "Desk key: 1", { signal });
     const [, named, answered] = calls.map(({ body }) => body) as [unknown, typeof page, typeof asked];
     expect(calls[0]?.body).toBeUndefined();
@@ -269,7 +269,7 @@ describe("an IdP of kind C (decision C13)", () => {
     const sent = async (first: object, second: object, told: Record<string, unknown>) => {
       const { calls, with: changed } = await answering(first, second, { successUrl: "/" });
       const journey = changed(told);
-      await journey.activate((await ask(journey)).handle, attestation, "Desk key: 1", { signal });
+      await journey.activate((await ask(journey)).idpState, attestation, "Desk key: 1", { signal });
       const inputs = (body: unknown) =>
         (body as { callbacks: { input?: { name: string; value: string }[] }[] }).callbacks.flatMap(
           ({ input = [] }) => input,
@@ -303,7 +303,7 @@ describe("an IdP of kind C (decision C13)", () => {
       [undefined, "Desk:::: key::1", legacy.replace("Desk key: 1", "Desk: key:1")],
     ] as const) {
       const { calls, odd } = await answering(nameStep, credentialStep({ supportsJsonResponse }), { realm: "/alpha" });
-      await odd.activate((await ask(odd)).handle, attestation, name, { signal });
+      await odd.activate((await ask(odd)).idpState, attestation, name, { signal });
       expect(calls[2]?.body).toMatchObject({ callbacks: [{}, { input: [{ value: expected }] }] });
     }
   });
@@ -314,16 +314,16 @@ describe("an IdP of kind C (decision C13)", () => {
       { message: "Done", successUrl: "/" },
     ]) {
       const { odd } = await answering(nameStep, credentialStep(), end);
-      await odd.activate((await ask(odd)).handle, attestation, "k", { signal });
+      await odd.activate((await ask(odd)).idpState, attestation, "k", { signal });
     }
     for (const end of [{}, { message: "Hello" }, []]) {
       const { odd } = await answering(nameStep, credentialStep(), end);
-      expect(await kindOf(odd.activate((await ask(odd)).handle, attestation, "k", { signal }))).toBe("unanswered");
+      expect(await kindOf(odd.activate((await ask(odd)).idpState, attestation, "k", { signal }))).toBe("unanswered");
     }
   });
 
   test("offers no read-back, and keeps nothing that would have to be undone", async () => {
-    const { handle } = await ask();
+    const { idpState: handle } = await ask();
     const before = aic.requests().length;
     expect(await idp.isRegistered(handle, sought("aWQ"), signal)).toBeUndefined();
     await idp.undo(handle, signal);
@@ -454,7 +454,7 @@ describe("creation options of kind C", () => {
 describe("a failure of an IdP of kind C (decision C8)", () => {
   test.each(["unknown-user", "blocked-user", "capped"])("by the journey itself is for good: %s", async userId => {
     const taken = await ask(idp, "capped");
-    await idp.activate(taken.handle, answerTo(taken), "k", { signal });
+    await idp.activate(taken.idpState, answerTo(taken), "k", { signal });
     aic.settings({ maxDevices: 1 });
     expect(await failureOf(ask(idp, userId))).toMatchObject({
       peer: "IdP main",
@@ -467,7 +467,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
   test("by the end of a journey's time is for good, and told by its code", async () => {
     const challenge = await ask();
     aic.expireChallenges();
-    expect(await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toMatchObject({
+    expect(await failureOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toMatchObject({
       kind: "refused",
       code: "110",
       detail: "Session has timed out",
@@ -510,11 +510,11 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     tools.advance(10_000);
     aic.resetRequests();
     aic.fail({ ...fault, path: "authenticate$" });
-    expect(await kindOf(idp.activate(challenge.handle, response, "k", { signal }))).toBe(kind);
+    expect(await kindOf(idp.activate(challenge.idpState, response, "k", { signal }))).toBe(kind);
     expect(steps()).toBe(1);
     expect(aic.registrations()).toHaveLength(registered);
     // The same answer once more is the caller's to decide; the spent step is then refused, with one call again.
-    const again = idp.activate(challenge.handle, response, "k", { signal });
+    const again = idp.activate(challenge.idpState, response, "k", { signal });
     if (registered === 1) expect(await kindOf(again)).toBe("refused");
     else await again;
     expect(steps()).toBe(2);
@@ -525,26 +525,26 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
   test("of an activation by a 401 that is not AM's is not taken for the journey's end", async () => {
     const challenge = await ask();
     aic.fail({ kind: "refuse", status: 401, path: "authenticate$", body: { error: "invalid_token" } });
-    expect(await kindOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unauthorized");
-    await idp.activate(challenge.handle, answerTo(challenge), "k", { signal });
+    expect(await kindOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unauthorized");
+    await idp.activate(challenge.idpState, answerTo(challenge), "k", { signal });
   });
 
   test("of an activation by another status is no end of the journey, whatever AM's words", async () => {
     const challenge = await ask();
     const body = { code: 403, reason: "Forbidden", message: "No." };
     aic.fail({ kind: "refuse", status: 403, path: "authenticate$", body });
-    const failure = await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }));
+    const failure = await failureOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }));
     expect(failure).toMatchObject({ kind: "unauthorized", status: 403, code: "Forbidden" });
   });
 
   test("of an activation after which the journey goes on is a refusal only when it asks for a key again", async () => {
     const again = await answering(nameStep, credentialStep(), credentialStep());
-    expect(await kindOf(again.odd.activate((await ask(again.odd)).handle, attestation, "k", { signal }))).toBe(
+    expect(await kindOf(again.odd.activate((await ask(again.odd)).idpState, attestation, "k", { signal }))).toBe(
       "refused",
     );
     const more = { authId: "third", callbacks: [{ type: "ConfirmationCallback" }] };
     const on = await answering(nameStep, credentialStep(), more);
-    expect(await failureOf(on.odd.activate((await ask(on.odd)).handle, attestation, "k", { signal }))).toMatchObject({
+    expect(await failureOf(on.odd.activate((await ask(on.odd)).idpState, attestation, "k", { signal }))).toMatchObject({
       kind: "unanswered",
       detail: "The journey goes on with ConfirmationCallback.",
     });
@@ -565,7 +565,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     const challenge = await ask();
     aic.resetRequests();
     const notAfter = plus(tools.now(), -1);
-    const late = idp.activate(challenge.handle, answerTo(challenge), "k", { signal, notAfter });
+    const late = idp.activate(challenge.idpState, answerTo(challenge), "k", { signal, notAfter });
     expect(await kindOf(late)).toBe("unreachable");
     expect(steps()).toBe(0);
   });
@@ -575,7 +575,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
     aic.fail({ kind: "hang", path: "authenticate$" });
     const slow = connect({}, { timeLimitMs: 200 });
-    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
+    expect(await kindOf(slow.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unanswered");
     aic.fail({ kind: "hang", path: "authenticate$" });
     const leaving = new AbortController();
     const left = kindOf(idp.creationOptions({ userId: user, tag }, leaving.signal));
@@ -584,7 +584,9 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(await left).toBe("unanswered");
     aic.fail({ kind: "hang", path: "access_token", times: 9 });
     const noToken = connect({}, { timeLimitMs: 50 });
-    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
+    expect(await kindOf(noToken.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe(
+      "unreachable",
+    );
   });
 
   test("is one also where the stored handle has no step", async () => {

@@ -77,14 +77,18 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(false);
-    await idp.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(false);
+    await idp.activate(challenge.idpState, attestation, "Desk key: 30000001", { signal });
     expect(entra.registrations()).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
     expect(
-      await idp.isRegistered(challenge.handle, sought(answerTo(challenge).credentialId, "Desk key: 30000002"), signal),
+      await idp.isRegistered(
+        challenge.idpState,
+        sought(answerTo(challenge).credentialId, "Desk key: 30000002"),
+        signal,
+      ),
     ).toBe(false);
 
     const again = await ask();
@@ -115,7 +119,7 @@ describe("an IdP of kind B (decision C13)", () => {
     ]);
     expect(challenge.origin).toBe(`https://${options.rp.id}`);
     expect(Math.abs((expiresAt?.getTime() ?? 0) - Date.now() - 3_600_000)).toBeLessThan(60_000);
-    expect(challenge.handle).toEqual({ userId: user });
+    expect(challenge.idpState).toEqual({ userId: user });
   });
 
   test("names its relying party by its settings, and refuses one that its options do not have", async () => {
@@ -136,15 +140,15 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask();
     const { credentialId } = answerTo(challenge);
     const found = (changes: Partial<Sought> = {}) =>
-      idp.isRegistered(challenge.handle, { ...sought(credentialId, name), ...changes }, signal);
+      idp.isRegistered(challenge.idpState, { ...sought(credentialId, name), ...changes }, signal);
     expect(await found()).toBe(false);
-    await idp.activate(challenge.handle, answerTo(challenge), name, { signal });
+    await idp.activate(challenge.idpState, answerTo(challenge), name, { signal });
     expect(await found()).toBe(true);
     expect(await found({ name: "Desk key: 30000002" })).toBe(false);
     expect(await found({ since: plus(tools.now(), 3_600_000) })).toBe(false);
     // Two of the name: which one it is cannot be told.
     const second = await ask();
-    await idp.activate(second.handle, answerTo(second), name, { signal });
+    await idp.activate(second.idpState, answerTo(second), name, { signal });
     expect(await found()).toBeUndefined();
   });
 
@@ -153,12 +157,12 @@ describe("an IdP of kind B (decision C13)", () => {
     const name = "A key with a long name: 300000000001";
     const challenge = await ask();
     const attestation = answerTo(challenge);
-    await idp.activate(challenge.handle, attestation, name, { signal });
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId, name), signal)).toBeUndefined();
+    await idp.activate(challenge.idpState, attestation, name, { signal });
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId, name), signal)).toBeUndefined();
   });
 
   test("keeps nothing that would have to be undone", async () => {
-    await idp.undo((await ask()).handle, signal);
+    await idp.undo((await ask()).idpState, signal);
     expect(graphCalls()).toHaveLength(1);
   });
 
@@ -177,8 +181,8 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask(stable);
     expect(Math.abs((challenge.expiresAt?.getTime() ?? 0) - asked - 300_000)).toBeLessThan(60_000);
     const attestation = answerTo(challenge);
-    await stable.activate(challenge.handle, attestation, "k", { signal });
-    expect(await stable.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
+    await stable.activate(challenge.idpState, attestation, "k", { signal });
+    expect(await stable.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
     expect(graphCalls().filter(({ path }) => !path.startsWith("/v1.0/"))).toEqual([]);
     expect(entra.registrations()).toHaveLength(1);
   });
@@ -223,7 +227,7 @@ describe("an IdP of kind B (decision C13)", () => {
 
   test("shows no more than 30 characters of a name", async () => {
     const challenge = await ask();
-    await idp.activate(challenge.handle, answerTo(challenge), `${"x".repeat(18)}: 1234567890123`, { signal });
+    await idp.activate(challenge.idpState, answerTo(challenge), `${"x".repeat(18)}: 1234567890123`, { signal });
     expect(entra.registrations()[0]?.displayName).toBe(`${"x".repeat(18)}: 1234567890`);
   });
 });
@@ -242,12 +246,12 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     entra.expireChallenges();
-    const expired = await failureOf(idp.activate(challenge.handle, attestation, "k", { signal }));
+    const expired = await failureOf(idp.activate(challenge.idpState, attestation, "k", { signal }));
     expect(expired).toMatchObject({ kind: "refused", status: 400, detail: "The challenge has expired." });
     const second = await ask();
     const registered = answerTo(second);
-    await idp.activate(second.handle, registered, "k", { signal });
-    const twice = await failureOf(idp.activate(second.handle, registered, "k", { signal }));
+    await idp.activate(second.idpState, registered, "k", { signal });
+    const twice = await failureOf(idp.activate(second.idpState, registered, "k", { signal }));
     expect(twice).toMatchObject({ kind: "refused", status: 409 });
   });
 
@@ -260,12 +264,12 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     entra.fail({ ...fault, path: "fido2Methods$" });
-    const failure = await failureOf(idp.activate(challenge.handle, attestation, "k", { signal }));
+    const failure = await failureOf(idp.activate(challenge.idpState, attestation, "k", { signal }));
     expect(failure.kind).toBe(kind);
     if (kind === "throttled") expect(failure.retryAfter).toBe(17);
     expect(posts()).toBe(1);
     expect(entra.registrations()).toHaveLength(registered);
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(registered === 1);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(registered === 1);
   });
 
   test("of a read passes when it is tried again", async () => {
@@ -278,10 +282,12 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     const challenge = await ask();
     entra.fail({ kind: "hang", path: "fido2Methods$" });
     const slow = connect({}, { timeLimitMs: 200 });
-    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
+    expect(await kindOf(slow.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unanswered");
     entra.fail({ kind: "hang", path: "oauth2", times: 9 });
     const noToken = connect({}, { timeLimitMs: 50 });
-    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
+    expect(await kindOf(noToken.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe(
+      "unreachable",
+    );
     const stuck = connect({}, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
     expect(await kindOf(ask(stuck))).toBe("unreachable");
   });
@@ -357,7 +363,7 @@ describe("the client's own credentials (decision C13)", () => {
     expect(grants()).toBe(2);
     entra.revokeTokens();
     tools.advance(10_000);
-    await idp.activate(challenge.handle, answerTo(challenge), "k", { signal });
+    await idp.activate(challenge.idpState, answerTo(challenge), "k", { signal });
     expect(entra.registrations()).toHaveLength(1);
     expect(grants()).toBe(3);
   });

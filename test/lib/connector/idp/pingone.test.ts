@@ -74,7 +74,7 @@ function answerTo({ options, origin }: Challenge): Attestation {
 const activated = async (of: Idp = idp, userId = user) => {
   const challenge = await ask(of, userId);
   const attestation = answerTo(challenge);
-  await of.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
+  await of.activate(challenge.idpState, attestation, "Desk key: 30000001", { signal });
   return { challenge, attestation };
 };
 
@@ -129,13 +129,13 @@ describe("an IdP of kind A (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(false);
     expect(pingone.registrations()).toEqual([]);
-    await idp.activate(challenge.handle, attestation, "Desk key: 30000001", { signal });
+    await idp.activate(challenge.idpState, attestation, "Desk key: 30000001", { signal });
     expect(pingone.registrations(user)).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
 
     const again = await ask();
     expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
@@ -144,7 +144,7 @@ describe("an IdP of kind A (decision C13)", () => {
 
   test.each(["signed", "base64"] as const)("gives the options as WebAuthn has them, with %s bytes", async bytes => {
     pingone.settings({ bytes });
-    const { options, origin, expiresAt, handle } = await ask();
+    const { options, origin, expiresAt, idpState: handle } = await ask();
     expect(options).toEqual({
       rp: { id: "keys.example", name: "keys.example" },
       user: { id: expect.stringMatching(/^[\w-]{22}$/), name: user, displayName: user },
@@ -185,7 +185,7 @@ describe("an IdP of kind A (decision C13)", () => {
     const other = await ask(idp, user, "login.keys.example");
     expect(other.options.rp.id).toBe("login.keys.example");
     expect(other.origin).toBe("https://login.keys.example");
-    await idp.activate(other.handle, answerTo(other), "k", { signal });
+    await idp.activate(other.idpState, answerTo(other), "k", { signal });
     expect(pingone.registrations()).toHaveLength(1);
   });
 
@@ -295,14 +295,14 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("that cannot heal is a refusal with PingOne's code and texts: an expired challenge, the same key twice", async () => {
     const challenge = await ask();
     pingone.expireChallenges();
-    expect(await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toMatchObject({
+    expect(await failureOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toMatchObject({
       kind: "refused",
       status: 400,
       code: "INVALID_DATA",
       detail: expect.stringMatching(/validation errors were in it\. The challenge has expired\.$/),
     });
     const { challenge: second, attestation } = await activated();
-    expect(await kindOf(idp.activate(second.handle, attestation, "k", { signal }))).toBe("refused");
+    expect(await kindOf(idp.activate(second.idpState, attestation, "k", { signal }))).toBe("refused");
   });
 
   test("by the cap on devices is for good, though it comes with the status and code of throttling", async () => {
@@ -317,7 +317,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const body = { code: "REQUEST_LIMITED", details: [{ code: "OTHER" }, { code: "LIMIT_EXCEEDED" }] };
     pingone.fail({ kind: "throttle", body, path: device.source });
     const attestation = answerTo(challenge);
-    expect(await kindOf(idp.activate(challenge.handle, attestation, "k", { signal }))).toBe("refused");
+    expect(await kindOf(idp.activate(challenge.idpState, attestation, "k", { signal }))).toBe("refused");
   });
 
   test("by the cap on devices is one only where it comes as throttling: a 500 may have been done", async () => {
@@ -329,8 +329,8 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("of a reading back that PingOne forbids does not say that the key is not there", async () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "refuse", status: 403, method: "GET", body: { code: "ACCESS_FAILED" }, times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.handle, sought("aWQ"), signal))).toBe("unauthorized");
-    expect(await kindOf(idp.undo(challenge.handle, signal))).toBe("unauthorized");
+    expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("unauthorized");
+    expect(await kindOf(idp.undo(challenge.idpState, signal))).toBe("unauthorized");
   });
 
   test("by throttling passes, and tells when", async () => {
@@ -352,10 +352,10 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     pingone.fail({ ...fault, method: "POST", path: device.source });
-    expect(await kindOf(idp.activate(challenge.handle, attestation, "k", { signal }))).toBe(kind);
+    expect(await kindOf(idp.activate(challenge.idpState, attestation, "k", { signal }))).toBe(kind);
     expect(activations()).toBe(1);
     expect(pingone.registrations()).toHaveLength(registered ? 1 : 0);
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(registered);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(registered);
   });
 
   test("of a begun device is not repeated: each try would leave a device", async () => {
@@ -379,7 +379,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("of a read passes when it is tried again", async () => {
     const { challenge, attestation } = await activated();
     pingone.fail({ kind: "refuse", status: 503, method: "GET", times: 2 });
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
     pingone.fail({ kind: "throttle", method: "GET", path: "/users$" });
     expect(await ask()).toBeDefined();
   });
@@ -400,7 +400,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("an activation is not begun when it is too late for it", async () => {
     const challenge = await ask();
     const notAfter = plus(tools.now(), -1);
-    const late = idp.activate(challenge.handle, answerTo(challenge), "k", { signal, notAfter });
+    const late = idp.activate(challenge.idpState, answerTo(challenge), "k", { signal, notAfter });
     expect(await kindOf(late)).toBe("unreachable");
     expect(activations()).toBe(0);
   });
@@ -409,7 +409,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const challenge = await ask();
     pingone.fail({ kind: "hang", method: "POST", path: device.source });
     const slow = connect({}, { timeLimitMs: 200 });
-    expect(await kindOf(slow.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unanswered");
+    expect(await kindOf(slow.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unanswered");
     pingone.fail({ kind: "hang", path: "devices$" });
     const leaving = new AbortController();
     const left = kindOf(idp.creationOptions({ userId: userUuid, tag }, leaving.signal));
@@ -418,7 +418,9 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await left).toBe("unanswered");
     pingone.fail({ kind: "hang", path: "as/token", times: 9 });
     const noToken = connect({}, { timeLimitMs: 50 });
-    expect(await kindOf(noToken.activate(challenge.handle, answerTo(challenge), "k", { signal }))).toBe("unreachable");
+    expect(await kindOf(noToken.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe(
+      "unreachable",
+    );
   });
 
   test("is one also where the stored handle names no device", async () => {
@@ -437,8 +439,8 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.handle, sought("aWQ"), signal))).toBe("missing");
-    expect(await kindOf(idp.undo(challenge.handle, signal))).toBe("missing");
+    expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("missing");
+    expect(await kindOf(idp.undo(challenge.idpState, signal))).toBe("missing");
   });
 });
 
@@ -457,7 +459,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     }
     expect(pingone.count("DELETE", device)).toBe(10);
     // The one that was answered is nobody else's to remove, nor is an active one.
-    await idp.activate(kept.handle, answerTo(kept), "k", { signal });
+    await idp.activate(kept.idpState, answerTo(kept), "k", { signal });
     await lost(user);
     expect(pingone.registrations()).toHaveLength(1);
   });
@@ -485,27 +487,27 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
   test("is undone by deleting the pending device, as often as one likes", async () => {
     pingone.settings({ maxDevices: 1 });
     const challenge = await ask();
-    await idp.undo(challenge.handle, signal);
-    await idp.undo(challenge.handle, signal);
-    expect(await idp.isRegistered(challenge.handle, sought("aWQ"), signal)).toBe(false);
+    await idp.undo(challenge.idpState, signal);
+    await idp.undo(challenge.idpState, signal);
+    expect(await idp.isRegistered(challenge.idpState, sought("aWQ"), signal)).toBe(false);
     expect(pingone.count("DELETE", device)).toBe(1);
     // Its place is free again.
     await ask();
-    const gone = await failureOf(idp.activate(challenge.handle, answerTo(challenge), "k", { signal }));
+    const gone = await failureOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }));
     expect(gone).toMatchObject({ kind: "missing", code: "NOT_FOUND" });
   });
 
   test("stays when it is an active device, which is its user's", async () => {
     const { challenge, attestation } = await activated();
-    await idp.undo(challenge.handle, signal);
-    expect(await idp.isRegistered(challenge.handle, sought(attestation.credentialId), signal)).toBe(true);
+    await idp.undo(challenge.idpState, signal);
+    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
     expect(pingone.count("DELETE", device)).toBe(0);
   });
 
   test("is undone again after a passing failure, also when the first try did it", async () => {
     const challenge = await ask();
     pingone.fail({ kind: "drop", method: "DELETE", phase: "after" });
-    await idp.undo(challenge.handle, signal);
+    await idp.undo(challenge.idpState, signal);
     expect(pingone.count("DELETE", device)).toBe(2);
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
-import type { Loaded } from "../../../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
-import { newBrakes, workKey } from "../../../../lib/connector/jobs/process-key.ts";
+import { newCircuitBreakers, processKey } from "../../../../lib/connector/jobs/process-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { startRun } from "../../../../lib/connector/store/queue.ts";
 import { Fault } from "../../../../lib/fault.ts";
@@ -240,7 +240,7 @@ describe("a time budget (decision C15)", () => {
     const requestId = one?.requestId ?? "";
     const loaded = await connector.load(requestId);
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
-    const visit = await workKey(loaded, "s-01-001", { run, brakes: newBrakes() }, connector.context);
+    const visit = await processKey(loaded, "s-01-001", { run, brakes: newCircuitBreakers() }, connector.context);
     expect(visit.counts.processed).toBe(0);
     expect(posts()).toBe(0);
     expect(await connector.load(requestId)).toEqual(loaded);
@@ -418,7 +418,7 @@ describe("several hosts at once (decision C15)", () => {
 
 describe("an index row that finds nothing due (decision C15)", () => {
   const dueAt = (connector: TestConnector, ms: number): Due => ({ queue: "key", at: plus(connector.now(), ms) });
-  const etagOf = ({ keys }: Loaded) => keys[0]?.etag;
+  const etagOf = ({ keys }: LoadedRequest) => keys[0]?.etag;
 
   async function pending() {
     const connector = await testConnector(peers);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { timingOf } from "../../../../lib/connector/intervals.ts";
+import { intervalsOf } from "../../../../lib/connector/intervals.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
-import { wellSet } from "../../../../lib/settings.ts";
+import { validSettings } from "../../../../lib/settings.ts";
 import { days, minutes, seconds } from "../../../../lib/time.ts";
 
-const settings = wellSet(connectorSettings, {}) as Parameters<typeof timingOf>[0];
+const settings = validSettings(connectorSettings, {}) as Parameters<typeof intervalsOf>[0];
 
 test("the connector's intervals are the settings in milliseconds", () => {
-  const timing = timingOf(settings);
+  const timing = intervalsOf(settings);
   expect(timing).toMatchObject({
     lease: minutes(3),
     retryMin: minutes(1),

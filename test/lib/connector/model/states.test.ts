@@ -5,10 +5,10 @@ import {
   type CredentialState,
   credentialStates,
   isTerminal,
-  keyStates,
   requestStates,
-  rollUpKey,
   rollUpRequest,
+  rollUpSecurityKey,
+  securityKeyStates,
   startRequest,
   transition,
 } from "../../../../lib/connector/model/states.ts";
@@ -38,7 +38,7 @@ const events: readonly CredentialEvent[] = [
 ];
 
 const credentials = fc.array(fc.constantFrom(...credentialStates), { minLength: 1, maxLength: 8 });
-const keys = fc.array(fc.constantFrom(...keyStates), { minLength: 1, maxLength: 8 });
+const keys = fc.array(fc.constantFrom(...securityKeyStates), { minLength: 1, maxLength: 8 });
 const shuffled = <T>(lists: fc.Arbitrary<T[]>) =>
   lists.chain(list => fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })));
 
@@ -70,7 +70,7 @@ describe("transitions of a credential (decision C7)", () => {
 
   it("a request that fails before it starts takes all open credentials along, and so ends failed itself", () => {
     forAll(fc.array(fc.constantFrom("processing" as const, "activation_pending" as const), { minLength: 1 }), open => {
-      const key = rollUpKey(open.map(state => transition(state, "request_failed")));
+      const key = rollUpSecurityKey(open.map(state => transition(state, "request_failed")));
       expect(key).toBe("failed");
       expect(rollUpRequest("received", [key])).toBe("failed");
     });
@@ -80,7 +80,7 @@ describe("transitions of a credential (decision C7)", () => {
 describe("roll-up of a key (decision C7)", () => {
   it("is processing exactly while any credential is open", () => {
     forAll(credentials, states => {
-      expect(rollUpKey(states) === "processing").toBe(states.some(state => !isTerminal(state)));
+      expect(rollUpSecurityKey(states) === "processing").toBe(states.some(state => !isTerminal(state)));
     });
   });
 
@@ -98,18 +98,18 @@ describe("roll-up of a key (decision C7)", () => {
             : kinds.has("failed")
               ? "failed"
               : "cancelled";
-      expect(rollUpKey(states)).toBe(expected);
+      expect(rollUpSecurityKey(states)).toBe(expected);
     });
   });
 
   it("does not depend on the order of the credentials", () => {
     forAll(shuffled(credentials), ([a, b]) => {
-      expect(rollUpKey(b)).toBe(rollUpKey(a));
+      expect(rollUpSecurityKey(b)).toBe(rollUpSecurityKey(a));
     });
   });
 
   it("needs a credential", () => {
-    expect(() => rollUpKey([])).toThrow();
+    expect(() => rollUpSecurityKey([])).toThrow();
   });
 });
 
@@ -131,7 +131,7 @@ describe("roll-up of a request (decision C7)", () => {
   });
 
   it("ends by what its items and authenticators came to", () => {
-    const ended = fc.array(fc.constantFrom(...keyStates.filter(isTerminal)), { minLength: 1 });
+    const ended = fc.array(fc.constantFrom(...securityKeyStates.filter(isTerminal)), { minLength: 1 });
     forAll(fc.tuple(ended, fc.constantFrom("received" as const, "started" as const)), ([states, current]) => {
       const kinds = new Set(states);
       const some = kinds.has("complete") || kinds.has("partial");
@@ -149,10 +149,10 @@ describe("roll-up of a request (decision C7)", () => {
 
   it("is the roll-up of all credentials where every key has one", () => {
     forAll(credentials, states => {
-      const whole = rollUpKey(states);
+      const whole = rollUpSecurityKey(states);
       const request = rollUpRequest(
         "started",
-        states.map(state => rollUpKey([state])),
+        states.map(state => rollUpSecurityKey([state])),
       );
       expect(request).toBe(whole === "processing" ? "started" : whole);
     });

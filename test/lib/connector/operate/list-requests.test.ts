@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
-import { personList, placeOf, positionOf } from "../../../../lib/connector/model/people-lists.ts";
+import { listKeyOf, personList, positionOf } from "../../../../lib/connector/model/people-lists.ts";
 import { requestStates } from "../../../../lib/connector/model/states.ts";
 import type { RequestFilter } from "../../../../lib/connector/operate/list-requests.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
@@ -114,7 +114,7 @@ describe("the list of credential requests (decision C19)", () => {
           limit(async () => {
             const numbered = `00000000-0000-4000-8000-${String(from + n).padStart(12, "0")}`;
             const value = { ...request.value, id: numbered, state };
-            await requests.enter(placeOf(value), [{ state }, personList(user)]);
+            await requests.enter(listKeyOf(value), [{ state }, personList(user)]);
             await requests.insert(
               value,
               keys.map(key => key.value),
@@ -226,7 +226,7 @@ describe("the list of credential requests (decision C19)", () => {
       Array.from({ length: 3 }, () => orderBody()),
     );
     const { next = "" } = await listRequests({}, { top: 2 }, connector.context);
-    expect(next).toBe(positionOf(placeOf(await connector.requestRow(ids[1] ?? ""))));
+    expect(next).toBe(positionOf(listKeyOf(await connector.requestRow(ids[1] ?? ""))));
     await connector.context.requests.remove(await connector.load(ids[1] ?? ""));
     const { requests } = await listRequests({}, { top: 2, after: next }, connector.context);
     expect(requests.map(({ request }) => request.value.id)).toEqual([ids[2]]);

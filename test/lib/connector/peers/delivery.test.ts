@@ -49,7 +49,7 @@ const options: CreationOptions = {
   challenge: randomBytes(32).toString("base64url"),
   pubKeyCredParams: [{ type: "public-key", alg: -7 }],
 };
-const challenge = { options, origin: "https://login.example", handle: {} };
+const challenge = { options, origin: "https://login.example", idpState: {} };
 
 /** An order of one key with one credential and a PIN, and what opens its responses. */
 async function newOrder(changes: Partial<DeliveryOrder> = {}) {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type PinMailContent, wordPinMail } from "../../../../lib/connector/pin/compose-pin-mail.ts";
+import { composePinMail, type PinMailContent } from "../../../../lib/connector/pin/compose-pin-mail.ts";
 
 const content: PinMailContent = {
   serial: "30000001",
@@ -36,7 +36,7 @@ const any = fc.record({ serial: word, keyName: word, userIds: fc.array(word, { m
 
 describe("the PIN mail (decision C14)", () => {
   test("tells serial, key name, user ids separated by commas and the PIN, as text and as HTML", () => {
-    const { subject, text, html } = wordPinMail(content);
+    const { subject, text, html } = composePinMail(content);
     expect(subject).toBe("PIN for security key Desk key: 30000001");
     for (const part of ["Desk key: 30000001", "482913"]) {
       expect(text).toContain(part);
@@ -47,28 +47,28 @@ describe("the PIN mail (decision C14)", () => {
   });
 
   test("with one user speaks of one user", () => {
-    expect(wordPinMail({ ...content, userIds: ["jan"] }).text).toContain("User: jan\r\n");
+    expect(composePinMail({ ...content, userIds: ["jan"] }).text).toContain("User: jan\r\n");
   });
 
   test("without a serial names the key alone", () => {
-    const { subject, text } = wordPinMail({ ...content, serial: "" });
+    const { subject, text } = composePinMail({ ...content, serial: "" });
     expect(subject).toBe("PIN for security key Desk key");
     expect(text).not.toContain("Serial");
   });
 
   test("never has the PIN in the subject, not even by chance", () => {
-    expect(wordPinMail({ ...content, serial: "48291399" }).subject).toBe("PIN for your security key");
+    expect(composePinMail({ ...content, serial: "48291399" }).subject).toBe("PIN for your security key");
     const chance = fc.property(any, fc.stringMatching(/^[0-9]{4,8}$/), (made, digits) => {
-      const { subject } = wordPinMail({ ...made, keyName: `${made.keyName}${digits}`, pin: digits });
+      const { subject } = composePinMail({ ...made, keyName: `${made.keyName}${digits}`, pin: digits });
       expect(subject).not.toContain(digits);
     });
     fc.assert(chance);
   });
 
   test("whatever the values hold, the HTML has the same tags and shows the values", () => {
-    const expected = tags(wordPinMail(content).html);
+    const expected = tags(composePinMail(content).html);
     const samples = fc.property(any, made => {
-      const { html } = wordPinMail(made);
+      const { html } = composePinMail(made);
       expect(tags(html)).toEqual(expected);
       expect(html.replace(/&(amp|lt|gt|quot|#39);/g, "")).not.toContain("&");
       const shown = unescaped(html).split("\u0001");
@@ -80,9 +80,9 @@ describe("the PIN mail (decision C14)", () => {
   });
 
   test("no value makes a new line, in the subject or in the text", () => {
-    const lines = wordPinMail(content).text.split("\r\n").length;
+    const lines = composePinMail(content).text.split("\r\n").length;
     const samples = fc.property(any, made => {
-      const { subject, text } = wordPinMail(made);
+      const { subject, text } = composePinMail(made);
       expect(subject).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
       expect(text.split(/[\r\n\u2028\u2029]+/)).toHaveLength(text.split(/(?:\r\n)+/).length);
       expect(text.split("\r\n")).toHaveLength(lines);
@@ -91,7 +91,7 @@ describe("the PIN mail (decision C14)", () => {
   });
 
   test("loads nothing, links nothing, and keeps to the reader's light or dark scheme", () => {
-    const { html } = wordPinMail(content);
+    const { html } = composePinMail(content);
     expect(html).not.toMatch(/src=|href=|url\(|@import|<img|<link|https?:/i);
     expect(html).toContain('name="color-scheme" content="light dark"');
     expect(html).not.toMatch(/[;"\s](?:color|background(?:-color)?):/);

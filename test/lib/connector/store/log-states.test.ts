@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import type { Changes, Loaded, RequestStore } from "../../../../lib/connector/deps.ts";
+import type { Changes, LoadedRequest, RequestStore } from "../../../../lib/connector/deps.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
-import { tellStates } from "../../../../lib/connector/store/log-states.ts";
+import { logStates } from "../../../../lib/connector/store/log-states.ts";
 import { createLog } from "../../../../lib/log.ts";
 
 const request = (state: CredentialRequest["state"]) => ({ id: "r1", state }) as CredentialRequest;
-const loaded = (state: CredentialRequest["state"]): Loaded => ({
+const loaded = (state: CredentialRequest["state"]): LoadedRequest => ({
   request: { value: request(state), etag: "1" },
   keys: [],
 });
@@ -15,7 +15,7 @@ async function told(changes: Changes, saves: boolean): Promise<readonly unknown[
   const lines: unknown[] = [];
   const store = { save: async () => (saves ? loaded("started") : undefined) } as unknown as RequestStore;
   const log = createLog((_, line) => lines.push(JSON.parse(line)));
-  await tellStates(store, log).save(loaded("received"), changes);
+  await logStates(store, log).save(loaded("received"), changes);
   return lines;
 }
 

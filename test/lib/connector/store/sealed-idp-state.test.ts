@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
-import type { Credential, Key } from "../../../../lib/connector/model/request.ts";
+import type { Credential, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { minutes } from "../../../../lib/time.ts";
 import {
@@ -26,7 +26,7 @@ async function watched(padding = 0) {
           const challenge = await idp.creationOptions(wanted, signal);
           const authId = `live-${given.length}`;
           given.push(authId);
-          return { ...challenge, handle: { ...challenge.handle, authId, step: "x".repeat(padding) } };
+          return { ...challenge, idpState: { ...challenge.idpState, authId, step: "x".repeat(padding) } };
         },
         activate: async (handle, ...rest) => {
           back.push(handle.authId);
@@ -47,7 +47,7 @@ async function watched(padding = 0) {
 async function rewrite(
   { context, load }: TestConnector,
   requestId: string,
-  change: (credential: Credential, index: number, key: Key) => Credential,
+  change: (credential: Credential, index: number, key: SecurityKey) => Credential,
 ): Promise<void> {
   const loaded = await load(requestId);
   const keys = loaded.keys.map(({ value }) => ({
@@ -62,7 +62,7 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
     const { connector, given, back } = await watched();
     const { requestId } = await connector.order(orderBody([2]));
     const { credentials } = await connector.keyRow(requestId);
-    expect(credentials.map(({ handle }) => decodeProtectedHeader(String(handle)))).toEqual(
+    expect(credentials.map(({ idpState: handle }) => decodeProtectedHeader(String(handle)))).toEqual(
       [0, 1].map(index => ({
         alg: "A256GCMKW",
         enc: "A256GCM",
@@ -71,7 +71,7 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
         tag: expect.any(String),
         table: "credentialrequests",
         row: `${requestId}/key:s-01-001`,
-        purpose: `idp-handle-${index}`,
+        purpose: `idp-state-${index}`,
       })),
     );
     const stored = await storedText(connector.storage);
@@ -100,7 +100,7 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
             const challenge = await idp.creationOptions(wanted, signal);
             const second = wanted.userId.startsWith("second");
             if (second) throw new Error("cut off");
-            return { ...challenge, handle: { authId: "kept" } };
+            return { ...challenge, idpState: { authId: "kept" } };
           },
           undo: async () => {
             undone++;
@@ -127,8 +127,8 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
     const { requestId } = await connector.order();
     await connector.runShipments();
     const { userId = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
-    const clear: Challenge["handle"] = { userId, authId: "clear" };
-    await rewrite(connector, requestId, credential => ({ ...credential, handle: clear }));
+    const clear: Challenge["idpState"] = { userId, authId: "clear" };
+    await rewrite(connector, requestId, credential => ({ ...credential, idpState: clear }));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(back).toEqual(["clear"]);
@@ -139,8 +139,8 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
     const { requestId } = await connector.order(orderBody([2]));
     await connector.runShipments();
     await rewrite(connector, requestId, (credential, index, { credentials }) => {
-      const handle = credentials[1 - index]?.handle;
-      return { ...credential, ...(handle !== undefined && { handle }) };
+      const handle = credentials[1 - index]?.idpState;
+      return { ...credential, ...(handle !== undefined && { idpState: handle }) };
     });
     peers.entra.resetRequests();
     await connector.runCredentials();

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
-import type { NewRequest } from "../../../../../lib/connector/model/draft.ts";
+import type { RequestDraft } from "../../../../../lib/connector/model/draft.ts";
 import { ignoredFields } from "../../../../../lib/http/input/ignored-fields.ts";
 import { problems } from "../../../../../lib/http/input/problems.ts";
 import { forAll } from "../../../../support/for-all.ts";
@@ -10,7 +10,7 @@ import { altered, type Body, fullBodies, optionalFields, valueAt } from "./bodie
 
 const few = { numRuns: 5 };
 
-const parsed = (body: unknown): NewRequest => createBodyV2.parse(body);
+const parsed = (body: unknown): RequestDraft => createBodyV2.parse(body);
 const found = (body: unknown) => {
   const result = createBodyV2.safeParse(body);
   return result.success ? [] : problems(result.error);

@@ -7,15 +7,15 @@ import {
   credentialRequestV2,
   readV2,
 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
-import { received } from "../../../../../lib/connector/model/draft.ts";
-import { present } from "../../../../../lib/connector/model/omit-undefined.ts";
-import type { CredentialRequest, Key } from "../../../../../lib/connector/model/request.ts";
+import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
+import { omitUndefined } from "../../../../../lib/connector/model/omit-undefined.ts";
+import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { type Body, fullBodies } from "./bodies.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
 const stored = (body: unknown) =>
-  received(createBodyV2.parse(body), { id: "r1", origin: "v2", now, receivedMaxAge: 1, defaultIdp: "entra" });
+  receivedRequest(createBodyV2.parse(body), { id: "r1", origin: "v2", now, receivedMaxAge: 1, defaultIdp: "entra" });
 
 const readKeys = (keys: Body[], id: (index: number) => string) =>
   keys.map((key, index) => ({
@@ -26,7 +26,7 @@ const readKeys = (keys: Body[], id: (index: number) => string) =>
   }));
 
 const credential = { idpId: "entra", userId: "ada@example.com", state: "active", attempts: 0 } as const;
-const key: Key = {
+const key: SecurityKey = {
   id: "s-01-001",
   place: "shipment",
   state: "complete",
@@ -83,7 +83,7 @@ describe("the version 2 read model (specification section 2)", () => {
   });
 
   it("holds no more than this, whatever the rows hold", () => {
-    const everything: Key = {
+    const everything: SecurityKey = {
       ...key,
       name: "Work key",
       firmware: "5.7.4",
@@ -96,7 +96,7 @@ describe("the version 2 read model (specification section 2)", () => {
           relyingPartyId: "login.example",
           errorMessage: "The identity provider does not answer.",
           retryableUntil: "2026-02-14T10:00:00.000Z",
-          handle: { secret: 1 },
+          idpState: { secret: 1 },
           responseKey: "sealed",
           credentialId: "abc",
           nextAt: now,
@@ -210,6 +210,11 @@ describe("the answer to a create (specification section 4)", () => {
 
 describe("records without what is absent", () => {
   it("keep every other value", () => {
-    expect(present({ a: undefined, b: null, c: 0, d: "", e: false })).toStrictEqual({ b: null, c: 0, d: "", e: false });
+    expect(omitUndefined({ a: undefined, b: null, c: 0, d: "", e: false })).toStrictEqual({
+      b: null,
+      c: 0,
+      d: "",
+      e: false,
+    });
   });
 });

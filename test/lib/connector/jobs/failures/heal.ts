@@ -1,4 +1,4 @@
-import type { Loaded } from "../../../../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../../../../lib/connector/deps.ts";
 import { between } from "../../../../../lib/time.ts";
 import { isWork, rowsOf } from "./rows.ts";
 import type { Stage } from "./stage.ts";
@@ -9,7 +9,7 @@ const mostRounds = 40;
  * Runs the jobs by their timers whenever anything of the request is due, for as long as it is; the agent enrolls whatever waits.
  * Returns the request as it then stands.
  */
-export async function heal({ connector, peers, requestId }: Stage): Promise<Loaded | undefined> {
+export async function heal({ connector, peers, requestId }: Stage): Promise<LoadedRequest | undefined> {
   peers.delivery.settings({ shipAfterMs: 0 });
   peers.rfpr.settings({ eager: true });
   let loaded = await connector.context.requests.load(requestId);

@@ -1,6 +1,6 @@
-import type { DueEntry, Loaded } from "../../../../../lib/connector/deps.ts";
+import type { DueEntry, LoadedRequest } from "../../../../../lib/connector/deps.ts";
 import { enrollmentId } from "../../../../../lib/connector/model/key-ids.ts";
-import type { Key } from "../../../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../../../lib/connector/model/request.ts";
 import { isTerminal } from "../../../../../lib/connector/model/states.ts";
 import type { Peers } from "../../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../../support/connector.ts";
@@ -8,7 +8,7 @@ import { indexOf, isWork, rowsOf } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 
 /** What is stuck: open, and no job will ever look at it. */
-export async function stuck(stage: Stage, loaded: Loaded | undefined): Promise<readonly string[]> {
+export async function stuck(stage: Stage, loaded: LoadedRequest | undefined): Promise<readonly string[]> {
   if (loaded === undefined) return [];
   const wrong = [...unindexed(loaded, await indexOf(stage))];
   const dues = rowsOf(loaded).flatMap(({ due }) => due ?? []);
@@ -19,12 +19,12 @@ export async function stuck(stage: Stage, loaded: Loaded | undefined): Promise<r
   return wrong;
 }
 
-const hasPending = ({ credentials }: Key) => credentials.some(({ state }) => state === "activation_pending");
+const hasPending = ({ credentials }: SecurityKey) => credentials.some(({ state }) => state === "activation_pending");
 
 /** What is wrong when nothing is due any more: lost, done twice, or left open. @param mails how many a key may have had */
 export async function wrongInTheEnd(
   stage: Stage,
-  loaded: Loaded | undefined,
+  loaded: LoadedRequest | undefined,
   mails: readonly number[],
 ): Promise<readonly string[]> {
   if (loaded === undefined) return ["the request is gone"];
@@ -50,7 +50,7 @@ export const brokenJobs = ({ events }: Pick<TestConnector, "events">): readonly 
     return name === "PeerFailure" ? [] : [`a job failed: ${message}`];
   });
 
-const unindexed = (loaded: Loaded, index: readonly DueEntry[]): readonly string[] =>
+const unindexed = (loaded: LoadedRequest, index: readonly DueEntry[]): readonly string[] =>
   rowsOf(loaded).flatMap(({ id, due }) => {
     const keyId = id === loaded.request.value.id ? undefined : id;
     const isThere = (row: DueEntry) => row.queue === due?.queue && row.at === due.at && row.keyId === keyId;
@@ -59,7 +59,7 @@ const unindexed = (loaded: Loaded, index: readonly DueEntry[]): readonly string[
 
 /** Ordered once at most, and what was taken is known here. */
 function wrongOrders(
-  { request }: Loaded,
+  { request }: LoadedRequest,
   { requestId, peers }: Stage,
   shipments: readonly { readonly id: string; readonly customerReference: string | undefined }[],
 ): readonly string[] {
@@ -73,7 +73,7 @@ function wrongOrders(
 }
 
 /** A credential is at its IdP once where it counts as active, and never else. */
-function wrongRegistrations(loaded: Loaded, { entra, pingone, aic }: Peers): readonly string[] {
+function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peers): readonly string[] {
   const all = [entra, pingone, aic].flatMap(idp => idp.registrations());
   return loaded.keys.flatMap(({ value }) =>
     value.credentials.flatMap(({ userId, state, errorMessage }) => {
@@ -88,7 +88,7 @@ function wrongRegistrations(loaded: Loaded, { entra, pingone, aic }: Peers): rea
 
 /** A key with an active credential has told its PIN, the right one, as often as it should. */
 function wrongMails(
-  { request, keys }: Loaded,
+  { request, keys }: LoadedRequest,
   { peers, requestId }: Stage,
   {
     shipped,

@@ -30,7 +30,7 @@ const ends: readonly Failure[] = [
 /** Not enrolled yet, its first poll due. */
 const waiting = async (stage: Stage): Promise<void> => {
   await started(stage);
-  stage.connector.advance(stage.connector.context.timing.enrollmentPollAfter);
+  stage.connector.advance(stage.connector.context.intervals.enrollmentPollAfter);
 };
 
 /** A shipment that the service has not begun, an authenticator that waits. */

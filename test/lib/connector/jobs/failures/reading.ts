@@ -1,6 +1,6 @@
 import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
 import { readV2 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
-import type { Loaded } from "../../../../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../../../../lib/connector/deps.ts";
 import { between, type Instant } from "../../../../../lib/time.ts";
 import { isWork, rowsOf } from "./rows.ts";
 
@@ -13,7 +13,7 @@ export interface Shown {
   readonly again: string;
 }
 
-export function shown(loaded: Loaded | undefined, now: Instant): Shown {
+export function shown(loaded: LoadedRequest | undefined, now: Instant): Shown {
   if (loaded === undefined) return { state: "none", message: "", again: "never" };
   const rows = rowsOf(loaded);
   const dues = rows.flatMap(({ due }) => due ?? []).filter(isWork);
@@ -31,7 +31,7 @@ interface Told {
   readonly messages: readonly (string | undefined)[];
 }
 
-function ofV2({ request, keys }: Loaded): Told {
+function ofV2({ request, keys }: LoadedRequest): Told {
   const values = keys.map(({ value }) => value);
   const read = readV2(request.value, values);
   const credentials = [...(read.shipment?.shipment_items ?? []), ...(read.authenticators ?? [])].flatMap(
@@ -44,7 +44,7 @@ function ofV2({ request, keys }: Loaded): Told {
   };
 }
 
-function ofV1({ request, keys }: Loaded, now: Instant): Told {
+function ofV1({ request, keys }: LoadedRequest, now: Instant): Told {
   const shipmentId = request.value.delivery?.shipmentId ?? "";
   const values = keys.map(({ value }) => value);
   const { shipment_state, error_message } = readShipmentV1(shipmentId, request.value, values, now);

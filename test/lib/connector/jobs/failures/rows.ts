@@ -1,6 +1,6 @@
 import { odata, TableClient } from "@azure/data-tables";
 import { fromDueRow } from "../../../../../lib/azure/connector/rows.ts";
-import type { DueEntry, Loaded } from "../../../../../lib/connector/deps.ts";
+import type { DueEntry, LoadedRequest } from "../../../../../lib/connector/deps.ts";
 import type { Stage } from "./stage.ts";
 
 /** Rows of the index of due work that name the stage's request, of all queues by one call. */
@@ -16,7 +16,7 @@ export async function indexOf({ connector, requestId }: Stage): Promise<readonly
 }
 
 /** The request's row and those of its keys. */
-export const rowsOf = ({ request, keys }: Loaded) => [request.value, ...keys.map(({ value }) => value)];
+export const rowsOf = ({ request, keys }: LoadedRequest) => [request.value, ...keys.map(({ value }) => value)];
 
 /** Whether a row of that queue is worked on by the jobs, not by clean-up. */
 export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => queue !== "clean" && queue !== "forget";
