@@ -47,7 +47,7 @@ async function killAt(victim: HostProcess, point: Promise<void>, work: Promise<u
 
 /** The id of the stored request that mails to `to`. */
 async function requestTo(to: string): Promise<string> {
-  for (const queue of ["settle", "key"] as const)
+  for (const queue of ["reconcile", "key"] as const)
     for await (const { requestId } of system.store.due(queue))
       if ((await system.store.load(requestId))?.request.value.recipient.email === to) return requestId;
   throw new Error("no index row names the request");

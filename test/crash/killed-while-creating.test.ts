@@ -75,7 +75,7 @@ describe("a host that is killed while it creates a request (decision C6)", () =>
     hold.drop();
     const left = async () => {
       let rows = 0;
-      for await (const _ of system.store.due("settle")) rows++;
+      for await (const _ of system.store.due("reconcile")) rows++;
       return rows;
     };
     expect(await left()).toBe(1);

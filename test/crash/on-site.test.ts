@@ -22,7 +22,7 @@ const put = { method: "PUT", path: "/authenticator-requests/" };
 
 /** The stored request that mails to the body's recipient; one that waits to be settled or enrolled is in the index. */
 async function stored({ system }: Lane, body: Body): Promise<LoadedRequest> {
-  for (const queue of ["settle", "key", "poll"] as const)
+  for (const queue of ["reconcile", "key", "poll"] as const)
     for await (const { requestId } of system.store.due(queue)) {
       const loaded = await system.store.load(requestId);
       if (loaded !== undefined && loaded.request.value.recipient.email === body.recipient.email) return loaded;

@@ -50,7 +50,7 @@ export async function placed(host: HostProcess, order: Order): Promise<string> {
 
 /** The id of the stored request of an order that was not answered. Only what the index of settling names is found by a job. */
 export async function requestOf(order: Order, { store }: TestSystem): Promise<string> {
-  for await (const { requestId } of store.due("settle")) {
+  for await (const { requestId } of store.due("reconcile")) {
     const loaded = await store.load(requestId);
     if (loaded?.request.value.recipient.email === order.email) return requestId;
   }

@@ -7,9 +7,9 @@ import type { TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { type Order, processAll } from "./orders.ts";
 
-const queues: readonly Queue[] = ["settle", "poll", "key", "forget", "clean"];
+const queues: readonly Queue[] = ["reconcile", "poll", "key", "purge", "clean"];
 /** What waits for days to pass: the end of a request and of the copies of its responses. */
-const atRest: readonly Queue[] = ["forget", "clean"];
+const atRest: readonly Queue[] = ["purge", "clean"];
 
 /** Every row of the index. */
 async function indexRows({ store }: TestSystem): Promise<readonly DueEntry[]> {

@@ -73,7 +73,7 @@ async function held(
     const lease = newLease(run, deps.now(), deps.intervals);
     const before = request.due === undefined ? {} : { before: request.due };
     const cancelling = { ...(request.cancelling ?? before), ...more };
-    return { ...request, cancelling, lease, due: { queue: "settle", at: lease.until } };
+    return { ...request, cancelling, lease, due: { queue: "reconcile", at: lease.until } };
   };
   const written = await rewritten(loaded, run, hold, deps);
   if (written !== undefined) return written;
@@ -92,7 +92,7 @@ async function letGo(
     if (next === "ends") return { ...request, ...(cancelling?.before && { due: cancelling.before }) };
     const at = plus(now(), backOffMs(request.attempts, timing.retryMin, timing.retryMax));
     const attempts = request.attempts + 1;
-    return { ...request, ...(cancelling && { cancelling }), attempts, due: { queue: "settle", at } };
+    return { ...request, ...(cancelling && { cancelling }), attempts, due: { queue: "reconcile", at } };
   };
   const written = await toResult(rewritten(loaded, run, released, deps));
   // The lease ends by itself, and the job goes on then.

@@ -91,7 +91,7 @@ async function disown(claimed: LoadedRequest, shipmentId: string, deps: Connecto
   const { shipmentId: _, adopted, stateId, message, missing, ...delivery } = request.delivery ?? {};
   const { lease, ...rest } = request;
   const strangers = [...(delivery.strangers ?? []), shipmentId];
-  const due = { queue: "settle", at: deps.now() } as const;
+  const due = { queue: "reconcile", at: deps.now() } as const;
   const unsettled = {
     state: "received",
     errorMessage: unconfirmedMessage,

@@ -81,7 +81,7 @@ async function leaveUnsettled(
 ): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
-  const due = { queue: "settle", at: plus(markedAt, deps.intervals.settleAfter) } as const;
+  const due = { queue: "reconcile", at: plus(markedAt, deps.intervals.settleAfter) } as const;
   const written = await toResult(
     saveRequest(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }, deps),
   );

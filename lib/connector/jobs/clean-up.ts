@@ -22,7 +22,7 @@ export interface CleanUpReport {
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
   const run = startRun("timer", deps);
   let forgotten = 0;
-  const unvisited = await forEachDue("forget", run, deps, async (start, entries) => {
+  const unvisited = await forEachDue("purge", run, deps, async (start, entries) => {
     let loaded = start;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;

@@ -11,7 +11,7 @@ import { type KeysReport, processKeys } from "./process-keys.ts";
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);
   const brakes = newCircuitBreakers();
-  const unsettled = await forEachDue("settle", run, deps, loaded =>
+  const unsettled = await forEachDue("reconcile", run, deps, loaded =>
     loaded.request.value.cancelling === undefined
       ? reconcileRequest(loaded, run, deps)
       : resumeCancel(loaded, run, deps),

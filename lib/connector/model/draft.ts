@@ -78,7 +78,7 @@ export function receivedRequest(
       ...(createdBy && { createdBy }),
       state: "received",
       createdAt: now,
-      due: { queue: "settle", at: plus(now, receivedMaxAge) },
+      due: { queue: "reconcile", at: plus(now, receivedMaxAge) },
       attempts: 0,
     },
     keys: keys.map(key => ({

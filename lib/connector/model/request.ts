@@ -60,7 +60,7 @@ export interface Lease {
  * The queues of due work: `poll` and `shipment_key` are process-shipments', `settle` and both kinds of keys
  * process-credential-requests', `clean` (ended requests) and `forget` (response copies whose time is over) clean-up's.
  */
-export const queues = ["settle", "poll", "key", "shipment_key", "clean", "forget"] as const;
+export const queues = ["reconcile", "poll", "key", "shipment_key", "clean", "purge"] as const;
 export type Queue = (typeof queues)[number];
 
 /** When an item is next to be worked on. Its index row carries the same values (decision C15). */

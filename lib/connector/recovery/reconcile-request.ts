@@ -28,7 +28,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   if (dueAt > now()) {
     // Its creator may still be at work: the row is touched only where the index would find it too early again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
-      await saveRequest(loaded, { request: { ...request, due: { queue: "settle", at: dueAt } } }, deps);
+      await saveRequest(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } }, deps);
     }
     return;
   }
@@ -133,6 +133,6 @@ async function later(
   const { now, intervals: timing } = deps;
   const { lease, ...request } = claimed.request.value;
   const wait = Math.max(backOffMs(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
-  const due = { queue: "settle", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
+  const due = { queue: "reconcile", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
   await saveRequest(claimed, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
 }

@@ -38,7 +38,7 @@ function forgetDue(
 ): Due | undefined {
   if (responses === undefined || !isTerminal(state)) return undefined;
   const since: Instant = mail.sentAt ?? now();
-  return { queue: "forget", at: plus(since, timing.retryFor) };
+  return { queue: "purge", at: plus(since, timing.retryFor) };
 }
 
 /**

@@ -269,13 +269,13 @@ describe("the index of due work", () => {
     await store.schedule({ queue: "poll", at: at(3) }, "three");
     await store.schedule({ queue: "poll", at: at(1) }, "one");
     await store.schedule({ queue: "poll", at: at(2) }, "two");
-    await store.schedule({ queue: "settle", at: at(1) }, "another");
+    await store.schedule({ queue: "reconcile", at: at(1) }, "another");
     const ids = async (until?: string) => (await all("poll", until)).map(({ requestId }) => requestId);
     expect(await ids()).toEqual(["one", "two", "three"]);
     expect(await ids(at(2))).toEqual(["one", "two"]);
     expect(await ids("2026-02-01T00:00:01.999Z")).toEqual(["one"]);
     expect(await ids("2026-02-01T00:00:00.999Z")).toEqual([]);
-    expect(await all("settle")).toEqual([{ queue: "settle", at: at(1), requestId: "another", writtenAt: now }]);
+    expect(await all("reconcile")).toEqual([{ queue: "reconcile", at: at(1), requestId: "another", writtenAt: now }]);
   });
 
   test("tells key, hold and the time of writing, and has one row for one due", async () => {

@@ -59,7 +59,7 @@ describe("a cancel (decision C19)", () => {
     ]);
     expect((await cancel()).request.value).toEqual(request.value);
     expect([deletions(), undone.length]).toEqual([1, 3]);
-    for (const queue of ["poll", "settle", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
+    for (const queue of ["poll", "reconcile", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
     const { requests } = await listRequests({ state: "cancelled" }, { top: 10 }, connector.context);
     expect(requests).toHaveLength(1);
     connector.advance(days(1));
@@ -84,7 +84,7 @@ describe("a cancel (decision C19)", () => {
     expect(undone).toEqual([]);
     expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "waiting" }]);
     expect(await connector.queue("poll")).toHaveLength(1);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
   });
 
   test("cancels authenticators that wait and leaves those that are enrolled, which go on to be activated", async () => {
@@ -135,7 +135,7 @@ describe("a cancel (decision C19)", () => {
     const onSite = await ordered(onSiteBody());
     await peers.rfpr.enroll(idAt(onSite.requestId));
     expect(await refusalOf(onSite.cancel())).toMatchObject({ status: 409, body: { error_message: produced } });
-    expect(await onSite.connector.queue("settle")).toEqual([]);
+    expect(await onSite.connector.queue("reconcile")).toEqual([]);
     await onSite.connector.runCredentials();
     expect(await onSite.statesOf()).toEqual({ state: "complete", keys: ["active"] });
   });
@@ -155,7 +155,7 @@ describe("a cancel (decision C19)", () => {
     const marked = crashing("requests.save", "before");
     const lost = connector.beside({ ports: marked.ports }).order(mixedBody());
     await Promise.race([marked.died, lost]);
-    const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     const cancel = () => cancelRequest(requestId, connector.context);
     expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "300" } });
     connector.advance(minutes(5));
@@ -163,7 +163,7 @@ describe("a cancel (decision C19)", () => {
 
     const unsettled = connector.beside({ ports: dying.ports }).order();
     await Promise.race([dying.died, unsettled]);
-    const [second] = await connector.queue("settle");
+    const [second] = await connector.queue("reconcile");
     expect(await refusalOf(cancelRequest(second?.requestId ?? "", connector.context))).toMatchObject({
       status: 409,
       body: { error_message: "It is not known yet whether the shipment was ordered." },
@@ -174,7 +174,7 @@ describe("a cancel (decision C19)", () => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });
     await connector.order().catch(() => {});
-    const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     const [found] = (await peers.delivery.shipments()).slice(-1);
     await peers.delivery.control(found?.id ?? "", { state: 101 });
     connector.advance(minutes(16));
@@ -239,7 +239,7 @@ describe("a cancel whose delivery call fails (decision C19)", () => {
       expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
       expect(await idsOfShipments()).not.toContain(shipmentId);
       expect(undone).toHaveLength(3);
-      expect(await connector.queue("settle")).toEqual([]);
+      expect(await connector.queue("reconcile")).toEqual([]);
     },
   );
 

@@ -19,7 +19,7 @@ async function healed(connector: TestConnector): Promise<void> {
     connector.advance(minutes(20));
     await connector.runCredentials();
     await connector.runShipments();
-    const queues = await Promise.all((["settle", "poll", "key"] as const).map(queue => connector.queue(queue)));
+    const queues = await Promise.all((["reconcile", "poll", "key"] as const).map(queue => connector.queue(queue)));
     if (queues.flat().length === 0) break;
   }
   peers.rfpr.settings({ eager: false });
@@ -36,7 +36,7 @@ async function outcome(connector: TestConnector, requestId: string, body: Body) 
   const users = usersOf(body);
   const registered = peers.entra.registrations().filter(({ userId }) => users.includes(userId));
   const wrong: string[] = [];
-  for (const queue of ["settle", "poll", "key"] as const)
+  for (const queue of ["reconcile", "poll", "key"] as const)
     for (const entry of await connector.queue(queue)) wrong.push(`${queue} has ${entry.keyId ?? "the request"}`);
   for (const { value } of [...(loaded?.keys ?? []), ...(loaded === undefined ? [] : [loaded.request])])
     if (value.lease !== undefined) wrong.push(`${value.id} is held`);

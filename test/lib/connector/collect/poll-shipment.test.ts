@@ -350,7 +350,7 @@ describe("a shipment that the service does not know (decision C10)", () => {
     const read = await connector.read(gone.requestId);
     expect(read.state).toBe("partial");
     expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["complete", "cancelled"]);
-    expect((await connector.queue("forget")).map(({ keyId }) => keyId)).toEqual(["s-01-001"]);
+    expect((await connector.queue("purge")).map(({ keyId }) => keyId)).toEqual(["s-01-001"]);
   });
 
   test("while every shipment of the run is unknown, stops the job with an error event and changes no item", async () => {

@@ -17,7 +17,7 @@ describe("what a create is held against beside its own tables (decisions C5, C13
     });
     const { status, body: told } = await refusalOf(connector.order(body));
     expect(status).toBe(400);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     expect(peers.entra.requests()).toEqual([]);
     return (told as Body).error_data.fields;
   };
@@ -59,7 +59,7 @@ describe("what a create is held against beside its own tables (decisions C5, C13
       { path: `${at}.relying_party_id`, reason: "is not the identity provider's relying party" },
     ]);
     expect([...peers.entra.requests(), ...peers.aic.requests(), ...peers.pingone.requests()]).toEqual([]);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     const { requestId } = await connector.order(body(own));
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
@@ -79,7 +79,7 @@ describe("what a create is held against beside its own tables (decisions C5, C13
         reason: "is not a configured identity provider",
       },
     ]);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
   });
 

@@ -20,7 +20,7 @@ const ordered = () => peers.delivery.count("POST", /shipments$/);
 
 /** The one request in storage, which has ended. */
 async function endedRequest(connector: TestConnector) {
-  expect(await connector.queue("settle")).toEqual([]);
+  expect(await connector.queue("reconcile")).toEqual([]);
   expect(await connector.queue("poll")).toEqual([]);
   const [entry, ...others] = await connector.queue("clean");
   expect(others).toEqual([]);
@@ -221,7 +221,7 @@ describe("a create that the delivery service answers no (decision C6)", () => {
     });
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "no", message: "Not there" } });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 400 });
-    const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: "Not there" });
     expect((await connector.requestRow(requestId)).delivery).toBeUndefined();
 

@@ -179,7 +179,7 @@ describe("a create and time (decision C6)", () => {
 
     const tooLate = await slowBy(seconds(150) + 1);
     expect(await refusalOf(tooLate.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
-    const [{ requestId } = { requestId: "" }] = await tooLate.queue("settle");
+    const [{ requestId } = { requestId: "" }] = await tooLate.queue("reconcile");
     expect(await tooLate.requestRow(requestId)).toMatchObject({ state: "received" });
     expect(ordered()).toBe(1);
 
@@ -231,7 +231,7 @@ describe("a create and time (decision C6)", () => {
     const host = connector.beside({
       ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle) })) }),
     });
-    const [{ requestId } = { requestId: "" }] = await host.queue("settle");
+    const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     expect(await host.read(requestId)).toMatchObject({ state: "received" });
     host.advance(minutes(5) - 1);
     await host.runCredentials("on_demand");
@@ -267,7 +267,7 @@ describe("a creator that returns late with an id (decision C6)", () => {
     const row = await connector.requestRow(requestId);
     expect(row).toMatchObject({ state: "started", delivery: { shipmentId } });
     expect(row.delivery?.adopted).toBeUndefined();
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     await connector.runShipments();
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

@@ -28,13 +28,13 @@ const asked = () => peers.entra.count("GET", /creationOptions/);
 
 /** The one request in storage, which waits to be settled. */
 async function unsettledId(connector: TestConnector): Promise<string> {
-  const [{ requestId } = { requestId: "" }] = await connector.queue("settle");
+  const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
   return requestId;
 }
 
 /** The one request in storage, which has ended `failed` with all below it (decision C7). */
 async function failedRequest(connector: TestConnector) {
-  for (const queue of ["settle", "poll", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
+  for (const queue of ["reconcile", "poll", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
   const [{ requestId } = { requestId: "" }, ...others] = await connector.queue("clean");
   expect(others).toEqual([]);
   const read = await connector.read(requestId);
@@ -109,7 +109,7 @@ describe("a create with authenticators (decision C6)", () => {
       authenticators: [{ state: "processing" }, { state: "processing" }],
     });
     expect(peers.delivery.count(".*", /shipments/)).toBe(0);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     const polls = await connector.queue("key");
     expect(polls.map(({ keyId }) => keyId).toSorted()).toEqual(["a-01", "a-02"]);
   });
@@ -161,7 +161,7 @@ describe("a create with authenticators (decision C6)", () => {
       status: 400,
       body: { error_data: { error_type: "validation", fields: [{ path: "authenticators" }] } },
     });
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     expect(asked()).toBe(0);
   });
 });
@@ -499,7 +499,7 @@ test("an undoing for which the deployment has no enrollment side any more stays 
   host.advance(minutes(5));
   await host.runCredentials("timer");
   const row = await host.requestRow(requestId);
-  expect(row).toMatchObject({ state: "received", attempts: 1, due: { queue: "settle" } });
+  expect(row).toMatchObject({ state: "received", attempts: 1, due: { queue: "reconcile" } });
   expect(host.events("undo_failed")).toHaveLength(1);
   const again = connector.beside();
   again.advance(minutes(1));

@@ -166,7 +166,7 @@ describe("how much one request holds (decisions C5, C18)", () => {
         },
       },
     });
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
   });
 
   test("refuses a relying party that is not the identity provider's (decision C5)", async () => {
@@ -187,7 +187,7 @@ describe("how much one request holds (decisions C5, C18)", () => {
     });
     expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
     expect(peers.entra.requests()).toEqual([]);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     const good = altered(body, { "shipment.shipment_items[0].credentials[0].relying_party_id": "login.microsoft.com" });
     await connector.order(good);
   });

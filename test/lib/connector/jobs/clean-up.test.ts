@@ -147,7 +147,7 @@ describe("the copy of a PIN response (decision C14)", () => {
     expect(await connector.context.responses.get(responses)).toBeUndefined();
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(await connector.queue("forget")).toEqual([]);
+    expect(await connector.queue("purge")).toEqual([]);
     expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, forgotten: 0, claims: 0, left: 0 });
   });
 
@@ -174,7 +174,7 @@ describe("the copy of a PIN response (decision C14)", () => {
     connector.advance(days(1));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(await connector.queue("forget")).toMatchObject([{ at: plus(mailed, days(14)) }]);
+    expect(await connector.queue("purge")).toMatchObject([{ at: plus(mailed, days(14)) }]);
   });
 
   test("of a key without a mail goes, too", async () => {

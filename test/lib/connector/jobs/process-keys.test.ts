@@ -494,15 +494,15 @@ describe("an index row that finds nothing due (decision C15)", () => {
 
   test("and no row at all is removed after 1 hour", async () => {
     const { connector, requests } = await pending();
-    const due = { queue: "settle", at: connector.now() } as const;
+    const due = { queue: "reconcile", at: connector.now() } as const;
     await requests.schedule(due, "7e57ab1e-0000-4000-8000-000000000000");
     await requests.schedule({ ...due, queue: "key" }, "7e57ab1e-0000-4000-8000-000000000000", "s-01-001");
     connector.advance(hours(1));
     await connector.runCredentials();
-    expect([...(await connector.queue("settle")), ...(await connector.queue("key"))]).toHaveLength(2);
+    expect([...(await connector.queue("reconcile")), ...(await connector.queue("key"))]).toHaveLength(2);
     connector.advance(1);
     await connector.runCredentials();
-    expect([...(await connector.queue("settle")), ...(await connector.queue("key"))]).toEqual([]);
+    expect([...(await connector.queue("reconcile")), ...(await connector.queue("key"))]).toEqual([]);
   });
 
   test("of an ended request is swept from the other queues, too", async () => {

@@ -193,7 +193,7 @@ describe("the PIN mail (decision C14)", () => {
         },
       },
     });
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
     await connector.order(altered(body, { "enrollment_contacts.emails_to": [to[0], to[2], to[4]] }));
   });
 });

@@ -27,7 +27,7 @@ const orderFor = (user: string) => altered(orderBody(), { "shipment.shipment_ite
 
 /** The states of a request whose create was refused, as its job finds it. */
 async function stateOf(connector: TestConnector) {
-  const [entry] = [...(await connector.queue("settle")), ...(await connector.queue("clean"))];
+  const [entry] = [...(await connector.queue("reconcile")), ...(await connector.queue("clean"))];
   return connector.read(entry?.requestId ?? "");
 }
 

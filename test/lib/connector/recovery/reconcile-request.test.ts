@@ -63,7 +63,7 @@ describe("a delivery call without an answer (decision C6)", () => {
     void connector.order();
     await peers.delivery.untilRequested("POST", /shipments$/);
     const host = connector.beside({ ports: () => ({}) });
-    const [{ requestId } = { requestId: "" }] = await host.queue("settle");
+    const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     host.advance(minutes(5));
     await host.runCredentials("timer");
     host.advance(minutes(10) - 1);
@@ -138,7 +138,7 @@ describe("a delivery call without an answer (decision C6)", () => {
     expect(connector.events("shipment_not_found")).toHaveLength(1);
     expect(lookUps()).toBe(waits.length + 1);
     expect(ordered()).toBe(1);
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
   });
 
   test.each([

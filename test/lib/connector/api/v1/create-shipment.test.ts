@@ -82,7 +82,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
       status: 400,
       body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN mails may go to" }] } },
     });
-    expect(await connector.queue("settle")).toEqual([]);
+    expect(await connector.queue("reconcile")).toEqual([]);
   });
 
   it.each([

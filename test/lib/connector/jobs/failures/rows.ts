@@ -19,4 +19,4 @@ export async function indexOf({ connector, requestId }: Stage): Promise<readonly
 export const rowsOf = ({ request, keys }: LoadedRequest) => [request.value, ...keys.map(({ value }) => value)];
 
 /** Whether a row of that queue is worked on by the jobs, not by clean-up. */
-export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => queue !== "clean" && queue !== "forget";
+export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => queue !== "clean" && queue !== "purge";
