@@ -3,7 +3,7 @@ import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
 import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
 import { deploymentSettings, inAzure, namedApis } from "../lib/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
-import { BadSettings, type Environment, readAll, readSettings, validSettings } from "../lib/settings.ts";
+import { BadSettings, type Environment, isLocalHost, readAll, readSettings, validSettings } from "../lib/settings.ts";
 import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";
@@ -73,7 +73,7 @@ function refuse(environment: Environment, wings: readonly Service[], error: unkn
   const log = createLog(writeToHost);
   if (error instanceof BadSettings) log.error("bad_settings", { message: error.message, problems: error.problems });
   else log.error("not_started", { error });
-  const options = { strictTransport: environment.CLOUD_STORAGE_CONNECTION_STRING === undefined };
+  const options = { strictTransport: !isLocalHost(environment) };
   const { shape } = deploymentSettings;
   const paths: ApiPaths = {
     CORE_PATH: shape.CORE_PATH.parse(undefined),

@@ -64,9 +64,14 @@ const duration = (unit: "seconds" | "days", description: string) =>
 function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
-  const loopback = ["127.0.0.1", "localhost"].includes(url.hostname);
-  const scheme = url.protocol === "https:" || (url.protocol === "http:" && loopback);
+  const scheme = url.protocol === "https:" || isLoopback(text);
   return scheme && url.username === "" && url.password === "" && url.hash === "";
+}
+
+/** Whether a text is an http address on the loopback, also as `http://127.1` or in another form that a URL rewrites. */
+function isLoopback(text: string): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === "http:" && ["127.0.0.1", "localhost"].includes(url.hostname);
 }
 
 /** All wrong settings of one start, in one message (decision G14). */
@@ -108,11 +113,9 @@ export function readSettings<T extends z.ZodObject>(schema: T, environment: Envi
 /** Origins of pages that call the app may be a developer's machine; every other address is one that the app calls or names. */
 const callers = ["CLIENT_ALLOWED_ORIGINS"];
 
-const onLoopback = /^http:\/\/(?:127\.0\.0\.1|localhost)(?=[:/]|$)/i;
-
 const loopbackProblems = (schema: z.ZodObject, environment: Environment): readonly Problem[] =>
   Object.keys(schema.shape)
-    .filter(name => !callers.includes(name) && entriesOf(environment[name] ?? "").some(entry => onLoopback.test(entry)))
+    .filter(name => !callers.includes(name) && entriesOf(environment[name] ?? "").some(isLoopback))
     .map(path => ({ path, reason: "must be an https address: http on the loopback is for local runs" }));
 
 /** Every setting that is well set on its own, whatever is wrong with the others. */

@@ -115,7 +115,10 @@ describe("a deployment", () => {
 describe("addresses on the loopback (decision C13)", () => {
   const local = "http://127.0.0.1:10000";
 
-  it.each(["http://127.0.0.1:1/x", "http://localhost", "HTTP://LOCALHOST:1"])("are refused in Azure: %s", address => {
+  it.each([
+    ...["http://127.0.0.1:1/x", "http://localhost", "HTTP://LOCALHOST:1"],
+    ...["http://127.1:1", "http://2130706433", "http:127.0.0.1", "http:\\\\localhost", "http://127.0.0.1?x"],
+  ])("are refused in Azure: %s", address => {
     for (const name of [
       "CLOUD_KEY_VAULT_ENDPOINT",
       "CLOUD_TABLES_ENDPOINT",
