@@ -5,6 +5,7 @@ import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { createToken, revokeToken } from "../../lib/http/caller/api-tokens.ts";
 import { createLog } from "../../lib/log.ts";
 import { readSettings } from "../../lib/settings.ts";
+import { instant, minutes, type Now } from "../../lib/time.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 
 let vault: Vault;
@@ -14,22 +15,25 @@ beforeAll(async () => {
 });
 afterAll(() => vault.close());
 
+const bearer = (token: string) => new Headers({ authorization: `Bearer ${token}` });
+
 /** A host of its own: its own client of the vault and its own cache. */
-function startHost({ url } = vault) {
+function startHost({ url } = vault, now: Now = () => instant(Date.now())) {
   const settings = readSettings(deploymentSettings, {
     CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true",
     CLOUD_KEY_VAULT_ENDPOINT: url,
     CALLER_STATIC_TOKENS: "true",
   });
-  const deployment: Deployment = { ...openDeployment(settings), log: createLog(() => {}) };
+  const deployment: Deployment = { ...openDeployment(settings), now, log: createLog(() => {}) };
   const hashes = tokenHashesOf(deployment, "core");
   const check = callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes });
   return {
     hashes,
+    check,
     create: (name: string) => createToken(name, "core", { hashes, now: deployment.now, random: deployment.random }),
     revoke: (id: string) => revokeToken(id, hashes),
     accepts: (token: string) =>
-      check(new Headers({ authorization: `Bearer ${token}` })).then(
+      check(bearer(token)).then(
         () => true,
         () => false,
       ),
@@ -55,6 +59,24 @@ describe("API tokens on two hosts (decision G3)", () => {
     const late = startHost();
     expect(await Promise.all(revoked.map(late.accepts))).toEqual(revoked.map(() => false));
     expect(await Promise.all(kept.map(late.accepts))).toEqual(kept.map(() => true));
+  });
+
+  it("is refused an hour after the last read while Key Vault is away: it may have been revoked", async () => {
+    const own = await startVault();
+    let later = 0;
+    const host = startHost(own, () => instant(Date.now() + later));
+    const { token, hash } = await host.create("revoked elsewhere");
+    expect(await host.accepts(token)).toBe(true);
+    await startHost(own).revoke(hash.id);
+    own.fail({ kind: "throttle", retryAfter: 60, times: 99 });
+    later = minutes(59);
+    expect(await host.accepts(token)).toBe(true);
+    later = minutes(61);
+    await expect(host.check(bearer(token))).rejects.toMatchObject({ kind: "unavailable" });
+    own.clearFaults();
+    later = minutes(62);
+    expect(await host.accepts(token)).toBe(false);
+    await own.close();
   });
 
   it("stays revoked when a create that began before the revocation writes after it", async () => {

@@ -1,7 +1,11 @@
 import type { TokenHashes } from "../../http/caller/api-tokens.ts";
 import { type TokenHash, tokenHash } from "../../http/caller/bearer.ts";
+import { hours } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secrets, SecretVersion } from "./secrets.ts";
+
+/** Age up to which hashes count while Key Vault is away: a token that was revoked meanwhile is accepted no longer than this. */
+const maxStaleMs = hours(1);
 
 /**
  * The static tokens of an API as versions of one secret (decision G3). Key Vault has no condition on a write, so a list in one value
@@ -11,7 +15,7 @@ import type { Secrets, SecretVersion } from "./secrets.ts";
 export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", caching: CacheOptions): TokenHashes {
   const name = `${api}-api-tokens`;
   const read = async () => inForce(await secrets.versions(name));
-  const cached = cachedSecret(name, read, caching);
+  const cached = cachedSecret(name, read, { ...caching, maxStaleMs });
   return {
     known: async refresh => (await (refresh ? cached.refresh() : cached.get())) ?? [],
     read,

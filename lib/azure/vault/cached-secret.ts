@@ -2,7 +2,10 @@ import type { Log } from "../../log.ts";
 import { between, type Instant, type Now } from "../../time.ts";
 
 export interface CachedSecret<T> {
-  /** The value as of the last good read, which is repeated when it is older than `maxAgeMs`. Rejects only before the first. */
+  /**
+   * The value as of the last good read, which is repeated when it is older than `maxAgeMs`. Rejects before the first, and where the
+   * value is older than `maxStaleMs`.
+   */
   get(): Promise<T | undefined>;
   /** Reads now, unless the last forced read is younger than `refreshAfterMs`: then as `get`. */
   refresh(): Promise<T | undefined>;
@@ -13,21 +16,23 @@ export interface CacheOptions {
   readonly maxAgeMs: number;
   /** 1 minute by decision G3; also the pause after a read that failed. */
   readonly refreshAfterMs: number;
+  /** Age up to which a value stays in use while reads fail. No limit by default. */
+  readonly maxStaleMs?: number;
   readonly now: Now;
   readonly log: Log;
 }
 
 /**
  * A secret that is not read for every call (decision G3). Concurrent callers share one read. While the vault is away, or
- * what it gives is no good to `read`, the old value goes on; a vault that says the secret is gone is believed.
+ * what it gives is no good to `read`, the old value goes on, for `maxStaleMs` at most; a vault that says the secret is gone is believed.
  */
 export function cachedSecret<T>(
   name: string,
   read: () => Promise<T | undefined>,
-  { maxAgeMs, refreshAfterMs, now, log }: CacheOptions,
+  { maxAgeMs, refreshAfterMs, maxStaleMs = Number.POSITIVE_INFINITY, now, log }: CacheOptions,
 ): CachedSecret<T> {
   let held: { readonly secret: T | undefined; readonly at: Instant } | undefined;
-  let failedAt: Instant | undefined;
+  let failed: { readonly error: unknown; readonly at: Instant } | undefined;
   let forcedAt: Instant | undefined;
   let reading: Promise<T | undefined> | undefined;
 
@@ -40,11 +45,14 @@ export function cachedSecret<T>(
       held = { secret, at };
       return secret;
     } catch (error) {
-      if (held === undefined) throw error;
-      failedAt = at;
-      log.warn("secret.stale", { secret: name, readAt: held.at, error });
-      return held.secret;
+      failed = { error, at };
+      if (held !== undefined) log.warn("secret.stale", { secret: name, readAt: held.at, error });
+      return staleOr(error);
     }
+  };
+  const staleOr = (error: unknown) => {
+    if (held === undefined || !younger(held.at, maxStaleMs)) throw error;
+    return held.secret;
   };
   const shared = () => {
     reading ??= readAgain().finally(() => {
@@ -54,7 +62,8 @@ export function cachedSecret<T>(
   };
 
   const get = async () => {
-    if (held !== undefined && (younger(held.at, maxAgeMs) || younger(failedAt, refreshAfterMs))) return held.secret;
+    if (held !== undefined && younger(held.at, maxAgeMs)) return held.secret;
+    if (held !== undefined && younger(failed?.at, refreshAfterMs)) return staleOr(failed?.error);
     return shared();
   };
   return {

@@ -176,6 +176,23 @@ describe("a cached secret (decision G3)", () => {
     expect((await secret.get())?.value).toBe("two");
   });
 
+  test("is an error at the end of the longest time without a good read, asked for once a minute, until the vault is back", async () => {
+    vault.set(name, "one");
+    const secret = cachedSecret(name, () => secrets.get(name), { ...options, maxStaleMs: minutes(60) });
+    await secret.get();
+    vault.fail({ kind: "throttle", retryAfter: 60, path: name, times: 9 });
+    clock += minutes(60) - 1;
+    expect((await secret.get())?.value).toBe("one");
+    clock += 1;
+    const asked = reads();
+    for (const read of [secret.get, secret.get, secret.refresh])
+      await expect(read()).rejects.toMatchObject({ kind: "unavailable" });
+    expect(reads() - asked).toBe(1);
+    vault.clearFaults();
+    clock += minutes(1);
+    expect((await secret.get())?.value).toBe("one");
+  });
+
   test("that could never be read is an error each time", async () => {
     const secret = cached();
     vault.fail({ kind: "throttle", retryAfter: 60, path: name });
