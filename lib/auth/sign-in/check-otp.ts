@@ -107,7 +107,11 @@ type Ask = (key: OtpKey, kind: RemoteKind) => Promise<Decided>;
 async function decide(code: string, key: OtpKey, deps: AuthDeps, others: Ask): Promise<Decided> {
   if (key.kind === undefined) return { outcome: "invalid" };
   const kind = otpKind(key.kind);
-  if (kind.checked === "elsewhere") return others(key, kind);
+  if (kind.checked === "elsewhere") {
+    const answer = await others(key, kind);
+    // No counter moves, yet the row is written: the write fails where the key was disabled while the server was asked.
+    return answer.outcome === "valid" ? { ...answer, nextState: key.form.state } : answer;
+  }
   if (key.sealedSecret === undefined) return { outcome: "invalid" };
   const secret = secretFromText(await deps.sealer.open(key.sealedSecret, secretContext(key.prefix)));
   return kind.decide({ secret, form: key.form }, code, { now: deps.now(), windows: deps.rules.windows });

@@ -184,6 +184,26 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
     expect([await authenticate(auth, otp), await authenticate(auth, key.otp(2))]).toEqual([false, true]);
   });
 
+  it("an OTP of a key that is disabled while a server is asked signs in nobody", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const disabling = auth.beside({
+      ports: ({ otpkeys }) => ({
+        otpkeys: {
+          ...otpkeys,
+          spend: async (...given) => {
+            const isFirst = await otpkeys.spend(...given);
+            await plain.post(`/core/otpkeys/${key.prefix}/disable`);
+            return isFirst;
+          },
+        },
+      }),
+    });
+    expect((await login(disabling, key.otp(1))).status).toBe(401);
+    expect(server.requests()).toHaveLength(1);
+  });
+
   it("validate asks too, and uses the OTP up (decision A13)", async () => {
     const server = await start();
     const auth = asking(server);
