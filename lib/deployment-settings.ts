@@ -51,7 +51,9 @@ export const deploymentSettings = z
       )
       .prefault("1"),
     PROXY_ID: setting
-      .text("What the proxy before the app sends in `PROXY_ID_HEADER`; a call without it gets 403, except `/health`.")
+      .text(
+        "What the proxy before the app sends in `PROXY_ID_HEADER`; a call without it gets 403, except `/health` and maintenance.",
+      )
       .regex(/^[\x21-\x7e]{16,200}$/, { error: "must be 16 to 200 visible ASCII characters without blanks" })
       .optional(),
     PROXY_ID_HEADER: setting
