@@ -69,15 +69,18 @@ function isFollowedByColon(text: string, position: number): boolean {
   while (/[ \t\r\n]/.test(text[at] ?? "")) at += 1;
   return text[at] === ":";
 }
+
 /** Returns the fields of a multipart form. Files are none of our parameters, but count as fields. */
 async function multipart(call: Call, bytes: Uint8Array): Promise<Iterable<readonly [string, string]>> {
   const type = call.headers.get("content-type") ?? "";
-  const boundary = /boundary=(?:"([^"]*)"|([^\s;]*))/i.exec(type);
-  const delimiter = `--${boundary?.[1] ?? boundary?.[2] ?? ""}`;
+  const found = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"\\]*))/i.exec(type);
+  const boundary = found?.[1] ?? found?.[2] ?? "";
   // Counted before it is parsed: one delimiter before each part and one at the end.
-  if (decode(bytes).split(delimiter, fieldLimit + 3).length > fieldLimit + 2) throw tooMany();
+  if (decode(bytes).split(`--${boundary}`, fieldLimit + 3).length > fieldLimit + 2) throw tooMany();
   try {
-    const form = await new Response(new Uint8Array(bytes), { headers: { "content-type": type } }).formData();
+    // Parsed by the boundary that was counted: the header may have another one in a place where a parser looks first.
+    const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
+    const form = await new Response(new Uint8Array(bytes), { headers }).formData();
     return [...form].filter((field): field is [string, string] => typeof field[1] === "string");
   } catch {
     throw new Fault("invalid", "The body must be well-formed multipart/form-data.");

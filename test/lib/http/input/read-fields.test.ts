@@ -126,6 +126,15 @@ describe("parameters of the authentication server (decision G4)", () => {
     ],
   ];
 
+  it.each([
+    "multipart/form-data; xboundary=none; boundary=cut",
+    'multipart/form-data; x="; boundary=none"; boundary=cut',
+    'multipart/form-data; boundary="c\\\\ut"',
+  ])("are counted by the boundary that they are read by, in %s", async type => {
+    const files = multipart(33).replaceAll(/(name="f\d+")/g, '$1; filename="f"');
+    await expect(read(call({ type, body: files }))).rejects.toThrow(Fault);
+  });
+
   it.each(inForms)("are at most 32 in %s", async (_, sent) => {
     expect(Object.keys(await read(call(sent(32))))).toEqual(names(32));
     expect(await refusalOf(sent(33))).toEqual({ kind: "too_large", problems: [] });
