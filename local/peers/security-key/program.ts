@@ -34,7 +34,7 @@ interface Maker {
 
 /** Of every simulated key. */
 export const FIRMWARE = "5.7.4";
-/** Product 8 stands for the keys that insist on a longer PIN (specification section 2). */
+/** Product 8 stands for the keys that insist on a longer PIN (connector specification section 2). */
 const minimumPinLength = (productId: number) => (productId === 8 ? 8 : 4);
 
 /** Makes the credentials and the PIN of one key and seals them for whoever ordered it. Throws where the key cannot. */

@@ -46,7 +46,7 @@ describe("the package", () => {
       for (const source of JSON.parse(text(`${script}.map`)).sources as string[]) sources.add(source);
     }
     const own = [...sources].filter(source => source.startsWith("../../") && !source.includes("node_modules"));
-    expect(own).toContain("../../../functions/main.ts");
+    expect(own).toContain("../../functions/main.ts");
     expect(own.filter(source => !/^\.\.\/\.\.\/(functions|lib)\//.test(source))).toEqual([]);
     const rest = paths().filter(path => !/\.js(\.map)?$/.test(path));
     expect(rest.sort()).toEqual([".funcignore", "THIRD-PARTY-NOTICES.txt", nativePath, "host.json", "package.json"]);
