@@ -8,7 +8,7 @@ const good: Readonly<Record<string, string>> = {
   "package.json": `${JSON.stringify({ name: "planted", type: "module", dependencies: { jose: "*", zod: "*" } }, undefined, 2)}\n`,
   "lib/clean.ts": clean,
   "functions/main.ts": 'import { answer } from "../lib/clean.ts";\n\nanswer(Number(process.env.ANSWER));\n',
-  "local/start/start.ts": 'import "../functions/main.ts";\n\nconsole.log(process.env.ANSWER);\n',
+  "local/start/start.ts": 'import "../../functions/main.ts";\n\nconsole.log(process.env.ANSWER);\n',
 };
 
 /** By file: what Biome must say of it, and what is wrong in it. */
@@ -65,7 +65,7 @@ const unused: Readonly<Record<string, readonly [heading: string, source: string]
   "lib/half-used.ts": ["Unused exports", "export const used = 1;\nexport const unusedHere = 2;\n"],
   "local/generate/openapi.ts": [
     "Unlisted dependencies",
-    'import "../lib/half-used.ts";\nimport "cborg";\nimport { used } from "../lib/half-used.ts";\nimport "jose";\n\nconsole.log(used);\n',
+    'import "../../lib/half-used.ts";\nimport "cborg";\nimport { used } from "../../lib/half-used.ts";\nimport "jose";\n\nconsole.log(used);\n',
   ],
 };
 
