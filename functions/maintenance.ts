@@ -1,7 +1,9 @@
 import * as z from "zod";
 import { backUp } from "../lib/azure/maintenance/back-up.ts";
-import type { Holdings } from "../lib/azure/maintenance/backup-files.ts";
+import type { Holdings, ServiceName } from "../lib/azure/maintenance/backup-files.ts";
 import { reseal } from "../lib/azure/maintenance/reseal.ts";
+import type { DeploymentSettings } from "../lib/deployment-settings.ts";
+import type { Job } from "../lib/http/job.ts";
 import { noInput, type Task, task } from "../lib/http/task.ts";
 import { days } from "../lib/time.ts";
 import { type Deployment, freshSealer } from "./deployment.ts";
@@ -31,11 +33,24 @@ export const resealTask = <D extends InDeployment>(tables: readonly string[]): T
     }),
   });
 
-/** Copies a wing's tables and containers away (decision G13). */
+/** Creates a backup of a service's tables and containers on request (decision G13). */
 export const backUpTask = <D extends InDeployment>(holdings: Holdings): Task<D> =>
-  task({
-    input: noInput,
-    run: async (_, { deployment }: D) => ({
-      ...(await backUp(holdings, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) })),
-    }),
-  });
+  task({ input: noInput, run: (_, deps: D) => createBackup(holdings, deps) });
+
+/** Returns the timer that creates backups of a service, or no timer where `CRON_BACKUP_SCHEDULE` is `none` (decision G13). */
+export const backUpJobs = (
+  holdings: Holdings,
+  { CRON_BACKUP_SCHEDULE: schedule }: Pick<DeploymentSettings, "CRON_BACKUP_SCHEDULE">,
+): Readonly<Record<string, Job<InDeployment>>> =>
+  schedule === "none"
+    ? {}
+    : { [backUpJobNames[holdings.wing]]: { schedule, run: deps => createBackup(holdings, deps) } };
+
+const backUpJobNames: Readonly<Record<ServiceName, string>> = {
+  auth: "scheduledAuthBackUp",
+  connector: "scheduledConnectorBackUp",
+};
+
+const createBackup = async (holdings: Holdings, { deployment }: InDeployment) => ({
+  ...(await backUp(holdings, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) })),
+});

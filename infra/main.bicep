@@ -497,6 +497,7 @@ module alerts 'modules/alerts.bicep' = {
     workspaceId: monitoring.outputs.workspaceId
     mailTo: filter(map(split(alertMailTo, ','), address => trim(address)), address => !empty(address))
     jobWindow: alertJobWindow
+    backups: everyApp.CRON_BACKUP_SCHEDULE != 'none'
     unsentMailHours: alertUnsentMailHours
     expiryDays: alertExpiryDays
     throttledCalls: alertThrottledCalls

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isNcrontab } from "./ncrontab.ts";
 import { type Environment, setting } from "./settings.ts";
 import { trimEnd } from "./trim-end.ts";
 
@@ -90,6 +91,15 @@ export const deploymentSettings = z
     SECRETS_REFRESH_SECONDS: setting
       .seconds("Least time between two reads that an unknown token forces (decision G3).")
       .prefault("60"),
+    CRON_BACKUP_SCHEDULE: setting
+      .text(
+        "When a backup is created; six fields, UTC. `none`: only on request. An alert expects a backup every two days.",
+      )
+      .transform(text => text.trim().split(/\s+/).join(" "))
+      .refine(text => text === "none" || isNcrontab(text), {
+        error: "must be none, or a cron expression of six fields, seconds first",
+      })
+      .prefault("0 45 1 * * *"),
     BACKUP_KEEP_DAYS: setting.days("How long backups are kept; the next backup removes older ones.").prefault("30"),
     APPLICATIONINSIGHTS_CONNECTION_STRING: setting
       .text("Application Insights, where spans, metrics and log events go (docs/telemetry.md).")

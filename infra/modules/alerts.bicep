@@ -31,26 +31,33 @@ param expiryDays int
 @description('Throttled calls of one peer in an hour that are told.')
 param throttledCalls int
 
-var jobs = [
-  'processShipments'
-  'processCredentialRequests'
-  'dataCleanup'
-  'sessionCleanup'
-]
+@description('Whether timers create backups.')
+param backups bool
+
+var hourlyJobs = map(['processShipments', 'processCredentialRequests', 'dataCleanup', 'sessionCleanup'], job => {
+  name: job
+  window: jobWindow
+})
+
+// Two days are the longest window of a log alert.
+var backupJobs = map(backups ? ['scheduledAuthBackUp', 'scheduledConnectorBackUp'] : [], job => {
+  name: job
+  window: 'P2D'
+})
 
 // A count without `by` is one row with 0 where nothing happened, so nothing happening can be told.
-var jobRules = map(jobs, job => {
-  id: 'job-not-run-${toLower(job)}'
-  title: 'Job ${job} has not run'
-  text: 'The timer of ${job} reported nothing. Look for its failures, and whether its app is up.'
+var jobRules = map(concat(hourlyJobs, backupJobs), job => {
+  id: 'job-not-run-${toLower(job.name)}'
+  title: 'Job ${job.name} has not run'
+  text: 'The timer of ${job.name} has not completed a run. Look for its failures, and whether its app is up.'
   severity: 1
   scope: componentId
-  query: 'traces | where message == "job" and tostring(customDimensions.job) == "${job}" and tostring(customDimensions.trigger) == "timer" | summarize runs = count()'
+  query: 'traces | where message == "job" and tostring(customDimensions.job) == "${job.name}" and tostring(customDimensions.trigger) == "timer" | summarize runs = count()'
   column: 'runs'
   aggregation: 'Maximum'
   operator: 'LessThan'
   threshold: 1
-  window: jobWindow
+  window: job.window
   frequency: 'PT30M'
   dimension: ''
 })

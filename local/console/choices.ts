@@ -25,6 +25,13 @@ export const choices = {
   faultKinds: faultRule.shape.kind.options,
   requestStates,
   /** By function name. */
-  timers: ["processShipments", "processCredentialRequests", "dataCleanup", "sessionCleanup"],
+  timers: [
+    "processShipments",
+    "processCredentialRequests",
+    "dataCleanup",
+    "sessionCleanup",
+    "scheduledAuthBackUp",
+    "scheduledConnectorBackUp",
+  ],
   softwareKeyKinds: newSoftwareKey.shape.kind.options,
 };

@@ -101,7 +101,7 @@ describe("docs/operate.md", () => {
       DELIVERY_JWKS_TRANSPORT_ENDPOINT: address,
     });
     expect(matches(runbooks, /AzureWebJobs\.(\w+)\.Disabled/g).sort()).toEqual(
-      Object.keys(connectorJobs(settings)).sort(),
+      [...Object.keys(connectorJobs(settings)), "scheduledConnectorBackUp"].sort(),
     );
   });
 });

@@ -157,6 +157,16 @@ describe("maintenance that the host's admin endpoint starts (decision G13)", () 
     expect(JSON.stringify(error)).toContain("not valid");
   });
 
+  it.each(["scheduledAuthBackUp", "scheduledConnectorBackUp"])("the timer %s creates a backup", async name => {
+    const runs = () => events.filter(({ event, job }) => event === "job" && job === name);
+    expect((await start(name, {})).status).toBe(202);
+    await until(
+      () => runs().length > 0,
+      () => JSON.stringify(events.slice(-5)),
+    );
+    expect(runs()[0]).toMatchObject({ trigger: "timer", backup: expect.any(String), removed: 0 });
+  });
+
   it("asks for the master key", async () => {
     for (const key of ["", "another"]) expect((await start("authBackUp", {}, key)).status).toBe(401);
   });

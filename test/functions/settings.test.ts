@@ -22,6 +22,19 @@ const httpRoutes = ({ functions }: MainProcess) =>
 const timers = ({ functions }: MainProcess) =>
   functions.filter(({ bindings }) => bindings.some(({ type }) => type === "timerTrigger"));
 
+describe("CRON_BACKUP_SCHEDULE (decision G13)", () => {
+  it("registers no backup timer when it is none", async () => {
+    const names = timers(await start({ ...goodSettings, CRON_BACKUP_SCHEDULE: "none" })).map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.filter(name => name.endsWith("BackUp"))).toEqual([]);
+  });
+
+  it("is a bad setting when it is no schedule", () => {
+    const read = () => settingsOf({ ...goodSettings, CRON_BACKUP_SCHEDULE: "daily" });
+    expect(read).toThrow("CRON_BACKUP_SCHEDULE: must be none, or a cron expression of six fields");
+  });
+});
+
 describe("bad settings (decision G14)", () => {
   it("register the same routes, all answering 503, and say every reason in one log event, no value among them", async () => {
     const [good, bad] = await Promise.all([
@@ -41,10 +54,12 @@ describe("bad settings (decision G14)", () => {
     expect(httpRoutes(bad)).toEqual(moved);
     expect(moved.length).toBeGreaterThan(5);
     expect(timers(good).map(({ name }) => name)).toEqual([
+      "scheduledAuthBackUp",
       "sessionCleanup",
       "processShipments",
       "processCredentialRequests",
       "dataCleanup",
+      "scheduledConnectorBackUp",
     ]);
     expect(timers(bad)).toEqual([]);
 

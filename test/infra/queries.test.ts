@@ -2,7 +2,10 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { authJobs } from "../../functions/auth/jobs.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
+import { backUpJobs } from "../../functions/maintenance.ts";
 import { settingsOf } from "../../functions/settings.ts";
+import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
+import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
 import { metrics } from "../../lib/metrics.ts";
 import { held } from "./isolation.ts";
 import { openKusto } from "./kusto.ts";
@@ -116,7 +119,12 @@ describe("alerts", () => {
       settingsOf(appSettings(deployed(), surface)),
     );
     if (first?.auth === undefined || second?.connector === undefined) throw new Error("settings are missing");
-    const jobs = [...Object.keys(authJobs(first.auth)), ...Object.keys(connectorJobs(second.connector.settings))];
+    const jobs = [
+      ...Object.keys(authJobs(first.auth)),
+      ...Object.keys(connectorJobs(second.connector.settings)),
+      ...Object.keys(backUpJobs(authBackedUp, first.deployment)),
+      ...Object.keys(backUpJobs(connectorBackedUp, second.deployment)),
+    ];
     const watched = rules.flatMap(({ name, body }) => {
       if (!name.includes("job-not-run")) return [];
       return askedBy(String(held(body.properties, "criteria.allOf.0.query"))).values.filter(value => value !== "timer");

@@ -1,5 +1,7 @@
+import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
 import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, tokenHashesOf } from "../../deployment.ts";
+import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { bearer, type Service } from "../../service.ts";
 import { identifySession } from "../client/identify-session.ts";
@@ -25,6 +27,7 @@ export const authService: Service = {
             const hashes = tokenHashesOf(deployment, "core");
             const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes }));
             registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
+            registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
             registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
           }
           if (SERVICE_APIS.includes("client")) {

@@ -1,5 +1,7 @@
+import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, tokenHashesOf } from "../../deployment.ts";
+import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { bearer, type Service } from "../../service.ts";
 import { connectorJobs } from "../jobs.ts";
@@ -32,6 +34,7 @@ export const connectorService: Service = {
             },
           });
           registerJobs(connectorJobs(settings), context, log);
+          registerJobs(backUpJobs(connectorBackedUp, deployment.settings), { deployment }, log);
           registerTasks("connector", connectorTasks, { ...common, deps: { ...context, deployment } });
         },
       };
