@@ -1,4 +1,4 @@
-// What the service's own code costs: the surface with stores that answer at once and a hash that costs nothing. See README.md.
+// What the service's own code costs: the API with stores that answer at once and a hash that costs nothing. See README.md.
 import { randomBytes } from "node:crypto";
 import { identifySession } from "../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../functions/auth/context.ts";

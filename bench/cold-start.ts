@@ -93,10 +93,10 @@ async function timed({ folder, settings, path }: Start): Promise<Times> {
 }
 
 function startsOf(directory: string, settings: Readonly<Record<string, string>>): readonly Start[] {
-  const own = (name: string, surfaces: string, path: string, more = {}): Start => ({
+  const own = (name: string, apis: string, path: string, more = {}): Start => ({
     name,
     folder: join(directory, "package"),
-    settings: { ...settings, SERVICE_APIS: surfaces, ...more },
+    settings: { ...settings, SERVICE_APIS: apis, ...more },
     path,
   });
   return [

@@ -1,9 +1,9 @@
-// Creates, lists and revokes static API tokens of a surface (decisions G3, G13).
+// Creates, lists and revokes static API tokens of an API (decisions G3, G13).
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { connectApi, refusalOf } from "./api.ts";
 
-const usage = `Usage: npm run api-tokens -- <create NAME | list | revoke ID> --url <address of the surface>
+const usage = `Usage: npm run api-tokens -- <create NAME | list | revoke ID> --url <address of the api>
   --url   as in https://core.example.com/core, or https://connector.example.com
 The bearer token of an administrator is read from API_TOKEN.`;
 

@@ -10,7 +10,7 @@ export interface ApiAnswer {
 
 export interface ApiCall {
   readonly method: "GET" | "POST";
-  /** From the surface's path on. */
+  /** From the API's path on. */
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: object | undefined;
@@ -29,7 +29,7 @@ export interface Api {
 type Credential = string | { readonly functionsKey: string };
 
 /**
- * @param url address of the deployment with the surface's path, as in `https://core.example.com/core`. Throws for one that is no
+ * @param url address of the deployment with the API's path, as in `https://core.example.com/core`. Throws for one that is no
  * https (loopback excepted)
  * @param credential commands take it from the environment or a file, never from their arguments, which others can see
  */

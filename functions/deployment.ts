@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/azure/blobs.ts";
-import { isLocal, localCredential, managedIdentity } from "../lib/azure/credential.ts";
+import { isLocalService, localCredential, managedIdentity } from "../lib/azure/credential.ts";
 import { writeToHost } from "../lib/azure/functions-app.ts";
 import { openTables, type Tables } from "../lib/azure/tables/tables.ts";
 import { openTelemetry, type Telemetry } from "../lib/azure/telemetry/telemetry.ts";
@@ -12,10 +12,10 @@ import { logExpiry } from "../lib/azure/vault/log-expiry.ts";
 import { openSecrets, type Secrets } from "../lib/azure/vault/secrets.ts";
 import type { Caller } from "../lib/caller.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
-import type { TokenHashes } from "../lib/http/caller/api-tokens.ts";
-import { bearerCheck } from "../lib/http/caller/bearer.ts";
-import type { TenantTokens } from "../lib/http/caller/tenant-token.ts";
-import { createHealth } from "../lib/http/health.ts";
+import type { TokenHashes } from "../lib/http/authenticate/api-tokens.ts";
+import { createBearerCheck } from "../lib/http/authenticate/bearer.ts";
+import type { TenantTokens } from "../lib/http/authenticate/tenant-token.ts";
+import { createHealthCheck } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { createSealer, type Sealer } from "../lib/seal.ts";
 import type { Tracer } from "../lib/telemetry.ts";
@@ -55,7 +55,7 @@ interface Tracing extends Tracer {
   readonly sink: Telemetry;
 }
 
-/** Opens the clients that every surface shares. Nothing is called yet. @param platform what tells this instance from others */
+/** Opens the clients that every API shares. Nothing is called yet. @param platform what tells this instance from others */
 export function openDeployment(settings: DeploymentSettings, platform: Platform = {}): Deployment {
   const now: Now = () => instant(Date.now());
   const identity = managedIdentity(settings.AZURE_CLIENT_ID);
@@ -67,7 +67,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     connectionString === undefined ? { endpoint, credential: identity } : { connectionString };
   const vault = settings.CLOUD_KEY_VAULT_ENDPOINT;
   const tables = openTables({ ...access(settings.CLOUD_TABLES_ENDPOINT), timeoutMs });
-  const credential = isLocal(vault) ? localCredential : identity;
+  const credential = isLocalService(vault) ? localCredential : identity;
   const secrets = logExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
   const caching: CacheOptions = {
     maxAgeMs: seconds(settings.SECRETS_MAX_AGE_SECONDS),
@@ -87,7 +87,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     secrets,
     caching,
     sealer: freshSealer({ secrets, caching }),
-    healthy: createHealth(
+    healthy: createHealthCheck(
       {
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
         vault: async () => void (await secrets.get(dataKey)),
@@ -143,17 +143,17 @@ const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
 /** The static tokens of an API, in its vault (decision G3). */
-export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, surface: "core" | "connector"): TokenHashes =>
-  apiTokenHashes(secrets, surface, { ...caching, now, log });
+export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, api: "core" | "connector"): TokenHashes =>
+  apiTokenHashes(secrets, api, { ...caching, now, log });
 
-/** Who may call a surface that takes bearer tokens (decision G3). */
+/** Who may call an API that takes bearer tokens (decision G3). */
 export function callerCheck(
   { settings, fetch, now }: Deployment,
-  { surface, role, hashes }: { surface: "core" | "connector"; role: string; hashes: TokenHashes },
+  { api, role, hashes }: { api: "core" | "connector"; role: string; hashes: TokenHashes },
 ): (headers: Headers) => Promise<Caller> {
   const tenant = tenantTokens(settings);
-  return bearerCheck({
-    surface,
+  return createBearerCheck({
+    api,
     role,
     ...(tenant && { tenant }),
     ...(settings.CALLER_STATIC_TOKENS && { tokenHashes: hashes.known }),

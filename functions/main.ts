@@ -1,14 +1,14 @@
 import { onTerminate, writeToHost } from "../lib/azure/functions-app.ts";
 import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
 import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
-import { deploymentSettings, inAzure, namedApis } from "../lib/deployment-settings.ts";
+import { deploymentSettings, enabledApis, isInAzure } from "../lib/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
-import { BadSettings, type Environment, isLocalHost, readAll, readSettings, validSettings } from "../lib/settings.ts";
+import { BadSettings, combineReads, type Environment, isLocalHost, readSettings, validSettings } from "../lib/settings.ts";
 import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";
 
-/** The composition root: environment, settings, clients, the chosen surfaces. The only reader of `process.env`. */
+/** The composition root: environment, settings, clients, the chosen APIs. The only reader of `process.env`. */
 async function start(environment: Environment): Promise<void> {
   const wings = await chosenWings(environment);
   let app: ReturnType<typeof open>;
@@ -26,11 +26,11 @@ async function start(environment: Environment): Promise<void> {
   }
   const ready = () => Promise.all(opened.map(wing => wing.ready?.()));
   registerHealth(async () => (await deployment.healthy()) && isDone(ready()), {
-    strictTransport: inAzure(settings),
+    strictTransport: isInAzure(settings),
   });
   // Begun before the first caller has to wait for it.
   void isDone(ready());
-  if (opened.length === 0) log.warn("no_surface", { setting: "SERVICE_APIS" });
+  if (opened.length === 0) log.warn("no_api", { setting: "SERVICE_APIS" });
   for (const wing of opened) wing.register();
   onTerminate(async () => {
     log.info("stopped", {});
@@ -38,9 +38,9 @@ async function start(environment: Environment): Promise<void> {
   });
 }
 
-/** The wings of the chosen surfaces: what is not served costs nothing at the start. */
+/** The wings of the chosen APIs: what is not served costs nothing at the start. */
 async function chosenWings(environment: Environment): Promise<readonly Service[]> {
-  const named = namedApis(environment);
+  const named = enabledApis(environment);
   const [auth, connector] = await Promise.all([
     named.includes("core") || named.includes("client") ? import("./auth/start/wiring.ts") : undefined,
     named.includes("connector") ? import("./connector/start/wiring.ts") : undefined,
@@ -50,9 +50,9 @@ async function chosenWings(environment: Environment): Promise<readonly Service[]
 
 /** Parses the settings and connects everything, so that whatever is wrong shows before anything is registered. */
 function open(environment: Environment, wings: readonly Service[]) {
-  const [settings, connects] = readAll(
+  const [settings, connects] = combineReads(
     () => readSettings(deploymentSettings, environment),
-    () => readAll(...wings.map(wing => () => wing.read(environment))),
+    () => combineReads(...wings.map(wing => () => wing.read(environment))),
   );
   const { WEBSITE_SITE_NAME: site, WEBSITE_INSTANCE_ID: instance } = environment;
   const deployment = openDeployment(settings, { site, instance });
@@ -82,7 +82,7 @@ function refuse(environment: Environment, wings: readonly Service[], error: unkn
     ...validSettings(deploymentSettings, environment),
   };
   registerHealth(async () => false, options);
-  for (const wing of wings) wing.refuse(namedApis(environment), paths, options);
+  for (const wing of wings) wing.refuse(enabledApis(environment), paths, options);
 }
 
 await start({ ...process.env });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { backUp } from "../lib/azure/maintenance/back-up.ts";
-import type { Holdings, ServiceName } from "../lib/azure/maintenance/backup-files.ts";
+import type { BackupScope, ServiceName } from "../lib/azure/maintenance/backup-files.ts";
 import { reseal } from "../lib/azure/maintenance/reseal.ts";
 import type { DeploymentSettings } from "../lib/deployment-settings.ts";
 import type { Job } from "../lib/http/job.ts";
@@ -33,24 +33,24 @@ export const resealTask = <D extends InDeployment>(tables: readonly string[]): T
     }),
   });
 
-/** Creates a backup of a service's tables and containers on request (decision G13). */
-export const backUpTask = <D extends InDeployment>(holdings: Holdings): Task<D> =>
-  task({ input: noInput, run: (_, deps: D) => createBackup(holdings, deps) });
+/** Creates a backup of a service's tables and containers on request (G13). */
+export const backUpTask = <D extends InDeployment>(scope: BackupScope): Task<D> =>
+  task({ input: noInput, run: (_, deps: D) => createBackup(scope, deps) });
 
-/** Returns the timer that creates backups of a service, or no timer where `CRON_BACKUP_SCHEDULE` is `none` (decision G13). */
+/** Returns the timer that creates backups of a service, or no timer if `CRON_BACKUP_SCHEDULE` is `none` (G13). */
 export const backUpJobs = (
-  holdings: Holdings,
+  scope: BackupScope,
   { CRON_BACKUP_SCHEDULE: schedule }: Pick<DeploymentSettings, "CRON_BACKUP_SCHEDULE">,
 ): Readonly<Record<string, Job<InDeployment>>> =>
   schedule === "none"
     ? {}
-    : { [backUpJobNames[holdings.wing]]: { schedule, run: deps => createBackup(holdings, deps) } };
+    : { [backUpJobNames[scope.service]]: { schedule, run: deps => createBackup(scope, deps) } };
 
 const backUpJobNames: Readonly<Record<ServiceName, string>> = {
   auth: "scheduledAuthBackUp",
   connector: "scheduledConnectorBackUp",
 };
 
-const createBackup = async (holdings: Holdings, { deployment }: InDeployment) => ({
-  ...(await backUp(holdings, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) })),
+const createBackup = async (scope: BackupScope, { deployment }: InDeployment) => ({
+  ...(await backUp(scope, { ...deployment, keepMs: days(deployment.settings.BACKUP_KEEP_DAYS) })),
 });

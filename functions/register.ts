@@ -1,26 +1,26 @@
 import { registerHttp, registerTimer } from "../lib/azure/functions-app.ts";
 import { Fault } from "../lib/fault.ts";
-import { type AnswerOptions, answerCall } from "../lib/http/answer.ts";
+import type { Api } from "../lib/http/api.ts";
 import type { Call, Reply } from "../lib/http/call.ts";
+import { httpFunctions } from "../lib/http/http-functions.ts";
 import { type Job, runJob } from "../lib/http/job.ts";
-import { httpFunctions } from "../lib/http/register.ts";
-import { type Serving, serve } from "../lib/http/serve.ts";
-import type { Api } from "../lib/http/surface.ts";
+import { type ResponseOptions, respond } from "../lib/http/respond.ts";
+import { type ServeOptions, serve } from "../lib/http/serve.ts";
 import { serveTask, type Task, taskTemplate } from "../lib/http/task.ts";
 import { type Log, withLogFields } from "../lib/log.ts";
 
 /**
- * Registers every endpoint of a surface.
+ * Registers every endpoint of an API.
  * @param preflight answers OPTIONS on every template; absent: OPTIONS is nothing here
  */
 export function registerApi<D, S>(
-  surface: Api<D, S>,
+  api: Api<D, S>,
   prefix: string,
-  serving: Serving<D, S>,
+  serving: ServeOptions<D, S>,
   preflight?: (call: Call) => Promise<Reply>,
 ): void {
-  for (const { name, template, parts, endpoint } of httpFunctions(surface, prefix)) {
-    const answers = new Map(parts.map(route => [route.method, serve(surface, endpoint, route, serving)]));
+  for (const { name, template, parts, endpoint } of httpFunctions(api, prefix)) {
+    const answers = new Map(parts.map(route => [route.method, serve(api, endpoint, route, serving)]));
     if (preflight !== undefined) answers.set("OPTIONS", preflight);
     const answer = (call: Call): Promise<Reply> => {
       const ofMethod = answers.get(call.method);
@@ -46,7 +46,7 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
 export function registerTasks<D>(
   wing: Wing,
   tasks: Readonly<Record<string, Task<D>>>,
-  serving: AnswerOptions & { readonly deps: D; readonly log: Log },
+  serving: ResponseOptions & { readonly deps: D; readonly log: Log },
 ): void {
   for (const [name, task] of Object.entries(tasks)) registerTask(wing, name, serveTask(name, task, serving));
 }
@@ -62,9 +62,9 @@ const registerTask = (wing: Wing, name: string, answer: (call: Call) => Promise<
   });
 
 /** Registers `GET /health`, public and without data (decision G11). */
-export function registerHealth(healthy: () => Promise<boolean>, options: AnswerOptions): void {
+export function registerHealth(healthy: () => Promise<boolean>, options: ResponseOptions): void {
   const answer = (call: Call) =>
-    answerCall(call, options, async () =>
+    respond(call, options, async () =>
       (await healthy())
         ? { status: 200, body: { status: "ok" } }
         : { status: 503, headers: { "retry-after": "10" }, body: { status: "unavailable" } },
@@ -72,11 +72,11 @@ export function registerHealth(healthy: () => Promise<boolean>, options: AnswerO
   registerHttp("health", { template: "health", methods: ["GET"], answer });
 }
 
-/** Registers the routes of a surface so that each refuses: the settings are wrong (decision G14). */
-export function registerRefusing<D, S>(surface: Api<D, S>, prefix: string, options: AnswerOptions): void {
+/** Registers the routes of an API so that each refuses: the settings are wrong (decision G14). */
+export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, options: ResponseOptions): void {
   const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
-  const answer = (call: Call) => answerCall(call, options, async () => surface.refuse(refusal));
-  for (const { name, template, parts } of httpFunctions(surface, prefix)) {
+  const answer = (call: Call) => respond(call, options, async () => api.refuse(refusal));
+  for (const { name, template, parts } of httpFunctions(api, prefix)) {
     registerHttp(name, { template, methods: parts.map(({ method }) => method), answer });
   }
 }
@@ -85,8 +85,8 @@ export function registerRefusing<D, S>(surface: Api<D, S>, prefix: string, optio
 export function registerRefusingTasks(
   wing: Wing,
   tasks: Readonly<Record<string, unknown>>,
-  options: AnswerOptions,
+  options: ResponseOptions,
 ): void {
   const reply = { status: 503, headers: { "retry-after": "60" }, body: { error: "The service is not configured." } };
-  for (const name of Object.keys(tasks)) registerTask(wing, name, call => answerCall(call, options, async () => reply));
+  for (const name of Object.keys(tasks)) registerTask(wing, name, call => respond(call, options, async () => reply));
 }

@@ -1,6 +1,6 @@
 import type { AuthSettings } from "../lib/auth/settings.ts";
-import { type DeploymentSettings, deploymentSettings, namedApis } from "../lib/deployment-settings.ts";
-import { type Environment, readAll, readSettings } from "../lib/settings.ts";
+import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/deployment-settings.ts";
+import { combineReads, type Environment, readSettings } from "../lib/settings.ts";
 import { readAuthSettings } from "./auth/start/settings.ts";
 import { type ConnectorStart, readConnectorSettings } from "./connector/start/settings.ts";
 
@@ -17,12 +17,12 @@ export interface Settings {
  * start of the app finds them.
  */
 export function settingsOf(environment: Environment): Settings {
-  const surfaces = namedApis(environment);
-  const servesAuth = surfaces.includes("core") || surfaces.includes("client");
-  const [deployment, auth, connector] = readAll(
+  const apis = enabledApis(environment);
+  const servesAuth = apis.includes("core") || apis.includes("client");
+  const [deployment, auth, connector] = combineReads(
     () => readSettings(deploymentSettings, environment),
     () => (servesAuth ? readAuthSettings(environment) : undefined),
-    () => (surfaces.includes("connector") ? readConnectorSettings(environment) : undefined),
+    () => (apis.includes("connector") ? readConnectorSettings(environment) : undefined),
   );
   return { deployment, ...(auth && { auth }), ...(connector && { connector }) };
 }

@@ -374,7 +374,7 @@ module core 'modules/app.bicep' = {
     name: 'func-core-${token}'
     location: location
     tags: allTags
-    surface: 'core'
+    api: 'core'
     identityId: identities[0].id
     identityClientId: identities[0].properties.clientId
     subnetId: network.outputs.subnetIds.core
@@ -421,7 +421,7 @@ module client 'modules/app.bicep' = {
     name: 'func-client-${token}'
     location: location
     tags: allTags
-    surface: 'client'
+    api: 'client'
     identityId: identities[1].id
     identityClientId: identities[1].properties.clientId
     subnetId: network.outputs.subnetIds.client
@@ -456,7 +456,7 @@ module connector 'modules/app.bicep' = {
     name: 'func-connector-${token}'
     location: location
     tags: allTags
-    surface: 'connector'
+    api: 'connector'
     identityId: identities[2].id
     identityClientId: identities[2].properties.clientId
     subnetId: network.outputs.subnetIds.connector

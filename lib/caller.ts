@@ -1,6 +1,6 @@
 import type { Fields } from "./log.ts";
 
-/** Who calls Core or the connector: an application and, where the token names one, the subject on whose behalf it calls (decision G3). */
+/** The authenticated caller of Core or the connector: an application and, if the token has one, the subject that it acts for (G3). */
 export interface Caller {
   /** `tenant`: a JWT of the customer's tenant. `api_token`: a static API token. */
   readonly kind: "tenant" | "api_token";
@@ -10,7 +10,7 @@ export interface Caller {
   readonly subject?: string;
 }
 
-/** Returns the fields that name a caller in every log event of a call. */
+/** Returns the log fields that identify a caller. */
 export const callerFields = ({ kind, application, subject }: Caller): Fields => ({
   callerKind: kind,
   application,

@@ -3,18 +3,19 @@ import { isNcrontab } from "./ncrontab.ts";
 import { type Environment, setting } from "./settings.ts";
 import { trimEnd } from "./trim-end.ts";
 
-const surfaces = ["core", "client", "connector"] as const;
+const apiNames = ["core", "client", "connector"] as const;
 
-export type ApiName = (typeof surfaces)[number];
+/** The name of one group of endpoints (G1). */
+export type ApiName = (typeof apiNames)[number];
 
-/** The surfaces that an environment names, whatever else is wrong with it. */
-export const namedApis = (environment: Environment): readonly ApiName[] => {
+/** Returns the APIs that `SERVICE_APIS` enables. Ignores unknown names, so that it also works while other settings are invalid. */
+export const enabledApis = (environment: Environment): readonly ApiName[] => {
   const names = (environment.SERVICE_APIS ?? "").split(",").map(name => name.trim());
-  return surfaces.filter(surface => names.includes(surface));
+  return apiNames.filter(api => names.includes(api));
 };
 
-/** Leading segments of a surface's paths (decision G2). */
-const path = (description: string) =>
+/** Returns the schema of a path prefix: segments without slashes at the ends, empty for no prefix (G2). */
+const pathSetting = (description: string) =>
   z
     .string()
     .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
@@ -26,129 +27,144 @@ const path = (description: string) =>
       error: "must not have . or .. as a segment: a URL removes it",
     })
     .refine(text => !/^(?:admin|runtime)/i.test(text), {
-      error: "must not begin with admin or runtime: the Functions host serves no such routes",
+      error: "must not begin with admin or runtime: the Functions host reserves these routes",
     })
     .meta({ description });
 
-/** What every deployment is told, whatever it serves (decisions G1 to G11). */
+/** The settings that every deployment reads, whichever APIs it serves. */
 export const deploymentSettings = z
   .object({
     SERVICE_APIS: setting
-      .list("Surfaces that this deployment serves: `core`, `client`, `connector`. Empty serves none.")
-      .refine(names => names.every(name => surfaces.some(surface => surface === name)), {
-        error: `must name ${surfaces.join(", ")} only`,
+      .list("APIs that this deployment serves, comma-separated: `core`, `client`, `connector`. Empty serves none.")
+      .refine(names => names.every(name => apiNames.some(api => api === name)), {
+        error: `must contain only ${apiNames.join(", ")}`,
       })
-      .transform(names => surfaces.filter(surface => names.includes(surface)))
+      .transform(names => apiNames.filter(api => names.includes(api)))
       .prefault(""),
-    CORE_PATH: path("Leading path segments of the Core API.").prefault("core"),
-    CLIENT_PATH: path("Leading path segments of the Client API.").prefault("client"),
-    CONNECTOR_PATH: path("Leading path segments of the connector; empty by default.").prefault(""),
-    PUBLIC_BASE_URL: setting.address("Front of every absolute address that an answer names.").optional(),
+    CORE_PATH: pathSetting("Path prefix of the Core API.").prefault("core"),
+    CLIENT_PATH: pathSetting("Path prefix of the Client API.").prefault("client"),
+    CONNECTOR_PATH: pathSetting("Path prefix of the connector API. Empty by default.").prefault(""),
+    PUBLIC_BASE_URL: setting
+      .address("Base URL of absolute links in responses. By default the origin of the request.")
+      .optional(),
     TRUSTED_PROXIES: setting
       .integer(
         0,
         10,
-        "How many proxies before the app are ours: the caller's address lies that many entries back in `X-Forwarded-For`. The platform's own is one; more need `PROXY_ID`.",
+        "Number of trusted proxies in front of the app, including the platform's own: the caller's address is that many entries from the end of `X-Forwarded-For`. More than 1 requires `PROXY_ID`.",
       )
       .prefault("1"),
     PROXY_ID: setting
       .text(
-        "What the proxy before the app sends in `PROXY_ID_HEADER`; a call without it gets 403, except `/health` and maintenance.",
+        "Value that the proxy in front of the app sends in `PROXY_ID_HEADER`. Requests without it are refused with 403, except `/health` and maintenance.",
       )
-      .regex(/^[\x21-\x7e]{16,200}$/, { error: "must be 16 to 200 visible ASCII characters without blanks" })
+      .regex(/^[\x21-\x7e]{16,200}$/, { error: "must be 16 to 200 visible ASCII characters without spaces" })
       .optional(),
     PROXY_ID_HEADER: setting
-      .text("Header that proves that a call came through the proxy; by default that of Azure Front Door.")
-      .regex(/^[A-Za-z0-9-]{1,64}$/, { error: "must be the name of a header" })
+      .text("Header in which the proxy sends `PROXY_ID`. By default the header of Azure Front Door.")
+      .regex(/^[A-Za-z0-9-]{1,64}$/, { error: "must be a header name" })
       .prefault("X-Azure-FDID"),
-    LOGGING_LEVEL_COM_SERVICE: setting
-      .oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Least level that is logged.")
-      .prefault("INFO"),
+    LOGGING_LEVEL_COM_SERVICE: setting.oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Minimum log level.").prefault("INFO"),
 
-    CLOUD_TENANT_ID: setting.text("The Entra tenant of the deployment.").optional(),
+    CLOUD_TENANT_ID: setting.text("Id of the Entra tenant of the deployment.").optional(),
     CALLER_AUDIENCES: setting
-      .list("Audiences of tenant tokens, comma list. Empty accepts no tenant token.")
+      .list("Accepted audiences of tenant tokens, comma-separated. Empty accepts no tenant token.")
       .prefault(""),
     CALLER_ISSUERS: setting
-      .list("Issuers of tenant tokens, comma list. By default both forms of `CLOUD_TENANT_ID`.")
+      .list(
+        "Accepted issuers of tenant tokens, comma-separated. By default the v1.0 and v2.0 issuers of `CLOUD_TENANT_ID`.",
+      )
       .prefault(""),
     CALLER_JWKS_ENDPOINT: setting
-      .address("Signing keys of tenant tokens. By default those of `CLOUD_TENANT_ID`.")
+      .address("JWKS URL with the signing keys of tenant tokens. By default that of `CLOUD_TENANT_ID`.")
       .optional(),
-    CALLER_STATIC_TOKENS: setting.flag("Accept static API tokens, whose hashes lie in the vault.").prefault("false"),
+    CALLER_STATIC_TOKENS: setting
+      .flag("Whether static API tokens are accepted. Their hashes are stored in Key Vault.")
+      .prefault("false"),
 
-    CLOUD_TABLES_ENDPOINT: setting.address("Table storage.").optional(),
-    CLOUD_STORAGE_BLOB_ENDPOINT: setting.address("Blob storage.").optional(),
+    CLOUD_TABLES_ENDPOINT: setting.address("Table storage endpoint.").optional(),
+    CLOUD_STORAGE_BLOB_ENDPOINT: setting.address("Blob storage endpoint.").optional(),
     CLOUD_STORAGE_CONNECTION_STRING: setting
-      .text("Storage by account key, for local runs only; in Azure the managed identity is used.")
-      .refine(hasAccountKey, { error: "must have AccountName and AccountKey" })
+      .text(
+        "Storage connection string with an account key, for local runs only. In Azure the managed identity is used.",
+      )
+      .refine(hasAccountKey, { error: "must contain AccountName and AccountKey" })
       .optional(),
-    CLOUD_KEY_VAULT_ENDPOINT: setting.address("Key Vault."),
-    AZURE_CLIENT_ID: setting.text("Client id of the managed identity.").optional(),
+    CLOUD_KEY_VAULT_ENDPOINT: setting.address("Key Vault URL."),
+    AZURE_CLIENT_ID: setting
+      .text("Client id of the user-assigned managed identity. By default the system-assigned identity.")
+      .optional(),
 
-    STORAGE_TIMEOUT_SECONDS: setting.seconds("Time limit of one storage call, retries included.").prefault("15"),
-    SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a secret is read again (decision G3).").prefault("300"),
+    STORAGE_TIMEOUT_SECONDS: setting.seconds("Time limit of one storage call, including retries.").prefault("15"),
+    SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a cached secret is read again.").prefault("300"),
     SECRETS_REFRESH_SECONDS: setting
-      .seconds("Least time between two reads that an unknown token forces (decision G3).")
+      .seconds("Minimum time between two secret reads that an unknown token or a failed read causes.")
       .prefault("60"),
     CRON_BACKUP_SCHEDULE: setting
       .text(
-        "When a backup is created; six fields, UTC. `none`: only on request. An alert expects a backup every two days.",
+        "Schedule of backups: six-field NCRONTAB in UTC, or `none` for backups on request only. An alert expects a backup every two days.",
       )
       .transform(text => text.trim().split(/\s+/).join(" "))
       .refine(text => text === "none" || isNcrontab(text), {
         error: "must be none, or a cron expression of six fields, seconds first",
       })
       .prefault("0 45 1 * * *"),
-    BACKUP_KEEP_DAYS: setting.days("How long backups are kept; the next backup removes older ones.").prefault("30"),
+    BACKUP_KEEP_DAYS: setting.days("Retention of backups. Each backup deletes older ones.").prefault("30"),
     APPLICATIONINSIGHTS_CONNECTION_STRING: setting
-      .text("Application Insights, where spans, metrics and log events go (docs/telemetry.md).")
-      .regex(/(^|;)InstrumentationKey=[0-9a-f-]{36}(;|$)/i, { error: "must have an InstrumentationKey" })
+      .text(
+        "Connection string of Application Insights, which receives spans, metrics and log events (docs/telemetry.md).",
+      )
+      .regex(/(^|;)InstrumentationKey=[0-9a-f-]{36}(;|$)/i, { error: "must contain an InstrumentationKey" })
       .optional(),
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: setting
-      .text("How Application Insights is written to by the managed identity: `ClientId=<client id>;Authorization=AAD`.")
-      .regex(/(^|;)Authorization=AAD(;|$)/i, { error: "must have Authorization=AAD" })
+      .text(
+        "Makes the app authenticate to Application Insights with its managed identity: `ClientId=<client id>;Authorization=AAD`.",
+      )
+      .regex(/(^|;)Authorization=AAD(;|$)/i, { error: "must contain Authorization=AAD" })
       .optional(),
     OTEL_EXPORTER_OTLP_ENDPOINT: setting
-      .address("An OTLP endpoint (HTTP), where spans, metrics and log events go; the paths of the signals are added.")
+      .address(
+        "OTLP/HTTP endpoint that receives spans, metrics and log events, without the signal path (`/v1/traces`).",
+      )
       .optional(),
 
     HEALTH_MAX_AGE_SECONDS: setting
-      .seconds("How long an answer of storage and vault counts for `/health` (decision G11).")
+      .seconds("How long `/health` reuses the last successful check of storage and Key Vault.")
       .prefault("10"),
   })
   .superRefine((settings, context) => {
     const refuse = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
-    const local = settings.CLOUD_STORAGE_CONNECTION_STRING !== undefined;
+    const isLocal = settings.CLOUD_STORAGE_CONNECTION_STRING !== undefined;
     for (const name of ["CLOUD_TABLES_ENDPOINT", "CLOUD_STORAGE_BLOB_ENDPOINT"] as const) {
-      if (!local && settings[name] === undefined)
-        refuse(name, "must be set where storage is reached by managed identity");
+      if (!isLocal && settings[name] === undefined)
+        refuse(name, "must be set unless CLOUD_STORAGE_CONNECTION_STRING is set");
     }
-    for (const [name, other] of clashingPaths(settings)) refuse(name, `must lead elsewhere than ${other}`);
+    for (const [name, other] of clashingPaths(settings))
+      refuse(name, `must not equal, contain or be contained in ${other}`);
     if (settings.TRUSTED_PROXIES > 1 && settings.PROXY_ID === undefined) {
       refuse(
         "PROXY_ID",
-        "must be set where TRUSTED_PROXIES is more than 1: a caller beside the proxy could choose the address that is limited and logged",
+        "must be set if TRUSTED_PROXIES is more than 1: otherwise a caller that bypasses the proxy could forge its address",
       );
     }
-    const fromTenant = settings.CLOUD_TENANT_ID !== undefined;
-    const named = (settings.CALLER_ISSUERS ?? []).length > 0 && settings.CALLER_JWKS_ENDPOINT !== undefined;
-    if ((settings.CALLER_AUDIENCES ?? []).length > 0 && !fromTenant && !named) {
-      refuse("CALLER_AUDIENCES", "needs CLOUD_TENANT_ID, or CALLER_ISSUERS and CALLER_JWKS_ENDPOINT");
+    const hasTenant = settings.CLOUD_TENANT_ID !== undefined;
+    const hasIssuer = (settings.CALLER_ISSUERS ?? []).length > 0 && settings.CALLER_JWKS_ENDPOINT !== undefined;
+    if ((settings.CALLER_AUDIENCES ?? []).length > 0 && !hasTenant && !hasIssuer) {
+      refuse("CALLER_AUDIENCES", "requires CLOUD_TENANT_ID, or CALLER_ISSUERS and CALLER_JWKS_ENDPOINT");
     }
   });
 
 function hasAccountKey(connectionString: string): boolean {
   const parts = connectionString.split(";");
-  const isGiven = (name: string) => parts.some(part => part.startsWith(`${name}=`) && part !== `${name}=`);
-  return /^UseDevelopmentStorage=true;?$/.test(connectionString) || (isGiven("AccountName") && isGiven("AccountKey"));
+  const has = (name: string) => parts.some(part => part.startsWith(`${name}=`) && part !== `${name}=`);
+  return /^UseDevelopmentStorage=true;?$/.test(connectionString) || (has("AccountName") && has("AccountKey"));
 }
 
-/** The served surfaces whose paths are equal, or of which one is below the other, as the later and the earlier name. */
+/** Returns pairs of path settings (later, earlier) of served APIs whose paths are equal or nested in each other. */
 function clashingPaths({ SERVICE_APIS = [], ...settings }: PathSettings): (readonly [string, string])[] {
-  const paths = surfaces
-    .filter(surface => SERVICE_APIS.includes(surface))
-    .map(surface => ({ name: pathNames[surface], path: (settings[pathNames[surface]] ?? "").toLowerCase() }));
+  const paths = apiNames
+    .filter(api => SERVICE_APIS.includes(api))
+    .map(api => ({ name: pathNames[api], path: (settings[pathNames[api]] ?? "").toLowerCase() }));
   const clash = (a: string, b: string) =>
     a === b || (a !== "" && b !== "" && (`${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)));
   return paths.flatMap(({ name, path }, index) =>
@@ -167,12 +183,12 @@ interface PathSettings {
 
 export type DeploymentSettings = z.output<typeof deploymentSettings>;
 
-/** Returns how many proxies are ours, and what proves that a call came through them (decision G7). */
+/** Returns the number of trusted proxies and, if set, the header by which the proxy identifies itself (G7). */
 export const proxiesOf = ({ TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER }: DeploymentSettings) => ({
   trustedProxies: TRUSTED_PROXIES,
   ...(PROXY_ID !== undefined && { proxyProof: { header: PROXY_ID_HEADER, id: PROXY_ID } }),
 });
 
-/** Whether the app runs in Azure: there TLS ends before it, and storage is reached by managed identity. */
-export const inAzure = (settings: DeploymentSettings): boolean =>
+/** Returns whether the app runs in Azure, where it uses managed identity instead of a connection string. */
+export const isInAzure = (settings: DeploymentSettings): boolean =>
   settings.CLOUD_STORAGE_CONNECTION_STRING === undefined;

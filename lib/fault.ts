@@ -1,12 +1,12 @@
 import type { Caller } from "./caller.ts";
 
-/** One wrong field of an input: its path as the caller wrote it (`shipment.shipment_items[0].name`) and why. */
+/** One invalid field of an input: its path as the caller wrote it (`shipment.shipment_items[0].name`) and the reason. */
 export interface Problem {
   readonly path: string;
   readonly reason: string;
 }
 
-/** Every way in which a call can be refused. Each wing maps all of them to its wire shape in one table (decision G6). */
+/** Every reason for which a call can fail. Each API maps all of them to status and error body in one table (G6). */
 export const faultKinds = [
   "invalid",
   "unauthenticated",
@@ -26,22 +26,22 @@ export const faultKinds = [
 export type FaultKind = (typeof faultKinds)[number];
 
 export interface FaultDetails {
-  /** All wrong fields, not only the first. */
+  /** All invalid fields, not only the first. */
   readonly problems?: readonly Problem[];
-  /** Seconds until another try makes sense; becomes `Retry-After`. */
+  /** Seconds until a retry is useful; sent as `Retry-After`. */
   readonly retryAfter?: number;
-  /** What a wing's error body adds, by the names of its wire. */
+  /** Additional members of the API's error body, by their wire names. */
   readonly data?: Readonly<Record<string, unknown>>;
-  /** Why a caller was refused (401, 403), in one word for the log. It is never sent. */
+  /** Reason code of a 401 or 403. It is logged and never sent. */
   readonly reason?: string;
-  /** The caller that was refused, where its token is genuine. It is logged and never sent. */
+  /** The refused caller, if its token is genuine. It is logged and never sent. */
   readonly caller?: Caller;
   readonly cause?: unknown;
 }
 
 /**
- * The one refusal type. `message` goes to the caller as it stands: never a secret, never a foreign system's text that was
- * not meant for the caller.
+ * The only error type that becomes an error response. `message` is sent to the caller unchanged, so it must contain no secret and
+ * no text of an external system.
  */
 export class Fault extends Error {
   override readonly name = "Fault";

@@ -3,10 +3,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export type Level = "debug" | "info" | "warn" | "error";
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Writes one finished line; the Functions host's logger in Azure, the terminal locally. */
+/** Writes one complete line to the Functions host's logger (in Azure) or the terminal (locally). */
 export type WriteLine = (level: Level, line: string) => void;
 
-/** Structured log, one line an event (decision G10). Fields never hold secrets or a recipient's data. */
+/** Structured log with one JSON line for each event. Fields must not contain secrets or a recipient's data (G10). */
 export interface Log {
   debug(event: string, fields?: Fields): void;
   info(event: string, fields?: Fields): void;
@@ -14,58 +14,58 @@ export interface Log {
   error(event: string, fields?: Fields): void;
 }
 
-const order: readonly Level[] = ["debug", "info", "warn", "error"];
+const levelOrder: readonly Level[] = ["debug", "info", "warn", "error"];
 
-/** What every line inside one call carries: the request id and the invocation id (decision G7). */
+/** The fields that every line of the current call has, such as the request id. */
 const callFields = new AsyncLocalStorage<Fields>();
 
-/** Runs `work` so that every log line inside it carries `fields`. */
+/** Runs `work` and adds `fields` to every log line that it writes. */
 export const withLogFields = <T>(fields: Fields, work: () => T): T =>
   callFields.run({ ...callFields.getStore(), ...fields }, work);
 
-/** @param threshold the least level that is written */
+/** Creates a log. Levels below `threshold` are dropped. */
 export function createLog(write: WriteLine, threshold: Level = "info"): Log {
   const at =
     (level: Level) =>
     (event: string, fields: Fields = {}) => {
-      if (order.indexOf(level) < order.indexOf(threshold)) return;
+      if (levelOrder.indexOf(level) < levelOrder.indexOf(threshold)) return;
       const all = Object.assign({ event }, callFields.getStore(), fields, { event });
-      write(level, JSON.stringify(all, withoutForeignData));
+      write(level, JSON.stringify(all, redact));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Characters of a string that a log line keeps: an error's message may quote what a peer sent (decision G10). */
-const longestText = 4096;
+/** Longer strings are cut: an error message may quote a peer's response. */
+const maxTextLength = 4096;
 
-/** A replacer for `JSON.stringify`. It looks at what stands in the field: foreign errors may have their own way to JSON. */
-function withoutForeignData(this: Fields, key: string, value: unknown): unknown {
+/** Replacer for `JSON.stringify`. Reads the original value, because errors of libraries may define `toJSON`. */
+function redact(this: Fields, key: string, value: unknown): unknown {
   const original = this[key];
-  if (original instanceof Error) return described(original);
-  if (typeof value === "string" && value.length > longestText) return `${value.slice(0, longestText)}… (cut)`;
-  return key === "error" && original !== undefined ? "(what was thrown is no error)" : value;
+  if (original instanceof Error) return errorFields(original);
+  if (typeof value === "string" && value.length > maxTextLength) return `${value.slice(0, maxTextLength)}… (cut)`;
+  return key === "error" && original !== undefined ? "(thrown value is not an Error)" : value;
 }
 
-/** How many causes are told; some errors are their own. */
-const causesTold = 5;
+/** Limits the chain of causes, because an error can be its own cause. */
+const maxCauses = 5;
 
 /**
- * An error as log fields, and only what can hold no foreign data: other fields, and causes that are no `Error`, may hold tokens
- * or whole requests, and the message of a parser quotes what it could not parse.
+ * Returns an error as log fields. Leaves out other properties and causes that are not an `Error`, which may contain tokens or whole
+ * requests, and the message of a parser, which quotes its input (G10).
  */
-export function described(error: Error, depth = 0): Fields {
+export function errorFields(error: Error, depth = 0): Fields {
   const { code, statusCode, peerRequestId } = error as Error &
     Partial<Record<"code" | "statusCode" | "peerRequestId", unknown>>;
-  const quotes = error instanceof SyntaxError;
+  const isParseError = error instanceof SyntaxError;
   return {
     name: error.name,
-    message: quotes ? "(text that can not be parsed)" : error.message,
-    ...(isWord(code) ? { code } : {}),
-    ...(isWord(statusCode) ? { statusCode } : {}),
-    ...(isWord(peerRequestId) ? { peerRequestId } : {}),
-    stack: quotes ? error.stack?.slice(error.stack.indexOf("\n    at ")).trimStart() : error.stack,
-    ...(error.cause instanceof Error && depth < causesTold ? { cause: described(error.cause, depth + 1) } : {}),
+    message: isParseError ? "(unparsable text)" : error.message,
+    ...(isTextOrNumber(code) ? { code } : {}),
+    ...(isTextOrNumber(statusCode) ? { statusCode } : {}),
+    ...(isTextOrNumber(peerRequestId) ? { peerRequestId } : {}),
+    stack: isParseError ? error.stack?.slice(error.stack.indexOf("\n    at ")).trimStart() : error.stack,
+    ...(error.cause instanceof Error && depth < maxCauses ? { cause: errorFields(error.cause, depth + 1) } : {}),
   };
 }
 
-const isWord = (value: unknown): boolean => typeof value === "string" || typeof value === "number";
+const isTextOrNumber = (value: unknown): boolean => typeof value === "string" || typeof value === "number";

@@ -1,10 +1,10 @@
-/** Every metric that a deployment tells (docs/telemetry.md): alerts are built on these names. */
+/** Every metric that the app records. Alert rules use these names (docs/telemetry.md). */
 export const metrics = {
-  "job.duration": { unit: "s", description: "A run of a job." },
-  "job.items": { unit: "{item}", description: "A count of a run's report." },
-  "pin_mail.unsent.age": { unit: "s", description: "Age of a due PIN mail that a run could not send." },
-  "peer.call.duration": { unit: "s", description: "A call of a peer." },
-  "secret.days_left": { unit: "d", description: "Days until a vault secret expires." },
+  "job.duration": { unit: "s", description: "Duration of a job run." },
+  "job.items": { unit: "{item}", description: "Items that a job run processed, by result." },
+  "pin_mail.unsent.age": { unit: "s", description: "Age of a due PIN mail that a job run could not send." },
+  "peer.call.duration": { unit: "s", description: "Duration of a call to a peer." },
+  "secret.days_left": { unit: "d", description: "Days until a Key Vault secret expires." },
 } as const;
 
 export type Metric = keyof typeof metrics;

@@ -1,13 +1,14 @@
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 
-/** The key-encryption keys by their versions: 32 bytes each. */
+/** The versions of the key-encryption key, 32 bytes each. */
 export interface KeyRing {
-  /** What is sealed from now on. */
+  /** Returns the newest version, which seals new values. */
   current(): Promise<{ readonly version: string; readonly key: Uint8Array }>;
+  /** Returns a version of the key; undefined if there is no such version. */
   version(version: string): Promise<Uint8Array | undefined>;
 }
 
-/** Where a sealed value stands and what it is for: it opens nowhere else. */
+/** The additional authenticated data of a sealed value. The value opens only with the same context. */
 export interface SealContext {
   readonly table: string;
   /** Partition and row key. */
@@ -15,23 +16,22 @@ export interface SealContext {
   readonly purpose: string;
 }
 
-/** A sealed value that cannot be opened. Neither message nor cause holds any of its content. */
+/** Thrown for a sealed value that cannot be opened. Message and cause contain no part of its content. */
 export class SealError extends Error {
   override readonly name = "SealError";
 }
 
-/** Envelope encryption of secrets at rest (decision G8). What the key ring throws is thrown on. */
+/** Envelope encryption of secrets at rest. Errors of the key ring are passed on (G8). */
 export interface Sealer {
-  /** A compact JWE whose `kid` is the key's version; authenticated with its place. */
-  seal(plaintext: string, place: SealContext): Promise<string>;
-  /** Throws a `SealError` where it was changed, moved, or sealed by a key that the ring has not. */
-  open(sealed: string, place: SealContext): Promise<string>;
-  /** The version of the key that `seal` uses. */
+  /** Returns a compact JWE whose `kid` is the key's version and whose header contains the context. */
+  seal(plaintext: string, context: SealContext): Promise<string>;
+  /** Returns the plaintext. Throws SealError if the value was changed or moved, or if its key version is missing. */
+  open(sealed: string, context: SealContext): Promise<string>;
+  /** Returns the key version that `seal` uses. */
   currentVersion(): Promise<string>;
   /**
    * Returns the text with every value that was sealed for this table and row sealed again under the current version; undefined
-   * where nothing changes. Values that name another place are text, not ours to open: a caller may have typed them. Throws as
-   * `open` does.
+   * if nothing changes. Leaves values with another context as they are: a caller may have typed them. Throws SealError.
    */
   renew(text: string, row: Pick<SealContext, "table" | "row">): Promise<string | undefined>;
 }
@@ -48,15 +48,15 @@ export function createSealer(keys: KeyRing): Sealer {
       .encrypt(key);
   };
 
-  const open = async (sealed: string, place: SealContext) => {
+  const open = async (sealed: string, context: SealContext) => {
     const version = versionOf(sealed);
     const key = await keys.version(version);
-    if (key === undefined) throw new SealError(`Sealed by version ${version} of the key, which is not there`);
+    if (key === undefined) throw new SealError(`Key version ${version} of a sealed value does not exist`);
     const { plaintext, protectedHeader } = await compactDecrypt(sealed, key, allowed).catch((cause: unknown) => {
-      throw new SealError("A sealed value was changed, or is none", { cause });
+      throw new SealError("A sealed value was changed or is not a sealed value", { cause });
     });
     for (const part of ["table", "row", "purpose"] as const)
-      if (protectedHeader[part] !== place[part]) throw new SealError(`Sealed for another ${part}`);
+      if (protectedHeader[part] !== context[part]) throw new SealError(`Sealed for another ${part}`);
     return new TextDecoder().decode(plaintext);
   };
 
@@ -65,13 +65,13 @@ export function createSealer(keys: KeyRing): Sealer {
     open,
     currentVersion: async () => (await keys.current()).version,
     async renew(text, { table, row }) {
-      const own = sealedIn(text).filter(({ place }) => place.table === table && place.row === row);
+      const own = findSealed(text).filter(({ context }) => context.table === table && context.row === row);
       if (own.length === 0) return undefined;
       const { version } = await keys.current();
       const old = own.filter(({ sealed }) => versionOf(sealed) !== version);
       let renewed = text;
-      for (const { sealed, place } of old)
-        renewed = renewed.replaceAll(sealed, await seal(await open(sealed, place), place));
+      for (const { sealed, context } of old)
+        renewed = renewed.replaceAll(sealed, await seal(await open(sealed, context), context));
       return old.length === 0 ? undefined : renewed;
     },
   };
@@ -79,25 +79,25 @@ export function createSealer(keys: KeyRing): Sealer {
 
 interface Sealed {
   readonly sealed: string;
-  readonly place: SealContext;
+  readonly context: SealContext;
 }
 
-/** The values in a text that name a place: five parts of base64url, the first of which is JSON. In linear time, as callers write texts. */
-function sealedIn(text: string): readonly Sealed[] {
+/** Returns the sealed values in a text: JWEs (five base64url parts) whose header has a context. Takes linear time, because callers write the texts. */
+function findSealed(text: string): readonly Sealed[] {
   const found = new Set(text.match(/[\w.-]+/g));
   return [...found].flatMap(sealed => {
-    const place = sealed.startsWith("eyJ") && sealed.split(".", 6).length === 5 ? placeOf(sealed) : undefined;
-    return place === undefined ? [] : [{ sealed, place }];
+    const context = sealed.startsWith("eyJ") && sealed.split(".", 6).length === 5 ? contextOf(sealed) : undefined;
+    return context === undefined ? [] : [{ sealed, context }];
   });
 }
 
-/** The place that a value of ours names; undefined for one that others have encrypted. */
-function placeOf(value: string): SealContext | undefined {
+/** Returns the context in the header of a JWE; undefined for a JWE that this service did not create. */
+function contextOf(value: string): SealContext | undefined {
   try {
     const header: Record<string, unknown> = decodeProtectedHeader(value);
     const { table, row, purpose } = header;
-    const isOurs = typeof table === "string" && typeof row === "string" && typeof purpose === "string";
-    return isOurs ? { table, row, purpose } : undefined;
+    const hasContext = typeof table === "string" && typeof row === "string" && typeof purpose === "string";
+    return hasContext ? { table, row, purpose } : undefined;
   } catch {
     return undefined;
   }
@@ -105,7 +105,7 @@ function placeOf(value: string): SealContext | undefined {
 
 function versionOf(sealed: string): string {
   const kid = headerOf(sealed).kid;
-  if (typeof kid !== "string") throw new SealError("A sealed value names no version of the key");
+  if (typeof kid !== "string") throw new SealError("A sealed value has no key version");
   return kid;
 }
 
@@ -113,6 +113,6 @@ function headerOf(sealed: string) {
   try {
     return decodeProtectedHeader(sealed);
   } catch (cause) {
-    throw new SealError("A sealed value was changed, or is none", { cause });
+    throw new SealError("A sealed value was changed or is not a sealed value", { cause });
   }
 }

@@ -1,24 +1,26 @@
-/** A point in time as ISO 8601 UTC with milliseconds: sorts and compares as text (decision G9). */
+/** A point in time as ISO 8601 UTC with milliseconds. Instants compare as text. */
 export type Instant = string;
 
-/** The clock, passed in wherever time is needed. */
+/** The clock. It is a dependency, so that tests can set the time (G9). */
 export type Now = () => Instant;
 
+/** Converts milliseconds since 1970 to an instant. */
 export const instant = (epochMs: number): Instant => new Date(epochMs).toISOString();
 
-/** @param ms may be negative */
+/** Returns the instant `ms` milliseconds later; earlier if negative. */
 export const plus = (time: Instant, ms: number): Instant => instant(Date.parse(time) + ms);
 
-/** Milliseconds from `from` to `to`. */
+/** Returns the milliseconds from `from` to `to`. */
 export const between = (from: Instant, to: Instant): number => Date.parse(to) - Date.parse(from);
 
+/** Returns the earliest of the defined instants; undefined if none is defined. */
 export const earliest = (...times: readonly (Instant | undefined)[]): Instant | undefined =>
   times.reduce(
-    (least, time) => (least === undefined || (time !== undefined && time < least) ? time : least),
+    (first, time) => (first === undefined || (time !== undefined && time < first) ? time : first),
     undefined,
   );
 
-/** Whole milliseconds, also of fractions. */
+/** Returns whole milliseconds, also for fractions. */
 export const seconds = (count: number): number => Math.round(count * 1000);
 export const minutes = (count: number): number => count * 60_000;
 export const hours = (count: number): number => count * 3_600_000;

@@ -1,6 +1,5 @@
 /**
- * Returns the text without the repeated character at its end. A pattern such as `/=+$/` takes a time that grows with the square of
- * the text.
+ * Returns the text without repetitions of a character at its end. A regular expression such as `/=+$/` would take quadratic time.
  */
 export function trimEnd(text: string, character: string): string {
   let end = text.length;

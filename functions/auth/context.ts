@@ -1,7 +1,7 @@
 import type { AuthDeps } from "../../lib/auth/deps.ts";
 import type { Call } from "../../lib/http/call.ts";
 
-/** What the endpoints of both surfaces are given. */
+/** What the endpoints of both APIs are given. */
 export interface AuthContext extends AuthDeps {
   /** Front of absolute addresses of the Core API, for a call to this URL (decisions G2, A17). */
   readonly coreUrl: (call: URL) => string;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Page, Range } from "../../lib/auth/store.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
-import { readQuery } from "../../lib/http/input/read-pairs.ts";
+import { readQuery } from "../../lib/http/parse/read-pairs.ts";
 
 /** The most that one read of storage brings, and that one page may have (decision A11). */
 const wholePage = 1000;

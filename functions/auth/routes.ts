@@ -1,7 +1,7 @@
 import type { LiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/http/caller/token-endpoints.ts";
-import { bodyLimitBytes } from "../../lib/http/input/read-body.ts";
-import type { Api } from "../../lib/http/surface.ts";
+import type { Api } from "../../lib/http/api.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
+import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import { authenticate } from "./client/authenticate.ts";
 import { changePassword } from "./client/change-password.ts";
 import { getStatus } from "./client/get-status.ts";

@@ -10,6 +10,6 @@ export interface ConnectorContext extends ConnectorDeps {
   /** Awaited before a call or a job begins its work; throws Fault `unavailable` while the IdPs are not known (decision C13). */
   readonly ready: () => Promise<void>;
   readonly cleanUpCompletedDays: number;
-  /** The absolute address of the surface, as a call sees it (decision G2). */
+  /** The absolute address of the API, as a call sees it (decision G2). */
   readonly connectorUrl: (call: URL) => string;
 }

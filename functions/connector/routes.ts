@@ -1,6 +1,6 @@
-import { type TokenContext, tokenEndpoints } from "../../lib/http/caller/token-endpoints.ts";
-import { bodyLimitBytes } from "../../lib/http/input/read-body.ts";
-import type { Api } from "../../lib/http/surface.ts";
+import type { Api } from "../../lib/http/api.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
+import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow } from "./process-shipments-now.ts";

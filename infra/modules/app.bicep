@@ -1,4 +1,4 @@
-metadata description = 'One function app with its plan. It serves exactly one surface, so Core can never run beside a public one.'
+metadata description = 'One function app with its plan. It serves exactly one API, so Core can never run beside a public one.'
 
 @description('Name of the app.')
 param name string
@@ -9,8 +9,8 @@ param location string
 @description('Tags of every resource.')
 param tags object
 
-@description('The surface that the app serves.')
-param surface 'core' | 'client' | 'connector'
+@description('The API that the app serves.')
+param api 'core' | 'client' | 'connector'
 
 @description('Id of the identity of the app.')
 param identityId string
@@ -70,7 +70,7 @@ param proxySource string
 @description('How many proxies stand before the app, the platform\'s own included. With a proxy it is 2 at least. Core has none.')
 param trustedProxies string
 
-var closed = surface == 'core'
+var closed = api == 'core'
 var proxied = !closed && !empty(proxyId)
 var byRange = contains(proxySource, '/')
 // The platform compares a few headers only, so another one is left to the app.
@@ -93,7 +93,7 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
 resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: name
   location: location
-  tags: union(tags, { 'azd-service-name': surface })
+  tags: union(tags, { 'azd-service-name': api })
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'
@@ -192,12 +192,12 @@ resource noDeployPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicie
   }
 }
 
-// What the template says stands last: no given setting can add a surface or send the app to another identity.
+// What the template says stands last: no given setting can add an API or send the app to another identity.
 resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'
   properties: union(settings, {
-    SERVICE_APIS: surface
+    SERVICE_APIS: api
     TRUSTED_PROXIES: closed || (proxied && trustedProxies == '1') ? (proxied ? '2' : '1') : trustedProxies
     PROXY_ID: proxied ? proxyId : ''
     AZURE_CLIENT_ID: identityClientId

@@ -1,6 +1,6 @@
 // The API as an application of Entra: what it is, who holds its roles. Everything here may run again.
 
-/** Roles that the surfaces ask for (decision G3). Their ids are ours, so a second run finds what the first one made. */
+/** Roles that the APIs ask for (decision G3). Their ids are ours, so a second run finds what the first one made. */
 const roles = [
   {
     id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a01",

@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
-import { type Access, isLocal } from "./credential.ts";
-import { attempt, isServiceError, retryOptions } from "./service-errors.ts";
+import { type Access, isLocalService } from "./credential.ts";
+import { callService, isServiceError, retryOptions } from "./service-errors.ts";
 
 /**
  * What may outgrow a row (decision C18). Every call, of `list` every page, ends within the time limit, retries included,
@@ -28,7 +28,7 @@ export function openBlobs(access: Access & { readonly timeoutMs: number }): Blob
   const { timeoutMs } = access;
   let opened: Promise<BlobServiceClient> | undefined;
   const call = <T>(work: (client: BlobServiceClient, abortSignal: AbortSignal) => Promise<T>) =>
-    attempt(service, timeoutMs, async abortSignal => {
+    callService(service, timeoutMs, async abortSignal => {
       opened ??= openClient(access);
       return work(await opened, abortSignal);
     });
@@ -87,6 +87,6 @@ async function openClient(access: Access): Promise<BlobServiceClient> {
     "connectionString" in access
       ? BlobServiceClient.fromConnectionString(access.connectionString, options)
       : new BlobServiceClient(access.endpoint, access.credential, options);
-  isLocal(client.url);
+  isLocalService(client.url);
   return client;
 }

@@ -50,7 +50,7 @@ export const localAccessKey = "bG9jYWw=";
  * Whether an address is a simulated service on this machine, the only kind that is spoken to without TLS.
  * Throws where it is no URL, or http to anywhere else.
  */
-export function isLocal(endpoint: string): boolean {
+export function isLocalService(endpoint: string): boolean {
   const { protocol, hostname, host } = new URL(endpoint);
   if (protocol === "https:") return false;
   if (protocol === "http:" && (hostname === "127.0.0.1" || hostname === "localhost")) return true;

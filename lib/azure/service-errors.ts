@@ -8,7 +8,7 @@ export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies
 export const retryOptions = { maxRetries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 2_000 };
 
 /** Seconds that a caller is told to wait when the service named none. */
-const defaultPause = 5;
+const defaultRetryAfterSeconds = 5;
 
 /**
  * Runs `work` with a signal that ends it after `timeoutMs` or when `signal` does; rejects then, even where `work` does
@@ -37,7 +37,7 @@ export async function withTimeout<T>(
  * `within`, with every sign that the service is away, throttling or late turned into a `Fault` `unavailable` (decision
  * G6). Any other error is thrown as it is. A write that ended so may have been done.
  */
-export async function attempt<T>(
+export async function callService<T>(
   service: string,
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,
@@ -47,7 +47,7 @@ export async function attempt<T>(
     return await withTimeout(timeoutMs, work, signal);
   } catch (error) {
     signal?.throwIfAborted();
-    throw faultOf(service, error);
+    throw toFault(service, error);
   }
 }
 
@@ -62,16 +62,17 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
     async sendRequest(request, next) {
       const response = await next(request);
       const { status, headers } = response;
-      const pause = status === 429 || status === 503 ? retryAfter(headers.get("retry-after")) : undefined;
-      if (pause !== undefined && pause * 1000 >= timeoutMs) throw unavailable(service, pause);
-      if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? "")) throw unreadable(service, status);
+      const pause = status === 429 || status === 503 ? parseRetryAfter(headers.get("retry-after")) : undefined;
+      if (pause !== undefined && pause * 1000 >= timeoutMs) throw unavailableFault(service, pause);
+      if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? ""))
+        throw unreadableResponse(service, status);
       return response;
     },
   },
 });
 
 /** Seconds; Azure's services do not use the form with a date. At most a day: a slip must not stop callers for good. */
-const retryAfter = (header: string | undefined): number | undefined =>
+const parseRetryAfter = (header: string | undefined): number | undefined =>
   header !== undefined && /^\d+$/.test(header) ? Math.min(Number(header), 86_400) : undefined;
 
 /** The parts of the SDKs' `RestError` that decide. */
@@ -84,21 +85,21 @@ export interface ServiceError extends Error {
 export const isServiceError = (error: unknown): error is ServiceError =>
   error instanceof Error && error.name === "RestError";
 
-function faultOf(service: string, error: unknown): unknown {
+function toFault(service: string, error: unknown): unknown {
   if (error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError"))
-    return unavailable(service, undefined, new Error(`${service} did not answer in time`));
+    return unavailableFault(service, undefined, new Error(`${service} did not answer in time`));
   if (!isServiceError(error)) return error;
   const { statusCode, response } = error;
-  if (statusCode === undefined) return unavailable(service, undefined, error);
+  if (statusCode === undefined) return unavailableFault(service, undefined, error);
   // The SDK's own message quotes the whole body, which may be a secret or a recipient's data (decision G10).
-  if (statusCode < 300) return unreadable(service, statusCode);
+  if (statusCode < 300) return unreadableResponse(service, statusCode);
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
-    return unavailable(service, retryAfter(response?.headers.get("retry-after")), error);
+    return unavailableFault(service, parseRetryAfter(response?.headers.get("retry-after")), error);
   return error;
 }
 
-const unavailable = (service: string, pause = defaultPause, cause?: unknown) =>
+const unavailableFault = (service: string, pause = defaultRetryAfterSeconds, cause?: unknown) =>
   new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter: pause, cause });
 
-export const unreadable = (service: string, status: number): Fault =>
-  unavailable(service, undefined, new Error(`${service} answered ${status} unreadably`));
+export const unreadableResponse = (service: string, status: number): Fault =>
+  unavailableFault(service, undefined, new Error(`${service} answered ${status} unreadably`));

@@ -1,12 +1,12 @@
-/** A request as it arrived, free of any platform's types. */
+/** An HTTP request, independent of the platform's types. */
 export interface Call {
   readonly method: string;
   /**
-   * The host has decoded the path and encoded it again, but for `%HH` that came out of the decoding: to decode it here would decode
-   * twice. Read `params` instead. The query is as sent, repeated keys included (decision G4).
+   * Do not read parameters from the path: the host has decoded it and only partly encoded it again. Read `params` instead. The query
+   * is as sent, including repeated names.
    */
   readonly url: URL;
-  /** The path's parameters, decoded once by the host. `%2F`, and bytes that are not UTF-8, stay encoded. */
+  /** The path parameters, decoded once by the host. `%2F` and bytes that are not UTF-8 stay encoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly headers: Headers;
   readonly invocationId: string;
@@ -20,11 +20,11 @@ export interface Cookie {
   readonly httpOnly: boolean;
   readonly secure: boolean;
   readonly sameSite: "Strict" | "Lax" | "None";
-  /** Seconds; 0 removes the cookie. */
+  /** In seconds; 0 deletes the cookie. */
   readonly maxAge?: number;
 }
 
-/** An answer. `body` is sent as JSON; absent means none. */
+/** An HTTP response. `body` is sent as JSON; if undefined, the response has no body. */
 export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -3,42 +3,42 @@ import type { Caller } from "../caller.ts";
 import { Fault, type FaultKind, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
-import { ignoredFields } from "./input/ignored-fields.ts";
-import { problems } from "./input/problems.ts";
+import { findIgnoredFields } from "./parse/ignored-fields.ts";
+import { problemsOf } from "./parse/problems.ts";
 import type { Route } from "./route.ts";
 
 /**
- * Who may call, enforced before any input is read. `caller` needs a bearer token with the surface's role (decision G3), `session` a
- * session of the Client API; `untouched_session` too, but its access time stays as it is. `open` is for all. There is no default.
+ * Who may call an endpoint. Enforced before any input is read. `caller` requires a bearer token with the API's role (G3), `session`
+ * a session of the Client API, `untouched_session` too, but does not update its access time. `open` requires nothing.
  */
 export type Access = "open" | "caller" | "session" | "untouched_session";
 
-export interface Answer {
+export interface SuccessResponse {
   readonly description: string;
-  /** Absent: no body. */
+  /** If absent, the response has no body. */
   readonly schema?: z.ZodType;
 }
 
-/** The call that an endpoint answers. */
+/** The call that an endpoint handles. */
 export interface CallContext {
   readonly call: Call;
   readonly requestId: string;
 }
 
-/** Who was found to call, by the endpoint's access. */
+/** The authenticated caller or session, depending on the endpoint's access. */
 export interface Identity<S = unknown> {
   readonly caller?: Caller;
   readonly session?: S;
-  /** What names the caller in every log event of the call. */
+  /** Log fields that identify the caller. */
   readonly logFields?: Fields;
 }
 
-/** What an endpoint is given besides its parsed input: the call, and the caller or the session that its access asks for. */
+/** What a handler receives besides its input: the call, and the caller or session that its access requires. */
 export type Context<A extends Access, S> = CallContext &
   (A extends "caller" ? { readonly caller: Caller } : unknown) &
   (A extends "session" | "untouched_session" ? { readonly session: S } : unknown);
 
-/** Input before parsing. `body` is what the surface read: JSON, or the fields of query and form, which are then `query` too. */
+/** Input before validation. `body` is a JSON value or, in the Client API style, the fields of query and form, which `query` has too. */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
@@ -56,23 +56,23 @@ interface Definition<
   A extends Access,
   S,
 > {
-  /** Equal routes of one operation; each becomes reachable. */
+  /** Alternative routes of the operation. */
   readonly routes: readonly Route[];
   readonly access: A;
   readonly summary: string;
   readonly params?: P;
   readonly query?: Q;
-  /** Headers that the endpoint reads, by the names that refusals show. */
+  /** Headers that the endpoint reads, by the names that error messages use. */
   readonly headers?: H;
   readonly body?: B;
   /**
-   * Checks that need more than the schemas. Called only where the schemas found problems, so that all are reported together; `handle`
-   * makes the same checks of a body that fits.
+   * Checks that a schema cannot express. Called only if the schemas found problems, so that all problems are reported together. For
+   * valid input, `handle` makes these checks itself.
    */
   readonly alsoCheck?: (raw: RawInput, deps: D) => readonly Problem[];
-  /** Success answers by status. */
-  readonly answers: Readonly<Record<number, Answer>>;
-  /** Refusals of this endpoint alone, for the OpenAPI document. Those that follow from its access and its input are known. */
+  /** Success responses by status. */
+  readonly answers: Readonly<Record<number, SuccessResponse>>;
+  /** Faults that only this endpoint throws, for the OpenAPI document. Those of access and input are added automatically. */
   readonly refusals?: readonly FaultKind[];
   readonly handle: (
     input: {
@@ -86,7 +86,7 @@ interface Definition<
   ) => Promise<Reply> | Reply;
 }
 
-/** An endpoint whose input types are closed over, so that endpoints of one surface can stand in one list. `S` is the surface's session. */
+/** An endpoint without its input types, so that all endpoints of an API fit into one record. `S` is the session type of the API. */
 export interface Endpoint<D, S = unknown> {
   readonly routes: readonly Route[];
   readonly access: Access;
@@ -95,9 +95,9 @@ export interface Endpoint<D, S = unknown> {
   readonly query: z.ZodType | undefined;
   readonly headers: z.ZodObject | undefined;
   readonly body: z.ZodType | undefined;
-  readonly answers: Readonly<Record<number, Answer>>;
+  readonly answers: Readonly<Record<number, SuccessResponse>>;
   readonly refusals: readonly FaultKind[];
-  /** Parses all input, refuses with every problem at once, then handles. */
+  /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems. */
   run(
     input: RawInput,
     deps: D,
@@ -105,7 +105,7 @@ export interface Endpoint<D, S = unknown> {
   ): Promise<{ reply: Reply; ignored: readonly string[] }>;
 }
 
-/** Makes an endpoint from its definition (the types of its input schemas flow into `handle`). */
+/** Creates an endpoint. The types of its schemas determine the input type of `handle`. */
 export function endpoint<
   D,
   P extends z.ZodType | undefined = undefined,
@@ -127,7 +127,7 @@ export function endpoint<
       const found: Problem[] = [];
       const parse = <T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T> => {
         const result = schema?.safeParse(value);
-        if (result?.success === false) found.push(...problems(result.error));
+        if (result?.success === false) found.push(...problemsOf(result.error));
         return result?.data as Parsed<T>;
       };
       const input = {
@@ -142,12 +142,12 @@ export function endpoint<
         found.push(...more.filter(({ path }) => !paths.has(path)));
         throw new Fault("invalid", "The request is not valid.", { problems: found });
       }
-      const ignored = body === undefined ? [] : ignoredFields(body, raw.body);
+      const ignored = body === undefined ? [] : findIgnoredFields(body, raw.body);
       return { reply: await definition.handle(input, deps, context as Context<A, S>), ignored };
     },
   };
 }
 
-/** The headers that a schema names. */
+/** Returns the values of the headers that a schema names. */
 const headersOf = (schema: z.ZodObject | undefined, { headers }: Call): Record<string, string | undefined> =>
   Object.fromEntries(Object.keys(schema?.shape ?? {}).map(name => [name, headers.get(name) ?? undefined]));

@@ -1,27 +1,29 @@
 import type { Log } from "../log.ts";
 import { between, type Instant, type Now } from "../time.ts";
 
-/** A part that must answer for the deployment to work; rejects when it does not. */
+/** Checks one dependency of the deployment. Rejects if it does not work. */
 export type HealthCheck = () => Promise<void>;
 
 /**
- * Whether every part answered within the last `maxAgeMs` (decision G11). Asks the parts at most once in that time while they
- * answer; simultaneous callers share one round of asking.
+ * Returns a function that returns whether all checks passed. A success is cached for `maxAgeMs`, a failure is not cached.
+ * Concurrent callers share one run of the checks (G11).
+ * @param options `timeLimitMs` is the time limit of each check
  */
-export function createHealth(
+export function createHealthCheck(
   checks: Readonly<Record<string, HealthCheck>>,
-  { now, log, maxAgeMs, timeLimitMs }: { now: Now; log: Log; maxAgeMs: number; timeLimitMs: number },
+  options: { now: Now; log: Log; maxAgeMs: number; timeLimitMs: number },
 ): () => Promise<boolean> {
-  let answeredAt: Instant | undefined;
-  let asking: Promise<boolean> | undefined;
+  const { now, log, maxAgeMs, timeLimitMs } = options;
+  let passedAt: Instant | undefined;
+  let running: Promise<boolean> | undefined;
 
-  const ask = async (): Promise<boolean> => {
-    const asked = now();
-    const results = await Promise.all(Object.entries(checks).map(([part, check]) => answers(part, check)));
-    if (results.every(Boolean)) answeredAt = asked;
+  const runAll = async (): Promise<boolean> => {
+    const startedAt = now();
+    const results = await Promise.all(Object.entries(checks).map(([part, check]) => passes(part, check)));
+    if (results.every(Boolean)) passedAt = startedAt;
     return results.every(Boolean);
   };
-  const answers = async (part: string, check: HealthCheck): Promise<boolean> => {
+  const passes = async (part: string, check: HealthCheck): Promise<boolean> => {
     const limit = Promise.withResolvers<never>();
     const timer = setTimeout(() => limit.reject(new Error(`${part} did not answer in time`)), timeLimitMs);
     try {
@@ -35,10 +37,10 @@ export function createHealth(
     }
   };
   return async () => {
-    if (answeredAt !== undefined && between(answeredAt, now()) < maxAgeMs) return true;
-    asking ??= ask().finally(() => {
-      asking = undefined;
+    if (passedAt !== undefined && between(passedAt, now()) < maxAgeMs) return true;
+    running ??= runAll().finally(() => {
+      running = undefined;
     });
-    return asking;
+    return running;
   };
 }

@@ -1,16 +1,15 @@
 import { type Log, withLogFields } from "../log.ts";
 import { measure, timed } from "../telemetry.ts";
 
-/** Work that a timer starts. `run` returns its report, which is logged once. */
+/** Work that a timer runs. `run` returns a report, which is logged. */
 export interface Job<D> {
   readonly schedule: string;
   run(deps: D): Promise<Readonly<Record<string, unknown>>>;
 }
 
 /**
- * Runs a job and tells what came of it: one log event, its duration, and each count of its report as a metric. A failure is logged
- * whole and thrown.
- * @param trigger `timer`, or `call` where somebody asked for it
+ * Runs a job, logs its report, and records its duration and each count of the report as metrics. Logs and rethrows an error.
+ * @param trigger `timer`, or `call` for an on-demand run
  */
 export function runJob<R extends Readonly<Record<keyof R, unknown>>>(
   job: string,
@@ -19,7 +18,7 @@ export function runJob<R extends Readonly<Record<keyof R, unknown>>>(
   work: () => Promise<R>,
 ): Promise<R> {
   const labels = { job, trigger };
-  const outcomeOf = (ended: object) => ("result" in ended ? "done" : "failed");
+  const outcomeOf = (outcome: object) => ("result" in outcome ? "done" : "failed");
   return withLogFields(labels, () =>
     timed("job.duration", `job ${job}`, { labels, outcomeOf }, async () => {
       try {

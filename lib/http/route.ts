@@ -1,4 +1,4 @@
-/** `METHOD /path/{parameter}`, relative to the surface's leading segment (decision G2). */
+/** `METHOD /path/{parameter}`, relative to the path prefix of the API (G2). */
 export type Route = `${"GET" | "POST" | "DELETE"} /${string}`;
 
 export interface RouteParts {
@@ -9,21 +9,21 @@ export interface RouteParts {
 const segmentsOf = (path: string): string[] => path.split("/").filter(segment => segment !== "");
 const parameterName = (segment: string): string | undefined => /^\{(\w+)\}$/.exec(segment)?.[1];
 
-/** @param prefix the surface's leading segments, may be empty */
+/** Parses a route. @param prefix path prefix of the API, may be empty */
 export function routeParts(route: Route, prefix: string): RouteParts {
   const [method = "", path = ""] = route.split(" ");
   return { method, segments: [...segmentsOf(prefix), ...segmentsOf(path)] };
 }
 
-/** The template in the host's own notation: no leading slash, which would take the whole app down. */
+/** Returns the template in the host's notation, without a leading slash: with one, the host would not start. */
 export const hostTemplate = (parts: RouteParts): string => parts.segments.join("/");
 
-/** Whether some path and method matches both: the host would then choose by function name (decision G2). */
-export function overlaps(a: RouteParts, b: RouteParts): boolean {
+/** Returns whether a call can match both routes. The host would then choose one by function name (G2). */
+export function routesOverlap(a: RouteParts, b: RouteParts): boolean {
   if (a.method !== b.method || a.segments.length !== b.segments.length) return false;
   return a.segments.every((segment, index) => {
     const other = b.segments[index] ?? "";
-    const free = parameterName(segment) !== undefined || parameterName(other) !== undefined;
-    return free || segment.toLowerCase() === other.toLowerCase();
+    const hasParameter = parameterName(segment) !== undefined || parameterName(other) !== undefined;
+    return hasParameter || segment.toLowerCase() === other.toLowerCase();
   });
 }

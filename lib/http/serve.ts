@@ -1,70 +1,73 @@
 import { callerFields } from "../caller.ts";
 import { Fault } from "../fault.ts";
 import { type Fields, type Log, withLogFields } from "../log.ts";
-import { answerCall } from "./answer.ts";
+import type { Api, Identify } from "./api.ts";
+import { callerAddress } from "./authenticate/caller-address.ts";
+import { cameThroughProxy, type ProxyProof, requireProxy } from "./authenticate/proxy-proof.ts";
 import type { Call, Reply } from "./call.ts";
-import { callerAddress } from "./caller/caller-address.ts";
-import { cameThroughProxy, type ProxyProof, requireProxy } from "./caller/proxy-proof.ts";
 import type { Access, Endpoint, Identity, RawInput } from "./endpoint.ts";
-import { refuseDotSegments } from "./input/original-path.ts";
-import { readFields } from "./input/read-fields.ts";
-import { readJson } from "./input/read-json.ts";
-import { readQuery } from "./input/read-pairs.ts";
+import { readFields } from "./parse/read-fields.ts";
+import { readJson } from "./parse/read-json.ts";
+import { readQuery } from "./parse/read-pairs.ts";
+import { refuseDotSegments } from "./parse/refuse-dot-segments.ts";
+import { respond } from "./respond.ts";
 import type { RouteParts } from "./route.ts";
-import type { Api, Identify } from "./surface.ts";
 
-export interface Serving<D, S = unknown> {
+export interface ServeOptions<D, S = unknown> {
   readonly deps: D;
   readonly identify: Identify<S>;
   readonly log: Log;
-  /** In Azure, where TLS ends before the app (decision G7). */
+  /** Whether to send `strict-transport-security`. Only in Azure, where clients connect with TLS. */
   readonly strictTransport: boolean;
-  /** How many proxies before the app are ours (decision G7). */
+  /** Number of trusted proxies in front of the app (G7). */
   readonly trustedProxies: number;
-  /** What a call through the proxy carries; absent: a call may come directly (decision G7). */
+  /** The header by which the proxy identifies itself. If absent, calls may come directly (G7). */
   readonly proxyProof?: ProxyProof | undefined;
 }
 
-/** What a call came to: the reply, and the fields that name the caller in its log events. */
+/** The reply to a call, and the log fields that identify its caller. */
 interface Outcome {
   readonly reply: Reply;
-  readonly who: Fields;
+  readonly identityFields: Fields;
 }
 
-/** The request's way through: who calls, what was sent, the handler, and the single catch (decisions G3 to G7). */
+/**
+ * Returns the HTTP handler of an endpoint: checks the proxy and the API's guard, authenticates, parses, handles, responds. Every Fault
+ * becomes an error response, every other error a 500.
+ */
 export function serve<D, S>(
-  surface: Api<D, S>,
+  api: Api<D, S>,
   endpoint: Endpoint<D, S>,
   route: RouteParts,
-  serving: Serving<D, S>,
+  options: ServeOptions<D, S>,
 ): (call: Call) => Promise<Reply> {
-  const shown = { surface: surface.name, route: `${route.method} /${route.segments.join("/")}` };
+  const labels = { api: api.name, route: `${route.method} /${route.segments.join("/")}` };
   return call => {
-    // The platform itself writes the last entry, so that one is true of a call beside the proxy too.
-    const hops = cameThroughProxy(call, serving.proxyProof)
-      ? serving.trustedProxies
-      : Math.min(serving.trustedProxies, 1);
+    // The platform writes the last entry of X-Forwarded-For, so that one is reliable even if the call bypassed the proxy.
+    const hops = cameThroughProxy(call, options.proxyProof)
+      ? options.trustedProxies
+      : Math.min(options.trustedProxies, 1);
     const address = callerAddress(call, hops);
-    const options = { strictTransport: serving.strictTransport, ...(address && { fields: { address } }) };
-    return answerCall(call, options, async requestId => {
-      const { reply, who } = await guarded(surface, { ...serving, shown }, call, () =>
-        answer(surface, endpoint, { ...serving, shown }, call, requestId),
+    const responseOptions = { strictTransport: options.strictTransport, ...(address && { fields: { address } }) };
+    return respond(call, responseOptions, async requestId => {
+      const { reply, identityFields } = await guardCall(api, { ...options, labels }, call, () =>
+        handleCall(api, endpoint, { ...options, labels }, call, requestId),
       );
-      serving.log.info("http", { ...shown, status: reply.status, ...who });
+      options.log.info("http", { ...labels, status: reply.status, ...identityFields });
       return reply;
     });
   };
 }
 
-/** A call's surface and route as its log events show them. */
-interface Shown {
-  readonly shown: Fields;
+/** API and route of a call as log fields. */
+interface CallLabels {
+  readonly labels: Fields;
 }
 
-/** Refuses a call beside the proxy, lets the surface's guard refuse, and puts its headers on whatever is answered. */
-async function guarded<D, S>(
+/** Checks the proxy and the API's guard, then runs `work` and adds the guard's headers to its reply. */
+async function guardCall<D, S>(
   { guard, refuse }: Api<D, S>,
-  { deps, log, shown, proxyProof }: Serving<D, S> & Shown,
+  { deps, log, labels, proxyProof }: ServeOptions<D, S> & CallLabels,
   call: Call,
   work: () => Promise<Outcome>,
 ): Promise<Outcome> {
@@ -75,84 +78,83 @@ async function guarded<D, S>(
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const reply = refuse(error);
-    logRefusedCaller(error, reply, { log, shown });
-    return { reply, who: {} };
+    logRefusedCaller(error, reply, { log, labels });
+    return { reply, identityFields: {} };
   }
-  const { reply, who } = await work();
-  return { reply: { ...reply, headers: { ...headers, ...reply.headers } }, who };
+  const { reply, identityFields } = await work();
+  return { reply: { ...reply, headers: { ...headers, ...reply.headers } }, identityFields };
 }
 
-async function answer<D, S>(
-  surface: Api<D, S>,
+async function handleCall<D, S>(
+  api: Api<D, S>,
   endpoint: Endpoint<D, S>,
-  { deps, identify, log, shown }: Serving<D, S> & Shown,
+  { deps, identify, log, labels }: ServeOptions<D, S> & CallLabels,
   call: Call,
   requestId: string,
 ): Promise<Outcome> {
-  let who: Fields = {};
+  let identityFields: Fields = {};
   try {
-    const identity = required(endpoint.access, await identify(endpoint.access, call));
-    who = identity.logFields ?? {};
-    const reply = await withLogFields(who, async () => {
-      const input = await rawInput(surface, endpoint, call);
+    const identity = requireIdentity(endpoint.access, await identify(endpoint.access, call));
+    identityFields = identity.logFields ?? {};
+    const reply = await withLogFields(identityFields, async () => {
+      const input = await readInput(api, endpoint, call);
       const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
-      return ignored.length === 0 || surface.input === "fields" ? reply : withIgnored(reply, ignored, log);
+      return ignored.length === 0 || api.input === "fields" ? reply : withIgnored(reply, ignored, log);
     });
-    return { reply, who };
+    return { reply, identityFields };
   } catch (error) {
-    const refusal = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
-    who = { ...who, ...(refusal.caller && callerFields(refusal.caller)) };
-    return withLogFields(who, () => {
-      if (refusal.kind === "internal" && !repeats(error)) log.error("failed", { error });
-      if (refusal.kind === "unavailable") log.warn("unavailable", { error });
-      const reply = surface.refuse(refusal);
-      if (endpoint.access === "caller" || refusal.reason !== undefined)
-        logRefusedCaller(refusal, reply, { log, shown });
-      return { reply, who };
+    const fault = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
+    identityFields = { ...identityFields, ...(fault.caller && callerFields(fault.caller)) };
+    return withLogFields(identityFields, () => {
+      if (fault.kind === "internal" && !isReplayed(error)) log.error("failed", { error });
+      if (fault.kind === "unavailable") log.warn("unavailable", { error });
+      const reply = api.refuse(fault);
+      if (endpoint.access === "caller" || fault.reason !== undefined) logRefusedCaller(fault, reply, { log, labels });
+      return { reply, identityFields };
     });
   }
 }
 
-/** Throws where the access asks for a caller or a session and `identify` found none: an endpoint never falls open (decision G3). */
-function required<S>(access: Access, identity: Identity<S>): Identity<S> {
+/** Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is open by mistake. */
+function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> {
   const found = access === "caller" ? identity.caller : identity.session;
-  if (access !== "open" && found === undefined) throw new Error(`${access} was not identified`);
+  if (access !== "open" && found === undefined) throw new Error(`${access} was not authenticated`);
   return identity;
 }
 
-/** Logs the refusal of a caller, with the reason (decision G3). A sign-in that is refused has an audit event of its own. */
+/** Logs a 401 or 403 with its reason. Refused sign-ins are not logged here: they have an audit event. */
 function logRefusedCaller(
   { kind, reason = kind, caller }: Fault,
   { status }: Reply,
-  { log, shown }: { readonly log: Log } & Shown,
+  { log, labels }: { readonly log: Log } & CallLabels,
 ): void {
   if (kind !== "unauthenticated" && kind !== "forbidden") return;
-  log.info("caller_refused", { ...shown, status, reason, ...(caller && callerFields(caller)) });
+  log.info("caller_refused", { ...labels, status, reason, ...(caller && callerFields(caller)) });
 }
 
-/** A 500 that nothing has caused in this call tells again what an earlier one came to, and was logged then. */
-const repeats = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
+/** Returns whether a fault replays an earlier outcome: an `internal` fault without a cause, which was logged then. */
+const isReplayed = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
-async function rawInput<D, S>(surface: Api<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
+async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
   refuseDotSegments(call.headers);
   const { params } = call;
-  if (surface.input === "fields") {
-    const fields = await readFields(call, surface.bodyLimitBytes);
+  if (api.input === "fields") {
+    const fields = await readFields(call, api.bodyLimitBytes);
     return { params, query: fields, body: fields };
   }
-  const body = endpoint.body === undefined ? undefined : await readJson(call, surface.bodyLimitBytes);
+  const body = endpoint.body === undefined ? undefined : await readJson(call, api.bodyLimitBytes);
   return { params, query: readQuery(call.url), body };
 }
 
-/** A mistyped field is noticed before keys ship (decision G4). Paths come from the caller, so they are encoded and bounded. */
+/** Logs ignored fields and names them in a header, so that a mistyped field is noticed. Encodes and cuts the paths, which are caller input. */
 function withIgnored(reply: Reply, ignored: readonly string[], log: Log): Reply {
-  const paths = ignored.map(encodedStart);
+  const paths = ignored.map(encodePathStart);
   log.warn("ignored_fields", { paths });
   return { ...reply, headers: { ...reply.headers, "x-ignored-fields": paths.join(", ") } };
 }
 
-/** As much of a path as fits 200 characters when encoded: clients bound what headers they read. */
-function encodedStart(path: string): string {
+/** Returns the start of a path that fits into 200 characters when URL-encoded, because clients limit the size of headers. */
+function encodePathStart(path: string): string {
   let encoded = "";
   for (const character of path.slice(0, 200).toWellFormed()) {
     const next = encoded + encodeURIComponent(character);

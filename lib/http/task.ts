@@ -1,56 +1,56 @@
 import * as z from "zod";
 import { Fault, type FaultKind } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
-import { type AnswerOptions, answerCall } from "./answer.ts";
 import type { Call, Reply } from "./call.ts";
-import { problems } from "./input/problems.ts";
-import { decode, parseJson, readBytes } from "./input/read-body.ts";
+import { problemsOf } from "./parse/problems.ts";
+import { decodeUtf8, parseJson, readBytes } from "./parse/read-body.ts";
+import { type ResponseOptions, respond } from "./respond.ts";
 
 /**
- * Maintenance that an administrator starts inside the network (decisions G8, G13). `run` returns its report, which is logged
- * and answered; it throws Fault for what it refuses.
+ * A maintenance task, which an administrator starts from inside the network (G13). `run` returns a report, which is logged and sent,
+ * or throws Fault.
  */
 export interface Task<D, I = unknown> {
   readonly input: z.ZodType<I>;
   run(input: I, deps: D): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** Binds a task's input to its schema. */
+/** Creates a task and infers its input type from the schema. */
 export const task = <D, I>(value: Task<D, I>): Task<D> => value as Task<D>;
 
-/** For tasks that need to be told nothing. */
+/** Input schema of tasks without input. */
 export const noInput = z.strictObject({});
 
-/** The path of a task's function: `rotateKeys` of the connector lies at `maintenance/connector/rotate-keys`. */
-export const taskTemplate = (wing: string, name: string): string =>
-  `maintenance/${wing}/${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
+/** Returns the route template of a task: `maintenance/connector/rotate-keys` for `rotateKeys` of the connector. */
+export const taskTemplate = (service: string, name: string): string =>
+  `maintenance/${service}/${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`;
 
-/** The platform says of such a call only that it had the host's master key. */
+/** The host does not identify the caller beyond the master key. */
 const caller = { callerKind: "master_key" };
 
 /**
- * Answers a task's function. Its input is the JSON body; none is an empty object. The report comes back as `{data}`, a refusal
- * as `{error}` with the wrong fields. Nobody waits when the host's admin endpoint started it, so everything is in the log too.
+ * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with `{data: report}` or
+ * `{error, fields}`. Everything is logged too, because a caller of the host's admin endpoint gets no response.
  */
 export function serveTask<D>(
   name: string,
   { input, run }: Task<D>,
-  { deps, log, ...options }: AnswerOptions & { readonly deps: D; readonly log: Log },
+  { deps, log, ...options }: ResponseOptions & { readonly deps: D; readonly log: Log },
 ): (call: Call) => Promise<Reply> {
   return call =>
-    answerCall(call, options, () =>
+    respond(call, options, () =>
       withLogFields({ task: name, ...caller }, async () => {
         try {
           const parsed = input.safeParse(await readInput(call));
           if (!parsed.success) {
-            throw new Fault("invalid", "The input is not valid.", { problems: problems(parsed.error) });
+            throw new Fault("invalid", "The input is not valid.", { problems: problemsOf(parsed.error) });
           }
           log.info("task_started", {});
           const report = await run(parsed.data, deps);
           log.info("task", report);
           return { status: 200, body: { data: report } };
         } catch (error) {
-          return refused(error, log);
+          return toErrorReply(error, log);
         }
       }),
     );
@@ -58,10 +58,10 @@ export function serveTask<D>(
 
 async function readInput(call: Call): Promise<unknown> {
   const bytes = await readBytes(call);
-  return bytes.byteLength === 0 ? {} : parseJson(decode(bytes));
+  return bytes.byteLength === 0 ? {} : parseJson(decodeUtf8(bytes));
 }
 
-function refused(error: unknown, log: Log): Reply {
+function toErrorReply(error: unknown, log: Log): Reply {
   if (!(error instanceof Fault) || error.kind === "internal") {
     log.error("task_failed", { error });
     return { status: 500, body: { error: "Internal error." } };
@@ -75,7 +75,7 @@ function refused(error: unknown, log: Log): Reply {
   };
 }
 
-/** Status of every refusal of a task. */
+/** The status of each Fault. */
 const statusOf: Readonly<Record<FaultKind, number>> = {
   invalid: 400,
   unauthenticated: 401,

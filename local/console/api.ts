@@ -4,7 +4,7 @@ import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./calls.t
 import { choices } from "./choices.ts";
 import { mailPage } from "./mail-page.ts";
 import { sampleOrder } from "./sample-order.ts";
-import { servedSurfaces } from "./served-surfaces.ts";
+import { servedApis } from "./served-apis.ts";
 import { softwareKeyRoutes } from "./software-key-routes.ts";
 import type { SoftwareKeys } from "./software-keys.ts";
 import type { ListedRequest } from "./stored-requests.ts";
@@ -39,8 +39,8 @@ export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) 
     if (area === "mails" && rest === "") return mailPage(name, peers, gone);
     switch (area === "api" ? name : "") {
       case "facts": {
-        const surfaces = await servedSurfaces(path => callHost(path, { method: "GET" }));
-        return { status: 200, body: { host: host()?.address, peers, surfaces } };
+        const apis = await servedApis(path => callHost(path, { method: "GET" }));
+        return { status: 200, body: { host: host()?.address, peers, surfaces: apis } };
       }
       case "requests":
         return { status: 200, body: await requests() };
@@ -69,7 +69,7 @@ export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) 
   };
 }
 
-/** The surfaces, maintenance, and the timers. */
+/** The APIs, maintenance, and the timers. */
 const callable = new RegExp(
   `^/(health$|v1/|v2/|core/|client/|maintenance/|admin/functions/(${choices.timers.join("|")})$)`,
 );

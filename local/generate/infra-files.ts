@@ -5,7 +5,7 @@ import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
-import { settingTexts } from "../../lib/settings.ts";
+import { describeSettings } from "../../lib/settings.ts";
 
 /** Settings that the templates work out, or that only a local run has: no administrator gives them. */
 const notGiven: readonly string[] = [
@@ -91,19 +91,19 @@ export const infraFiles = (): Readonly<Record<string, string>> => ({
   }),
 });
 
-type Schema = Parameters<typeof settingTexts>[0];
+type Schema = Parameters<typeof describeSettings>[0];
 
 /** What the templates set, each with the code's own value, empty where there is none. */
 const defaultsOf = (schema: Schema): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    settingTexts(schema)
+    describeSettings(schema)
       .filter(({ name }) => name === "SESSION_COOKIE_SECURE" || !notGiven.includes(name))
       .map(({ name, defaultText = "" }) => [name, defaultText]),
   );
 
 const givenOf = (schema: Schema): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    settingTexts(schema)
+    describeSettings(schema)
       .filter(({ name }) => !notGiven.includes(name))
       .map(({ name }) => [name, filledBy(name)]),
   );

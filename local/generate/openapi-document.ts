@@ -1,41 +1,41 @@
 import type * as z from "zod";
 import { Fault, type FaultKind } from "../../lib/fault.ts";
+import type { Api } from "../../lib/http/api.ts";
 import type { Access, Endpoint } from "../../lib/http/endpoint.ts";
-import { httpFunctions } from "../../lib/http/register.ts";
+import { httpFunctions } from "../../lib/http/http-functions.ts";
 import type { RouteParts } from "../../lib/http/route.ts";
-import type { Api } from "../../lib/http/surface.ts";
 import { version } from "../../lib/version.ts";
 import { createSchemaWriter, type SchemaWriter } from "./openapi-schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type AnyEndpoint = Omit<Endpoint<never>, "run">;
-type AnySurface = Api<never>;
+type AnyApi = Api<never>;
 
 export interface DocumentOptions {
-  /** Leading path segments of the surface (decision G2). */
+  /** Leading path segments of the API (decision G2). */
   readonly prefix: string;
   /** Body of every refusal. */
   readonly errorBody: z.ZodType;
 }
 
-/** The OpenAPI 3.1 document of a surface, from its endpoints alone. */
-export function openapiDocument(surface: AnySurface, { prefix, errorBody }: DocumentOptions): Json {
+/** The OpenAPI 3.1 document of an API, from its endpoints alone. */
+export function openapiDocument(api: AnyApi, { prefix, errorBody }: DocumentOptions): Json {
   const schemas = createSchemaWriter();
-  const refusals = refusalsOf(surface);
+  const refusals = refusalsOf(api);
   const error = schemas.write(errorBody, "output");
   const paths: Record<string, Record<string, Json>> = {};
-  for (const { name, template, parts, endpoint } of httpFunctions(surface, prefix)) {
+  for (const { name, template, parts, endpoint } of httpFunctions(api, prefix)) {
     for (const [index, part] of parts.entries()) {
       const { method } = part;
       const operationId = index === 0 ? name : `${name}By${method}`;
-      const made = operation(endpoint, { part, operationId, surface, schemas, refusals });
+      const made = operation(endpoint, { part, operationId, api, schemas, refusals });
       paths[`/${template}`] = { ...paths[`/${template}`], [method.toLowerCase()]: made };
     }
   }
-  const accesses = new Set(Object.values(surface.endpoints).map(({ access }) => access));
+  const accesses = new Set(Object.values(api.endpoints).map(({ access }) => access));
   return {
     openapi: "3.1.0",
-    info: { title: surface.title, version },
+    info: { title: api.title, version },
     servers: [
       {
         url: "{base}",
@@ -56,14 +56,14 @@ export function openapiDocument(surface: AnySurface, { prefix, errorBody }: Docu
 interface Told {
   readonly part: RouteParts;
   readonly operationId: string;
-  readonly surface: AnySurface;
+  readonly api: AnyApi;
   readonly schemas: SchemaWriter;
   readonly refusals: readonly Refusal[];
 }
 
-function operation(endpoint: AnyEndpoint, { part, operationId, surface, schemas, refusals }: Told): Json {
+function operation(endpoint: AnyEndpoint, { part, operationId, api, schemas, refusals }: Told): Json {
   const { summary, access, params, query, answers } = endpoint;
-  const { input } = surface;
+  const { input } = api;
   // Fields of a form are those of the query where the method has no body (decision G4).
   const inQuery = input === "fields" && part.method !== "POST";
   const body = inQuery ? undefined : endpoint.body;
@@ -78,7 +78,7 @@ function operation(endpoint: AnyEndpoint, { part, operationId, surface, schemas,
     },
   ]);
   const refused = refusals
-    .filter(refusal => refusal.meets(operationOf(surface, endpoint, part.method)))
+    .filter(refusal => refusal.meets(operationOf(api, endpoint, part.method)))
     .map(({ status, name }) => [status, ref("responses", name)]);
   return {
     operationId,
@@ -194,7 +194,7 @@ interface Operation {
 }
 
 /** The operation of a route. Fields of a form are read from the body of every POST (decision G4). */
-const operationOf = ({ input }: AnySurface, endpoint: AnyEndpoint, method: string): Operation => ({
+const operationOf = ({ input }: AnyApi, endpoint: AnyEndpoint, method: string): Operation => ({
   endpoint,
   readsBody: input === "fields" ? method === "POST" : endpoint.body !== undefined,
 });
@@ -231,19 +231,19 @@ interface Refusal {
   response(error: Json): Json;
 }
 
-/** Returns the surface's refusals by status: kinds that share one share a response. */
-function refusalsOf(surface: AnySurface): Refusal[] {
-  const operations = Object.values(surface.endpoints).flatMap(endpoint =>
-    endpoint.routes.map(route => operationOf(surface, endpoint, route.split(" ")[0] ?? "")),
+/** Returns the API's refusals by status: kinds that share one share a response. */
+function refusalsOf(api: AnyApi): Refusal[] {
+  const operations = Object.values(api.endpoints).flatMap(endpoint =>
+    endpoint.routes.map(route => operationOf(api, endpoint, route.split(" ")[0] ?? "")),
   );
   const meets = (kind: FaultKind, operation: Operation): boolean =>
     kinds[kind].meets(operation) || operation.endpoint.refusals.includes(kind);
   const met = (Object.keys(kinds) as FaultKind[]).filter(kind => operations.some(operation => meets(kind, operation)));
-  const byStatus = Map.groupBy(met, kind => surface.refuse(new Fault(kind, "")).status);
+  const byStatus = Map.groupBy(met, kind => api.refuse(new Fault(kind, "")).status);
   return [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([status, ofStatus]): Refusal => {
-      const { headers: sent = {} } = surface.refuse(new Fault(ofStatus[0] ?? "internal", "", { retryAfter: 1 }));
+      const { headers: sent = {} } = api.refuse(new Fault(ofStatus[0] ?? "internal", "", { retryAfter: 1 }));
       const own = {
         ...("www-authenticate" in sent ? { "www-authenticate": ref("headers", "wwwAuthenticate") } : {}),
         ...([409, 429, 503].includes(status) ? { "retry-after": ref("headers", "retryAfter") } : {}),

@@ -6,7 +6,7 @@ import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import type { Environment } from "../../lib/settings.ts";
 import { openapiDocument } from "./openapi-document.ts";
 
-/** Every surface's document by the file that holds it, its paths where the environment's settings place them (decision G2). */
+/** Every API's document by the file that holds it, its paths where the environment's settings place them (decision G2). */
 export function openapiFiles(environment: Environment): Readonly<Record<string, object>> {
   const prefix = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH") =>
     deploymentSettings.shape[name].parse(environment[name]);

@@ -1,4 +1,4 @@
-// Development tool: writes the OpenAPI documents of the surfaces.
+// Development tool: writes the OpenAPI documents of the APIs.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { openapiFiles } from "./openapi-files.ts";

@@ -1,4 +1,4 @@
-// The deployable package: one folder that serves every surface; SERVICE_APIS chooses (decision G1).
+// The deployable package: one folder that serves every API; SERVICE_APIS chooses (decision G1).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundleApp, bundleFolder, nativePath } from "./bundle.ts";

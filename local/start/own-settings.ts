@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { settingTexts } from "../../lib/settings.ts";
+import { describeSettings } from "../../lib/settings.ts";
 import { settingSchemas } from "../generate/settings-files.ts";
 
 const settingsFile = z.object({
@@ -23,7 +23,7 @@ export function ownSettings(path: string): Readonly<Record<string, string>> {
   if (!read.success) throw new Error(`${path} is not a settings file: it must be {"Values": {"NAME": "value"}}.`);
   const defaults = new Map(
     Object.values(settingSchemas)
-      .flatMap(settingTexts)
+      .flatMap(describeSettings)
       .map(({ name, defaultText }) => [name, defaultText]),
   );
   return Object.fromEntries(

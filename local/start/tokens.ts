@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { hashOfToken } from "../../lib/http/caller/bearer.ts";
+import { hashToken } from "../../lib/http/authenticate/bearer.ts";
 import { instant } from "../../lib/time.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 
-/** A token for each protected surface. */
+/** A token for each protected API. */
 export interface Tokens {
   readonly core: string;
   readonly connector: string;
@@ -17,18 +17,17 @@ export function localTokens(vault: Vault): Tokens {
   return { core: localToken("core", vault), connector: localToken("connector", vault) };
 }
 
-function localToken(surface: keyof Tokens, vault: Vault): string {
-  const kept = `local-${surface}-token`;
-  const token =
-    vault.get(kept) ?? `${surface}_${randomBytes(4).toString("hex")}_${randomBytes(32).toString("base64url")}`;
+function localToken(api: keyof Tokens, vault: Vault): string {
+  const kept = `local-${api}-token`;
+  const token = vault.get(kept) ?? `${api}_${randomBytes(4).toString("hex")}_${randomBytes(32).toString("base64url")}`;
   if (vault.get(kept) === undefined) vault.set(kept, token);
-  accept(surface, token, vault);
+  accept(api, token, vault);
   return token;
 }
 
-function accept(surface: keyof Tokens, token: string, vault: Vault): void {
-  const name = `${surface}-api-tokens`;
-  const sha256 = hashOfToken(token);
+function accept(api: keyof Tokens, token: string, vault: Vault): void {
+  const name = `${api}-api-tokens`;
+  const sha256 = hashToken(token);
   if (vault.tags(name).some(tags => tags.sha256 === sha256)) return;
   const [, id = ""] = token.split("_");
   vault.set(name, id, { id, name: "local", sha256, createdAt: instant(Date.now()) });

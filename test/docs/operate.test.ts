@@ -6,7 +6,7 @@ import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { connectorTasks } from "../../functions/connector/start/tasks.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
-import { httpFunctions } from "../../lib/http/register.ts";
+import { httpFunctions } from "../../lib/http/http-functions.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
 import { readSettings } from "../../lib/settings.ts";
 import { openKusto } from "../infra/kusto.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
-import { createToken, revokeToken } from "../../lib/http/caller/api-tokens.ts";
+import { createToken, revokeToken } from "../../lib/http/authenticate/api-tokens.ts";
 import { createLog } from "../../lib/log.ts";
 import { readSettings } from "../../lib/settings.ts";
 import { instant, minutes, type Now } from "../../lib/time.ts";
@@ -26,7 +26,7 @@ function startHost({ url } = vault, now: Now = () => instant(Date.now())) {
   });
   const deployment: Deployment = { ...openDeployment(settings), now, log: createLog(() => {}) };
   const hashes = tokenHashesOf(deployment, "core");
-  const check = callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes });
+  const check = callerCheck(deployment, { api: "core", role: "Core.Admin", hashes });
   return {
     hashes,
     check,

@@ -40,13 +40,13 @@ const registered = (): readonly Registered[] =>
     }),
   );
 
-const surfaceOf = ({ template, authLevel }: Registered): "core" | "client" | "connector" | "task" | "health" => {
+const apiOf = ({ template, authLevel }: Registered): "core" | "client" | "connector" | "task" | "health" => {
   if (authLevel === "admin") return "task";
   const [first] = template.split("/");
   return first === "core" || first === "client" || first === "health" ? first : "connector";
 };
 
-const ofSurface = (...surfaces: readonly string[]) => registered().filter(each => surfaces.includes(surfaceOf(each)));
+const ofApi = (...apis: readonly string[]) => registered().filter(each => apis.includes(apiOf(each)));
 
 let calls = 0;
 
@@ -85,14 +85,14 @@ afterAll(async () => {
 
 describe("every route of Core and connector (decisions G3, A12)", () => {
   it("is one of those that this test calls", () => {
-    expect(ofSurface("core").length).toBeGreaterThan(40);
-    expect(ofSurface("connector").length).toBeGreaterThan(15);
-    expect(ofSurface("task").length).toBeGreaterThan(5);
+    expect(ofApi("core").length).toBeGreaterThan(40);
+    expect(ofApi("connector").length).toBeGreaterThan(15);
+    expect(ofApi("task").length).toBeGreaterThan(5);
   });
 
   it("logs one event that names application, subject, request id and status of a call that is granted", async () => {
-    for (const route of ofSurface("core", "connector")) {
-      const surface = surfaceOf(route);
+    for (const route of ofApi("core", "connector")) {
+      const api = apiOf(route);
       const { status, requestId, told } = await called(route, bearing(await mint(["Core.Admin", "Connector.Call"])));
       const shown = `${route.method} /${route.template}`;
       expect([401, 403], shown).not.toContain(status);
@@ -101,7 +101,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
         shown,
       ).toEqual([
         expect.objectContaining({
-          surface,
+          api,
           route: shown,
           status,
           requestId,
@@ -120,8 +120,8 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
   }, 120_000);
 
   it("names a static API token by its id", async () => {
-    for (const route of ofSurface("core", "connector")) {
-      const token = surfaceOf(route) === "core" ? tokens.core : tokens.connector;
+    for (const route of ofApi("core", "connector")) {
+      const token = apiOf(route) === "core" ? tokens.core : tokens.connector;
       const { told, status } = await called(route, bearing(token));
       const shown = `${route.method} /${route.template}`;
       expect(
@@ -160,11 +160,11 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
   ])(
     "logs the refusal of %s with the reason",
     async (_, token, expected, reason, who) => {
-      for (const route of ofSurface("core", "connector")) {
+      for (const route of ofApi("core", "connector")) {
         const { status, requestId, told } = await called(route, bearing(await token()));
         const shown = `${route.method} /${route.template}`;
         expect(status, shown).toBe(expected);
-        const common = { surface: surfaceOf(route), route: shown, status, requestId, ...who };
+        const common = { api: apiOf(route), route: shown, status, requestId, ...who };
         expect(told, shown).toHaveLength(2);
         expect(told, shown).toContainEqual(expect.objectContaining({ event: "caller_refused", ...common, reason }));
         expect(told, shown).toContainEqual(expect.objectContaining({ event: "http", ...common }));
@@ -174,7 +174,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
   );
 
   it("logs who starts maintenance, as far as the host says", async () => {
-    for (const route of ofSurface("task")) {
+    for (const route of ofApi("task")) {
       const { status, told } = await called(route, { "x-functions-key": host.masterKey, "content-length": "0" });
       expect([401, 403]).not.toContain(status);
       expect(told.length, route.template).toBeGreaterThan(0);
@@ -185,7 +185,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
 
 describe("every route of the Client API that needs a session (decision A15)", () => {
   it("logs the refusal of a call without one, before it looks at the input", async () => {
-    const routes = ofSurface("client").filter(({ template }) => /(status|logout|password)$/.test(template));
+    const routes = ofApi("client").filter(({ template }) => /(status|logout|password)$/.test(template));
     expect(routes).toHaveLength(6);
     for (const route of routes) {
       const { status, told } = await called(

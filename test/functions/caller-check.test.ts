@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { callerCheck, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { Fault } from "../../lib/fault.ts";
-import { hashOfToken } from "../../lib/http/caller/bearer.ts";
+import { hashToken } from "../../lib/http/authenticate/bearer.ts";
 import { createLog } from "../../lib/log.ts";
 import { readSettings } from "../../lib/settings.ts";
 import { instant } from "../../lib/time.ts";
@@ -46,7 +46,7 @@ const checkOf = (told: Readonly<Record<string, string>>) => {
       return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);
     },
   };
-  const check = callerCheck(deployment, { surface: "connector", role, hashes: tokenHashesOf(deployment, "connector") });
+  const check = callerCheck(deployment, { api: "connector", role, hashes: tokenHashesOf(deployment, "connector") });
   return (token: string) =>
     check(new Headers({ authorization: `Bearer ${token}` })).then(
       ({ kind, application }) => `${kind}:${application}`,
@@ -83,7 +83,7 @@ describe("tokens of the customer's tenant (decision G3)", () => {
 describe("static tokens (decision G3)", () => {
   const make = (id: string) => {
     const token = `connector_${id}_${randomBytes(32).toString("base64url")}`;
-    return { token, hash: { id, name: id, sha256: hashOfToken(token), createdAt: instant(time) } };
+    return { token, hash: { id, name: id, sha256: hashToken(token), createdAt: instant(time) } };
   };
   const name = "connector-api-tokens";
   const keep = (...tokens: readonly ReturnType<typeof make>[]) => {

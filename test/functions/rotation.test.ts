@@ -143,7 +143,7 @@ interface Sent {
   readonly token?: string;
 }
 
-/** Calls the host. Without a token: the surface's first static one. */
+/** Calls the host. Without a token: the API's first static one. */
 async function call(route: string, { body, token }: Sent = {}) {
   const [method = "", path = ""] = route.split(" ");
   const tokens = localTokens(system.vault);
@@ -316,8 +316,8 @@ describe("tokens of callers (decision G3)", () => {
     ["connector", "Connector.Call", "GET /v2/status"],
   ])(
     "static ones of %s: the new one is taken at once, the old one until it is revoked and the hosts have read that",
-    async (surface, role, route) => {
-      const path = surface === "core" ? "/core/api-tokens" : "/api-tokens";
+    async (api, role, route) => {
+      const path = api === "core" ? "/core/api-tokens" : "/api-tokens";
       const admin = await system.peers.issuer.mint({ audience, roles: [role] });
       const create = async (name: string) => {
         const { status, body } = await call(`POST ${path}`, { token: admin, body: { name } });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { overlaps, type RouteParts } from "../../lib/http/route.ts";
+import { type RouteParts, routesOverlap } from "../../lib/http/route.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
 
-/** Where a deployment may place its surfaces: as the specifications have them, apart, and all under one roof. */
+/** Where a deployment may place its APIs: as the specifications have them, apart, and all under one roof. */
 const placements: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   default: {},
   moved: { CORE_PATH: "a/core", CLIENT_PATH: "a/client", CONNECTOR_PATH: "a/connector" },
   "side by side": { CORE_PATH: "auth/core", CLIENT_PATH: "auth", CONNECTOR_PATH: "fido" },
 };
 
-describe.each(Object.entries(placements))("all functions of all surfaces, %s paths (decision G2)", (_, paths) => {
+describe.each(Object.entries(placements))("all functions of all APIs, %s paths (decision G2)", (_, paths) => {
   let main: MainProcess;
   let routes: readonly (RouteParts & { readonly name: string })[];
 
@@ -30,7 +30,7 @@ describe.each(Object.entries(placements))("all functions of all surfaces, %s pat
     const pairs = routes.flatMap((one, index) =>
       routes
         .slice(index + 1)
-        .filter(other => overlaps(one, other))
+        .filter(other => routesOverlap(one, other))
         .map(other => [one, other]),
     );
     expect(pairs).toEqual([]);

@@ -84,12 +84,12 @@ describe("bad settings (decision G14)", () => {
   });
 });
 
-describe("the surfaces of a deployment (decision G1)", () => {
+describe("the APIs of a deployment (decision G1)", () => {
   it("are none where none is named, and the log says so", async () => {
     const { SERVICE_APIS: _, ...others } = goodSettings;
     const none = await start(others);
     expect(none.functions.map(({ name }) => name)).toEqual(["health"]);
-    expect(await none.end()).toMatchObject([{ event: "no_surface", setting: "SERVICE_APIS" }]);
+    expect(await none.end()).toMatchObject([{ event: "no_api", setting: "SERVICE_APIS" }]);
   });
 });
 
@@ -104,7 +104,7 @@ describe("the settings of a deployment", () => {
     }
   };
 
-  it("need not be those of a surface that it does not serve", () => {
+  it("need not be those of an API that it does not serve", () => {
     const {
       SERVICE_APIS,
       CLOUD_KEY_VAULT_ENDPOINT = "",

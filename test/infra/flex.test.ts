@@ -11,14 +11,14 @@ it("nothing stands in the templates that Flex Consumption refuses, ignores or la
 it.each([
   [
     "a setting that moved",
-    "    SERVICE_APIS: surface",
-    "    SERVICE_APIS: surface\n    FUNCTIONS_WORKER_RUNTIME: 'node'",
+    "    SERVICE_APIS: api",
+    "    SERVICE_APIS: api\n    FUNCTIONS_WORKER_RUNTIME: 'node'",
     "FUNCTIONS_WORKER_RUNTIME is nothing",
   ],
   [
     "a time zone",
-    "    SERVICE_APIS: surface",
-    "    SERVICE_APIS: surface\n    WEBSITE_TIME_ZONE: 'UTC'",
+    "    SERVICE_APIS: api",
+    "    SERVICE_APIS: api\n    WEBSITE_TIME_ZONE: 'UTC'",
     "WEBSITE_TIME_ZONE is nothing",
   ],
   [

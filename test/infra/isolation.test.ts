@@ -230,9 +230,7 @@ describe("least privilege (decision G1)", () => {
       expect(own(path).size, path).toBe(3);
     }
     expect(own("properties.functionAppConfig.deployment.storage.value").size).toBe(3);
-    const ids = ["core", "client", "connector"].map(
-      surface => appSettings(deployment, surface).AzureFunctionsWebHost__hostid,
-    );
+    const ids = ["core", "client", "connector"].map(api => appSettings(deployment, api).AzureFunctionsWebHost__hostid);
     expect(new Set(ids).size).toBe(3);
     for (const id of ids) expect(id).toMatch(/^[a-z0-9-]{1,32}$/);
   });
@@ -347,10 +345,10 @@ describe("Core", () => {
 
 describe("a proxy before Client and the connector (decision G7)", () => {
   const frontDoor = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
-  const access = (given: Readonly<Record<string, unknown>>, surface: string) => {
+  const access = (given: Readonly<Record<string, unknown>>, api: string) => {
     const deployment = deployed({ ...sample, ...given });
-    const site = ofType(deployment, "Microsoft.Web/sites").find(({ way }) => way[0] === surface);
-    const { TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER } = appSettings(deployment, surface);
+    const site = ofType(deployment, "Microsoft.Web/sites").find(({ way }) => way[0] === api);
+    const { TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER } = appSettings(deployment, api);
     return {
       otherwise: held(site?.body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction"),
       rules: held(site?.body.properties, "siteConfig.ipSecurityRestrictions"),
@@ -364,8 +362,8 @@ describe("a proxy before Client and the connector (decision G7)", () => {
   it.each([
     ["client", { clientProxyId: frontDoor }],
     ["connector", { connectorProxyId: frontDoor }],
-  ])("is the only way to %s where its id is given: by service tag and id", (surface, given) => {
-    expect(access(given, surface)).toEqual({
+  ])("is the only way to %s where its id is given: by service tag and id", (api, given) => {
+    expect(access(given, api)).toEqual({
       otherwise: "Deny",
       rules: [
         expect.objectContaining({
@@ -378,9 +376,9 @@ describe("a proxy before Client and the connector (decision G7)", () => {
       deploying: "Allow",
       settings: ["2", frontDoor, "X-Azure-FDID"],
     });
-    const other = surface === "client" ? "connector" : "client";
+    const other = api === "client" ? "connector" : "client";
     expect(access(given, other)).toEqual(direct);
-    expect(access({}, surface)).toEqual(direct);
+    expect(access({}, api)).toEqual(direct);
     expect(access(given, "core")).toEqual(access({}, "core"));
   });
 

@@ -115,9 +115,7 @@ describe("alerts", () => {
   };
 
   it("watch the timer of every job", () => {
-    const [first, second] = (["client", "connector"] as const).map(surface =>
-      settingsOf(appSettings(deployed(), surface)),
-    );
+    const [first, second] = (["client", "connector"] as const).map(api => settingsOf(appSettings(deployed(), api)));
     if (first?.auth === undefined || second?.connector === undefined) throw new Error("settings are missing");
     const jobs = [
       ...Object.keys(authJobs(first.auth)),

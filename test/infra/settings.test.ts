@@ -8,7 +8,7 @@ import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
-import { settingTexts } from "../../lib/settings.ts";
+import { describeSettings } from "../../lib/settings.ts";
 import { evaluate } from "./bicep/evaluate.ts";
 import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
 
@@ -28,12 +28,12 @@ const hostSettings = [
   "AzureWebJobsDisableHomepage",
 ];
 
-const surfaces = ["core", "client", "connector"] as const;
+const apis = ["core", "client", "connector"] as const;
 
 describe("app settings", () => {
-  /** What stands too much in a surface's app settings, and what is missing. */
-  const drift = (surface: (typeof surfaces)[number], settings: Readonly<Record<string, string>>) => {
-    const names = [...settingTexts(deploymentSettings), ...settingTexts(wings[surface])].map(({ name }) => name);
+  /** What stands too much in an API's app settings, and what is missing. */
+  const drift = (api: (typeof apis)[number], settings: Readonly<Record<string, string>>) => {
+    const names = [...describeSettings(deploymentSettings), ...describeSettings(wings[api])].map(({ name }) => name);
     const wanted = [...names.filter(name => !localOnly.includes(name)), ...hostSettings];
     return [
       ...Object.keys(settings).filter(name => !wanted.includes(name)),
@@ -41,8 +41,8 @@ describe("app settings", () => {
     ];
   };
 
-  it.each(surfaces)("of %s are the settings of the code, all of them, and the host's", surface => {
-    expect(drift(surface, appSettings(deployed(), surface))).toEqual([]);
+  it.each(apis)("of %s are the settings of the code, all of them, and the host's", api => {
+    expect(drift(api, appSettings(deployed(), api))).toEqual([]);
   });
 
   it.each([
@@ -56,23 +56,23 @@ describe("app settings", () => {
     [
       "a setting that the code does not have",
       "modules/app.bicep",
-      "    SERVICE_APIS: surface",
-      "    SERVICE_APIS: surface\n    SERVICE_API: surface",
+      "    SERVICE_APIS: api",
+      "    SERVICE_APIS: api\n    SERVICE_API: api",
     ],
   ])("are found to drift: %s", (_, path, from, to) => {
     expect(drift("core", appSettings(deployed(sample, { files: planted(path, from, to) }), "core"))).not.toEqual([]);
   });
 
-  it.each(surfaces)("of %s are texts, and the code starts with them", surface => {
-    const settings = appSettings(deployed(), surface);
+  it.each(apis)("of %s are texts, and the code starts with them", api => {
+    const settings = appSettings(deployed(), api);
     for (const [name, value] of Object.entries(settings)) expect(typeof value, name).toBe("string");
-    expect(settingsOf(settings).deployment.SERVICE_APIS).toEqual([surface]);
+    expect(settingsOf(settings).deployment.SERVICE_APIS).toEqual([api]);
   });
 
-  it.each(surfaces)("of %s are the code's own values where nobody gave another", surface => {
-    const settings = appSettings(deployed(required), surface);
+  it.each(apis)("of %s are the code's own values where nobody gave another", api => {
+    const settings = appSettings(deployed(required), api);
     const worked = ["SERVICE_APIS", "CLOUD_TENANT_ID", "IDPA_ONLINE_ENDPOINT"];
-    for (const { name, defaultText } of [...settingTexts(deploymentSettings), ...settingTexts(wings[surface])]) {
+    for (const { name, defaultText } of [...describeSettings(deploymentSettings), ...describeSettings(wings[api])]) {
       if (defaultText !== undefined && !worked.includes(name)) expect(settings[name], name).toBe(defaultText);
     }
   });
@@ -83,8 +83,8 @@ describe("app settings", () => {
       everyAppSettings: { LOGGING_LEVEL_COM_SERVICE: "DEBUG", TRUSTED_PROXIES: "" },
       authSettings: { AUTH_OTP_POLICY: "always" },
     };
-    for (const surface of ["core", "client"]) {
-      expect(appSettings(deployed(given), surface)).toMatchObject({
+    for (const api of ["core", "client"]) {
+      expect(appSettings(deployed(given), api)).toMatchObject({
         LOGGING_LEVEL_COM_SERVICE: "DEBUG",
         TRUSTED_PROXIES: "1",
         AUTH_OTP_POLICY: "always",
@@ -93,7 +93,7 @@ describe("app settings", () => {
     expect(appSettings(deployed(given), "connector")).toMatchObject(sample.connectorSettings);
   });
 
-  it("never name another surface, identity or store, whatever is given (decision G1)", () => {
+  it("never name another API, identity or store, whatever is given (decision G1)", () => {
     const taken = {
       SERVICE_APIS: "core,client,connector",
       AZURE_CLIENT_ID: "another",
@@ -106,15 +106,14 @@ describe("app settings", () => {
       authSettings: taken,
       connectorSettings: { ...sample.connectorSettings, ...taken },
     };
-    for (const surface of surfaces)
-      expect(appSettings(deployed(given), surface)).toEqual(appSettings(deployed(), surface));
+    for (const api of apis) expect(appSettings(deployed(given), api)).toEqual(appSettings(deployed(), api));
   });
 
   it("send each wing to its own store and vault", () => {
-    const told = surfaces.map(surface => {
+    const told = apis.map(api => {
       const { CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT } = appSettings(
         deployed(),
-        surface,
+        api,
       );
       return [CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT].join();
     });

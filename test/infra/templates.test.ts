@@ -173,11 +173,11 @@ describe("main.bicep", () => {
       /parameter retentionDays: "90" is no int/,
     ],
     [
-      "a surface that is none",
+      "an API that is none",
       "main.bicep",
-      "surface: 'client'",
-      "surface: 'clients'",
-      /parameter surface: "clients" is no "core" \| "client" \| "connector"/,
+      "api: 'client'",
+      "api: 'clients'",
+      /parameter api: "clients" is no "core" \| "client" \| "connector"/,
     ],
     [
       "an output that a module does not have",

@@ -97,14 +97,13 @@ export const deployed = (
 export const ofType = ({ resources }: Deployment, type: string): readonly Deployed[] =>
   resources.filter(each => each.type === type && !each.existing);
 
-/** The app settings of a surface. */
-export function appSettings(deployment: Deployment, surface: string): Readonly<Record<string, string>> {
+/** The app settings of an API. */
+export function appSettings(deployment: Deployment, api: string): Readonly<Record<string, string>> {
   const found = ofType(deployment, "Microsoft.Web/sites/config").filter(
-    ({ body, way }) => body.name === "appsettings" && way[0] === surface,
+    ({ body, way }) => body.name === "appsettings" && way[0] === api,
   );
   const [settings] = found;
-  if (found.length !== 1 || settings === undefined)
-    throw new Error(`${found.length} lists of app settings of ${surface}`);
+  if (found.length !== 1 || settings === undefined) throw new Error(`${found.length} lists of app settings of ${api}`);
   return settings.body.properties as Readonly<Record<string, string>>;
 }
 

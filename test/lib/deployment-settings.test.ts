@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { deploymentSettings, inAzure } from "../../lib/deployment-settings.ts";
+import { deploymentSettings, isInAzure } from "../../lib/deployment-settings.ts";
 import { BadSettings, type Environment, readSettings } from "../../lib/settings.ts";
 
 const least = {
@@ -17,7 +17,7 @@ const wrong = (environment: Environment) => {
   }
 };
 
-describe("the surfaces of a deployment (decision G1)", () => {
+describe("the APIs of a deployment (decision G1)", () => {
   it("are none where the setting is missing or empty", () => {
     expect(read({}).SERVICE_APIS).toEqual([]);
     expect(read({ SERVICE_APIS: " " }).SERVICE_APIS).toEqual([]);
@@ -34,7 +34,7 @@ describe("the surfaces of a deployment (decision G1)", () => {
   });
 });
 
-describe("the paths of the surfaces (decision G2)", () => {
+describe("the paths of the APIs (decision G2)", () => {
   it.each(["admin", "Administration/core", "/runtime", "RuntimeX"])(
     "are not %s, which the host keeps for itself",
     path => {
@@ -57,7 +57,7 @@ describe("the paths of the surfaces (decision G2)", () => {
     ["", ""],
     ["fido", "fido/client"],
     ["fido/core", "fido"],
-  ])("of two served surfaces are not equal or one below the other: %j and %j", (CORE_PATH, CLIENT_PATH) => {
+  ])("of two served APIs are not equal or one below the other: %j and %j", (CORE_PATH, CLIENT_PATH) => {
     const paths = { CORE_PATH: CORE_PATH || "/", CLIENT_PATH: CLIENT_PATH || "/" };
     expect(wrong({ SERVICE_APIS: "core,client", ...paths })).toEqual([
       { path: "CLIENT_PATH", reason: "must lead elsewhere than CORE_PATH" },
@@ -89,8 +89,8 @@ describe("the paths of the surfaces (decision G2)", () => {
 
 describe("a deployment", () => {
   it("runs in Azure unless storage is reached by a key", () => {
-    expect(inAzure(read({}))).toBe(true);
-    expect(inAzure(read({ CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" }))).toBe(false);
+    expect(isInAzure(read({}))).toBe(true);
+    expect(isInAzure(read({ CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" }))).toBe(false);
   });
 
   it("has the decided intervals by default (decisions G3, G11)", () => {

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import {
   BadSettings,
+  combineReads,
+  describeSettings,
   type Environment,
   effectiveSettings,
-  readAll,
   readSettings,
   setting,
-  settingTexts,
 } from "../../lib/settings.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
@@ -124,7 +124,7 @@ describe("all problems are told in one message (decision G14)", () => {
 
   it("over one schema and over several", () => {
     const bad = problemsOf(() =>
-      readAll(
+      combineReads(
         () => readSettings(storage, environment),
         () => readSettings(mail, environment),
       ),
@@ -141,7 +141,7 @@ describe("all problems are told in one message (decision G14)", () => {
   });
 
   it("and good ones are given as they are", () => {
-    const [first, second] = readAll(
+    const [first, second] = combineReads(
       () => ({ a: 1 }),
       () => undefined,
     );
@@ -150,7 +150,7 @@ describe("all problems are told in one message (decision G14)", () => {
 
   it("but a bug stays a bug", () => {
     expect(() =>
-      readAll(() => {
+      combineReads(() => {
         throw new TypeError("bug");
       }),
     ).toThrow(TypeError);
@@ -171,7 +171,7 @@ describe("what an administrator is told", () => {
     .superRefine(() => {});
 
   it("is every setting with its default and whether it must be set", () => {
-    expect(settingTexts(schema)).toEqual([
+    expect(describeSettings(schema)).toEqual([
       { name: "NAMES", description: "Names.", defaultText: "a", required: false },
       { name: "WAIT", description: "Wait.", defaultText: undefined, required: false },
       { name: "VAULT", description: "Vault.", defaultText: undefined, required: true },

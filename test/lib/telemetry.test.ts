@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { currentSpan, inSpan, inTrace, measure, openSpan, type Span, timed, withoutSpan } from "../../lib/telemetry.ts";
+import {
+  currentSpan,
+  inSpan,
+  inTrace,
+  measure,
+  type Span,
+  startSpan,
+  timed,
+  withoutSpan,
+} from "../../lib/telemetry.ts";
 
 /** A tracer that keeps what it is told; its clock goes on by a second with each look, its ids count. */
 function tracing() {
@@ -111,7 +120,7 @@ describe("a span", () => {
   });
 
   it("is none where nothing is recorded, and the work runs all the same", async () => {
-    expect(openSpan("alone", "client", {})).toBeUndefined();
+    expect(startSpan("alone", "client", {})).toBeUndefined();
     expect(await inSpan("alone", {}, async span => span.within(() => 7))).toBe(7);
     const options = { labels: {}, outcomeOf: () => "ok" };
     expect(await timed("peer.call.duration", "alone", options, async () => 8)).toBe(8);

@@ -11,10 +11,10 @@ import { createPasswordHasher, type PasswordHasher } from "../../lib/auth/passwo
 import { authTables } from "../../lib/azure/auth/rows/tables.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
 import { proxiesOf } from "../../lib/deployment-settings.ts";
+import type { Api } from "../../lib/http/api.ts";
 import type { Call, Cookie } from "../../lib/http/call.ts";
-import { httpFunctions } from "../../lib/http/register.ts";
-import { type Serving, serve } from "../../lib/http/serve.ts";
-import type { Api } from "../../lib/http/surface.ts";
+import { httpFunctions } from "../../lib/http/http-functions.ts";
+import { type ServeOptions, serve } from "../../lib/http/serve.ts";
 import { createLog } from "../../lib/log.ts";
 import { type Instant, instant, seconds } from "../../lib/time.ts";
 import { parseRoute, routedPath } from "../../local/host/route.ts";
@@ -40,7 +40,7 @@ export interface Sent {
   readonly body?: string | Uint8Array;
 }
 
-/** The authentication server without a host: both surfaces over real storage, with a clock that tests move. */
+/** The authentication server without a host: both APIs over real storage, with a clock that tests move. */
 export interface TestAuth {
   readonly context: AuthContext;
   /** What maintenance works on. */
@@ -98,7 +98,7 @@ export const validationKey = Buffer.from("twenty letters it is");
 afterAll(async () => (await vaults)?.close());
 
 /**
- * Both surfaces on fresh storage.
+ * Both APIs on fresh storage.
  * @param options `still`: the clock moves by `advance` alone
  */
 export async function testAuth({
@@ -154,7 +154,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };
   const hashes = tokenHashesOf(deployment, "core");
-  const check = callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes });
+  const check = callerCheck(deployment, { api: "core", role: "Core.Admin", hashes });
   const common = {
     log: deployment.log,
     strictTransport: false,
@@ -228,12 +228,12 @@ function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHash
   };
 }
 
-/** The surface's functions as a host would find them. */
-const routesOf = <D, S>(surface: Api<D, S>, prefix: string, serving: Serving<D, S>) =>
-  httpFunctions(surface, prefix).flatMap(({ template, parts, endpoint }) =>
+/** The API's functions as a host would find them. */
+const routesOf = <D, S>(api: Api<D, S>, prefix: string, serving: ServeOptions<D, S>) =>
+  httpFunctions(api, prefix).flatMap(({ template, parts, endpoint }) =>
     parts.map(route => {
       const { match } = parseRoute(template);
-      const answer = serve(surface, endpoint, route, serving);
+      const answer = serve(api, endpoint, route, serving);
       return (call: Call) => {
         const params = call.method === route.method ? match(routedPath(call.url.pathname)) : undefined;
         return params && answer({ ...call, params });
@@ -267,7 +267,7 @@ function callOf(
   };
 }
 
-/** Where the surfaces are called. */
+/** Where the APIs are called. */
 export const origin = "https://auth.example";
 
 /** A user made by the Core API. */

@@ -1,6 +1,6 @@
 import { type LiveSession, requireSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { presentedSession } from "../../../lib/auth/sessions/session-cookie.ts";
-import type { Identify } from "../../../lib/http/surface.ts";
+import type { Identify } from "../../../lib/http/api.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Finds the session of a Client API call wherever the endpoint's access asks for one (decision A15). */

@@ -1,19 +1,19 @@
 import { Fault } from "../../../lib/fault.ts";
-import { answerCall } from "../../../lib/http/answer.ts";
+import { requireProxy } from "../../../lib/http/authenticate/proxy-proof.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
-import { requireProxy } from "../../../lib/http/caller/proxy-proof.ts";
-import type { Serving } from "../../../lib/http/serve.ts";
+import { respond } from "../../../lib/http/respond.ts";
+import type { ServeOptions } from "../../../lib/http/serve.ts";
 import { checkOrigin, preflight } from "../client/origins.ts";
 import { refuseClient } from "../errors.ts";
 
 /** What answers a CORS preflight of the Client API; absent where no foreign origin is allowed (decision A15). */
 export function clientPreflight(
   allowed: readonly string[],
-  options: Pick<Serving<unknown>, "strictTransport" | "proxyProof">,
+  options: Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof">,
 ): ((call: Call) => Promise<Reply>) | undefined {
   if (allowed.length === 0) return undefined;
   return call =>
-    answerCall(call, options, async () => {
+    respond(call, options, async () => {
       try {
         requireProxy(call, options.proxyProof);
         return preflight(checkOrigin(call, allowed));

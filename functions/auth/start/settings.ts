@@ -1,10 +1,10 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { deploymentSettings } from "../../../lib/deployment-settings.ts";
-import { BadSettings, type Environment, readAll, readSettings, validSettings } from "../../../lib/settings.ts";
+import { BadSettings, combineReads, type Environment, readSettings, validSettings } from "../../../lib/settings.ts";
 
 /** What the authentication server is told. Throws BadSettings with every problem. */
 export function readAuthSettings(environment: Environment): AuthSettings {
-  const [settings] = readAll(
+  const [settings] = combineReads(
     () => readSettings(authSettings, environment),
     () => needProxies(environment),
   );

@@ -1,5 +1,5 @@
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
-import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
+import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
@@ -20,12 +20,12 @@ export const authService: Service = {
       const auth = openAuth(deployment, settings);
       const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
       const { log } = deployment;
-      const common = { log, strictTransport: inAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+      const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
       return {
         register() {
           if (SERVICE_APIS.includes("core")) {
             const hashes = tokenHashesOf(deployment, "core");
-            const identify = bearer(callerCheck(deployment, { surface: "core", role: "Core.Admin", hashes }));
+            const identify = bearer(callerCheck(deployment, { api: "core", role: "Core.Admin", hashes }));
             registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
             registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
             registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
@@ -39,11 +39,11 @@ export const authService: Service = {
       };
     };
   },
-  refuse(surfaces, { CORE_PATH, CLIENT_PATH }, options) {
-    if (surfaces.includes("core")) {
+  refuse(apis, { CORE_PATH, CLIENT_PATH }, options) {
+    if (apis.includes("core")) {
       registerRefusing(core, CORE_PATH, options);
       registerRefusingTasks("auth", authTasks, options);
     }
-    if (surfaces.includes("client")) registerRefusing(client, CLIENT_PATH, options);
+    if (apis.includes("client")) registerRefusing(client, CLIENT_PATH, options);
   },
 };

@@ -1,5 +1,5 @@
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
-import { type Environment, readAll, readSettings } from "../../../lib/settings.ts";
+import { combineReads, type Environment, readSettings } from "../../../lib/settings.ts";
 import { type IdpPlan, idpPlan } from "./idp-settings.ts";
 
 /** What the connector is told. */
@@ -10,7 +10,7 @@ export interface ConnectorStart {
 
 /** Throws BadSettings with every problem. */
 export function readConnectorSettings(environment: Environment): ConnectorStart {
-  const [settings, idps] = readAll(
+  const [settings, idps] = combineReads(
     () => readSettings(connectorSettings, environment),
     () => idpPlan(environment),
   );

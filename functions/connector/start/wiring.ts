@@ -1,5 +1,5 @@
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
-import { inAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
+import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
@@ -18,12 +18,12 @@ export const connectorService: Service = {
       const context = openConnector(deployment, settings, idps, environment);
       const { CONNECTOR_PATH } = deployment.settings;
       const { log } = deployment;
-      const common = { log, strictTransport: inAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+      const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
       return {
         ready: context.ready,
         register() {
           const hashes = tokenHashesOf(deployment, "connector");
-          const identify = bearer(callerCheck(deployment, { surface: "connector", role: "Connector.Call", hashes }));
+          const identify = bearer(callerCheck(deployment, { api: "connector", role: "Connector.Call", hashes }));
           registerApi(connector, CONNECTOR_PATH, {
             ...common,
             deps: { ...context, tokenHashes: hashes },
@@ -40,8 +40,8 @@ export const connectorService: Service = {
       };
     };
   },
-  refuse(surfaces, { CONNECTOR_PATH }, options) {
-    if (!surfaces.includes("connector")) return;
+  refuse(apis, { CONNECTOR_PATH }, options) {
+    if (!apis.includes("connector")) return;
     registerRefusing(connector, CONNECTOR_PATH, options);
     registerRefusingTasks("connector", connectorTasks, options);
   },

@@ -1,4 +1,4 @@
-import { type Ended, timed } from "../../telemetry.ts";
+import { type Outcome, timed } from "../../telemetry.ts";
 import type { Answer, ValidationClient } from "./contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
 
@@ -59,7 +59,7 @@ interface Question {
 /** Asks one server; told as a call of a peer, by the server's name alone. */
 function ask(options: ValidationOptions, question: Question): Promise<Answer> {
   const labels = { peer: "validation server", operation: "verify" };
-  const outcomeOf = (ended: Ended<Answer>) =>
+  const outcomeOf = (ended: Outcome<Answer>) =>
     "result" in ended && ended.result.outcome !== "unavailable" ? "ok" : "unanswered";
   return timed("peer.call.duration", "validation server: verify", { kind: "client", labels, outcomeOf }, span => {
     span.label({ "http.request.method": "GET", "server.address": new URL(question.url).host });

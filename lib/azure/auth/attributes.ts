@@ -1,7 +1,7 @@
 import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
 import { accepted } from "../../auth/model/parsed.ts";
 import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
-import { allOf } from "../tables/many.ts";
+import { readAllRows } from "../tables/many.ts";
 import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import { attributeEntry, changeEntry, snapshotOf } from "./index/index-entries.ts";
 import { ifMatches, locate } from "./index/locate.ts";
@@ -27,7 +27,7 @@ function userAttributes(shelves: AuthTables, whom: UserRef): AttributesOf {
     async all() {
       const at = await locate(shelves, whom);
       if (at === undefined) return undefined;
-      const rows = await allOf(users.query({ partitionKey: at.handle }));
+      const rows = await readAllRows(users.query({ partitionKey: at.handle }));
       const id = ownerOf(
         ifMatches(
           rows.find(({ rowKey }) => rowKey === userRow),

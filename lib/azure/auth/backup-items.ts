@@ -1,10 +1,10 @@
 import type { AssignedKey, OtpKey, User } from "../../auth/store.ts";
 import type { Log } from "../../log.ts";
 import type { Instant } from "../../time.ts";
-import type { Backup, Holdings } from "../maintenance/backup-files.ts";
+import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";
 import { partitions } from "../maintenance/rows.ts";
-import { fitted } from "../tables/row-schema.ts";
+import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerRow } from "./index/id-lists.ts";
 import { endingSchema } from "./rows/row-schemas.ts";
@@ -23,8 +23,8 @@ import {
 } from "./rows/rows.ts";
 
 /** What a backup of the authentication server copies: sessions end, throttles are forgotten, lists and indexes are told from the rows. */
-export const authBackedUp: Holdings = {
-  wing: "auth",
+export const authBackedUp: BackupScope = {
+  service: "auth",
   tables: ["otpkeys", "users", "ids", "spentotps"],
   containers: [],
 };
@@ -102,7 +102,7 @@ const readPointer = (row: Entity): Entity | undefined =>
   row.rowKey === pointerRow && checkedVersion(asRow(row)) !== undefined ? row : undefined;
 
 function readSpent(row: Entity) {
-  const { ends } = fitted("spent OTP", checkedVersion(asRow(row)), endingSchema, row);
+  const { ends } = parseRow("spent OTP", checkedVersion(asRow(row)), endingSchema, row);
   return { prefix: row.partitionKey, hash: row.rowKey, ends };
 }
 

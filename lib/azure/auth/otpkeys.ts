@@ -1,7 +1,7 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
-import { allOf, forEach } from "../tables/many.ts";
+import { mapConcurrently, readAllRows } from "../tables/many.ts";
 import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
-import { fitted } from "../tables/row-schema.ts";
+import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { spendOnce } from "./clean-up/expiry-index.ts";
@@ -20,7 +20,7 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
 
   /** The key and, by the same read, the index rows of the users who may have it. */
   const withHolders = async (prefix: string) => {
-    const rows = await allOf(otpkeys.query({ partitionKey: prefix, from: keyRow }));
+    const rows = await readAllRows(otpkeys.query({ partitionKey: prefix, from: keyRow }));
     return {
       key: rows.find(({ rowKey }) => rowKey === keyRow),
       holders: rows.filter(({ rowKey }) => rowKey !== keyRow),
@@ -71,7 +71,7 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
       const former = new Set(there.map(ownerOf).filter(owner => owner !== undefined));
       await Promise.all([
         markClean(shelves, list, { id, version, shown }),
-        forEach([...former], owner => sweepKey(shelves, { prefix, id: owner })),
+        mapConcurrently([...former], owner => sweepKey(shelves, { prefix, id: owner })),
       ]);
       return { value: key, version: etag };
     },
@@ -95,7 +95,9 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
         if (key === undefined || there === undefined || (removing !== undefined && removing !== there)) return removing;
         const fact = assignmentEntry(shelves, prefix, there);
         // While there is a key, what users have of it is true: so it goes first. Nobody got it since, or the version has moved.
-        const gone = await forEach(holders, holder => removeIndexRow(shelves, fact, holder, { keepFact: false }));
+        const gone = await mapConcurrently(holders, holder =>
+          removeIndexRow(shelves, fact, holder, { keepFact: false }),
+        );
         if (gone.includes(false)) return conflict;
         removing = there;
         await markDirty(shelves, list, there, { prefix, enabled: key.enabled === true });
@@ -121,7 +123,7 @@ async function insertKey({ otpkeys }: AuthTables, key: OtpKey): Promise<string |
 
 const listedKeys = ({ otpkeys, ...rest }: AuthTables): Owners<OtpKeySummary> => ({
   fromListed: row =>
-    fitted("list", row, listedKeySchema, { id: Number(row.rowKey), prefix: row.prefix, enabled: row.enabled }),
+    parseRow("list", row, listedKeySchema, { id: Number(row.rowKey), prefix: row.prefix, enabled: row.enabled }),
   find: async listed => {
     const row = await otpkeys.get(prefixIn(listed), keyRow);
     return ownerOf(row) === Number(listed.rowKey) ? row : undefined;
@@ -136,4 +138,4 @@ const listedKeys = ({ otpkeys, ...rest }: AuthTables): Owners<OtpKeySummary> => 
   sweep: row => sweepKey({ otpkeys, ...rest }, { prefix: prefixIn(row), id: Number(row.rowKey) }),
 });
 
-const prefixIn = (row: Row): string => fitted("list", row, prefixSchema, row).prefix;
+const prefixIn = (row: Row): string => parseRow("list", row, prefixSchema, row).prefix;

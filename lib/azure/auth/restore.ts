@@ -3,7 +3,7 @@ import type { KeyForm, OtpWindows } from "../../auth/otp/contract.ts";
 import { otpKind } from "../../auth/otp/kinds.ts";
 import type { OtpKey } from "../../auth/store.ts";
 import type { Backup } from "../maintenance/backup-files.ts";
-import { gathered, upsertAll } from "../maintenance/rows.ts";
+import { createBatchWriter, upsertAll } from "../maintenance/rows.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { spendOnce } from "./clean-up/expiry-index.ts";
@@ -28,7 +28,7 @@ export async function restoreAuth(
   { uses, windows }: { readonly uses: number; readonly windows: OtpWindows },
 ): Promise<AuthRestored> {
   const keyIds = new Map<string, number>();
-  const lists: Lists = { users: gathered(shelves.ids), otpkeys: gathered(shelves.ids) };
+  const lists: Lists = { users: createBatchWriter(shelves.ids), otpkeys: createBatchWriter(shelves.ids) };
   let users = 0;
   const work: AuthWork = {
     key: async item => {
@@ -56,7 +56,7 @@ function moved(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows
 }
 
 /** Each list is one partition. */
-type Lists = Readonly<Record<ListName, ReturnType<typeof gathered>>>;
+type Lists = Readonly<Record<ListName, ReturnType<typeof createBatchWriter>>>;
 
 async function restoreKey(shelves: AuthTables, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;

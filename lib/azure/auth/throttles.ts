@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AddressCounts, Throttles } from "../../auth/store.ts";
-import { fitted } from "../tables/row-schema.ts";
+import { parseRow } from "../tables/row-schema.ts";
 import { saveExpiring } from "./clean-up/expiry-index.ts";
 import { addressSchema } from "./rows/row-schemas.ts";
 import { checkedVersion, schemaVersion, throttleRow, toThrottleColumns } from "./rows/rows.ts";
@@ -31,7 +31,7 @@ export function addressStore(shelves: AuthTables): AddressCounts {
     async find(group) {
       const row = checkedVersion(await shelves.addresses.get(partitionOf(group), countRow));
       if (row === undefined) return { group };
-      return { group, value: fitted("address", row, addressSchema, row), version: row.etag };
+      return { group, value: parseRow("address", row, addressSchema, row), version: row.etag };
     },
     async save(address, next, ends) {
       const key = { partitionKey: partitionOf(address.group), rowKey: countRow };

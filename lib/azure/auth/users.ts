@@ -10,9 +10,9 @@ import type {
   Users,
 } from "../../auth/store.ts";
 import { userHash } from "../../auth/user-hash.ts";
-import { allOf, forEach } from "../tables/many.ts";
+import { mapConcurrently, readAllRows } from "../tables/many.ts";
 import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
-import { fitted } from "../tables/row-schema.ts";
+import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";
 import { filteredUsers } from "./index/filter.ts";
@@ -48,7 +48,7 @@ export function userStore(shelves: AuthTables): Users {
       const handle = userHash(folded);
       const shown = { handle, name };
       const [there, { id, version }] = await Promise.all([
-        allOf(users.query({ partitionKey: handle }, { select: ["schema", "id"] })),
+        readAllRows(users.query({ partitionKey: handle }, { select: ["schema", "id"] })),
         reserveId(shelves, "users", shown),
       ]);
       const user: User = { id, name, handle, ...(password && { password }), epoch: 1, createdAt: shelves.now() };
@@ -60,7 +60,7 @@ export function userStore(shelves: AuthTables): Users {
       }
       await Promise.all([
         markClean(shelves, "users", { id, version, shown }),
-        forEach(ownersOf(there), former => sweepUser(shelves, { handle, id: former })),
+        mapConcurrently(ownersOf(there), former => sweepUser(shelves, { handle, id: former })),
       ]);
       return { value: user, version: etag };
     },
@@ -68,7 +68,7 @@ export function userStore(shelves: AuthTables): Users {
     async view(whom) {
       const at = await locate(shelves, whom);
       if (at === undefined) return undefined;
-      const rows = await allOf(users.query({ partitionKey: at.handle }));
+      const rows = await readAllRows(users.query({ partitionKey: at.handle }));
       const user = ifMatches(userRowOf(rows), at);
       if (user === undefined) return undefined;
       const { id, name } = fromUserRow(user).value;
@@ -86,7 +86,7 @@ export function userStore(shelves: AuthTables): Users {
       const { handle } = at;
       // Row keys from the first assignment to `user` itself; attributes sort before.
       const range = { partitionKey: handle, from: assignedPrefix, before: `${userRow}:` };
-      return standingOf(handle, await allOf(users.query(range)), at);
+      return standingOf(handle, await readAllRows(users.query(range)), at);
     },
 
     async save({ value, version }, { password, epoch }) {
@@ -158,7 +158,7 @@ const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
 
 const listedUsers = (shelves: AuthTables): Owners<UserSummary> => ({
-  fromListed: row => fitted("list", row, listedUserSchema, { id: Number(row.rowKey), name: row.name }),
+  fromListed: row => parseRow("list", row, listedUserSchema, { id: Number(row.rowKey), name: row.name }),
   find: async row => ifMatches(await shelves.users.get(handleIn(row), userRow), { id: Number(row.rowKey) }),
   fromRow: row => {
     const { id, name } = fromUserRow(row).value;

@@ -5,7 +5,7 @@ import { shipmentStatusOf } from "../../connector/model/shipment-status.ts";
 import { isTerminal } from "../../connector/model/states.ts";
 import { type Restored, reopenRestored } from "../../connector/recovery/reopen-restored.ts";
 import type { Log } from "../../log.ts";
-import type { Backup, Holdings } from "../maintenance/backup-files.ts";
+import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";
 import { partitions, upsertAll } from "../maintenance/rows.ts";
 import type { Entity, Tables } from "../tables/tables.ts";
@@ -17,8 +17,8 @@ import { keyPrefix, requestRow } from "./store.ts";
 const requestsTable = "credentialrequests";
 
 /** What a backup of the connector copies: due work, lists and shipment ids are told from the requests. */
-export const connectorBackedUp: Holdings = {
-  wing: "connector",
+export const connectorBackedUp: BackupScope = {
+  service: "connector",
   tables: [requestsTable, claimsTable],
   containers: [responsesContainer],
 };

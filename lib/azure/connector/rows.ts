@@ -2,7 +2,7 @@ import type { DueEntry, ListEntry } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
 import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
 import type { ShipmentRecord } from "../../connector/model/shipment-status.ts";
-import { checkVersion, fitted, jsonColumn } from "../tables/row-schema.ts";
+import { checkVersion, jsonColumn, parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { claimSchema, dueSchema, keySchema, listSchema, requestSchema, shipmentSchema } from "./row-schemas.ts";
 
@@ -46,7 +46,7 @@ function fromColumns(kind: string, row: Row, text: readonly string[]): Record<st
 export const toRequestColumns = (request: CredentialRequest): Columns => toColumns(request, requestText);
 
 export const fromRequestRow = (row: Row): CredentialRequest =>
-  fitted("request", row, requestSchema, fromColumns("request", row, requestText));
+  parseRow("request", row, requestSchema, fromColumns("request", row, requestText));
 
 /** A credential a column: all of them would outgrow one (decision C18). */
 const credentialColumn = (index: number): string => `credential${String(index).padStart(2, "0")}`;
@@ -60,7 +60,7 @@ export function fromKeyRow(row: Row): SecurityKey {
   const columns = fromColumns("key", row, keyText);
   const credentials: unknown[] = [];
   for (let index = 0; credentialColumn(index) in columns; index++) credentials.push(columns[credentialColumn(index)]);
-  return fitted("key", row, keySchema, { ...columns, credentials });
+  return parseRow("key", row, keySchema, { ...columns, credentials });
 }
 
 export const toDueColumns = ({ requestId, keyId, held, writtenAt }: Omit<DueEntry, "queue" | "at">): Columns => ({
@@ -76,19 +76,19 @@ export function fromDueRow(row: Row): DueEntry {
   const [at = ""] = row.rowKey.split("_");
   checkVersion("due", row, schemaVersion);
   const entry = { queue, at, requestId, writtenAt, ...(keyId !== undefined && { keyId }) };
-  return fitted("due", row, dueSchema, held === undefined ? entry : { ...entry, held });
+  return parseRow("due", row, dueSchema, held === undefined ? entry : { ...entry, held });
 }
 
 export function fromListRow(row: Row): ListEntry {
   checkVersion("list", row, schemaVersion);
-  return fitted("list", row, listSchema, row);
+  return parseRow("list", row, listSchema, row);
 }
 
 export function fromClaimRow(row: Row): Claim {
   checkVersion("claim", row, schemaVersion);
   const { answer } = row;
   const value = answer === undefined ? row : { ...row, answer: jsonColumn("claim", row, "answer") };
-  return fitted("claim", row, claimSchema, value);
+  return parseRow("claim", row, claimSchema, value);
 }
 
 /** Columns by the names of version 1's wire. */
@@ -107,7 +107,7 @@ export function fromShipmentRow(row: Row): ShipmentRecord {
     ...(state !== undefined && { state }),
     ...(errorMessage !== undefined && { errorMessage }),
   };
-  return fitted("shipment", row, shipmentSchema, record);
+  return parseRow("shipment", row, shipmentSchema, record);
 }
 
 /** A shipment id as a key of Table storage, which forbids some characters. */

@@ -9,10 +9,10 @@ import type { Mailer, MailStatus } from "../../connector/deps.ts";
 import { PeerFailure } from "../../connector/http/failure.ts";
 import { Fault } from "../../fault.ts";
 import { between, type Now } from "../../time.ts";
-import { type Access, isLocal, localAccessKey } from "../credential.ts";
+import { type Access, isLocalService, localAccessKey } from "../credential.ts";
 import { type Policies, withTimeout } from "../service-errors.ts";
-import { mailFailure, unreadable } from "./failure.ts";
-import { firstAnswer } from "./operation.ts";
+import { readFirstResponse } from "./first-response.ts";
+import { toMailFailure, unreadableResponse } from "./mail-failure.ts";
 
 export type MailOptions = Access & {
   /** An address of a verified domain. */
@@ -29,7 +29,7 @@ export type MailOptions = Access & {
  */
 export function openMailer(options: MailOptions): Mailer {
   const { sender, timeoutMs, now } = options;
-  const local = isLocal(endpointOf(options));
+  const local = isLocalService(endpointOf(options));
   let opened: Promise<EmailClient> | undefined;
 
   const ask = (operation: string, message: EmailMessage, more: EmailSendOptionalParams) => {
@@ -38,11 +38,11 @@ export function openMailer(options: MailOptions): Mailer {
     const asked = lateness.run(isLate, () =>
       withTimeout(timeoutMs, async abortSignal => {
         opened ??= openClient(options, local);
-        return firstAnswer(await opened, message, more, abortSignal);
+        return readFirstResponse(await opened, message, more, abortSignal);
       }),
     );
     return asked.catch((error: unknown) => {
-      throw mailFailure(operation, error, now);
+      throw toMailFailure(operation, error, now);
     });
   };
 
@@ -55,7 +55,7 @@ export function openMailer(options: MailOptions): Mailer {
         disableUserEngagementTracking: true,
       };
       const { httpStatus, body } = await ask("send", message, { operationId });
-      if (typeof body?.id !== "string") throw unreadable("send", httpStatus);
+      if (typeof body?.id !== "string") throw unreadableResponse("send", httpStatus);
     },
     async status(operationId) {
       const resumeFrom = JSON.stringify({
@@ -67,14 +67,14 @@ export function openMailer(options: MailOptions): Mailer {
           },
         },
       });
-      const { httpStatus, body } = await ask("status", nothingToSend, { resumeFrom });
+      const { httpStatus, body } = await ask("status", emptyMessage, { resumeFrom });
       if (httpStatus === 404) {
         // Without the service's own words it may be a proxy's, and the mail sent already.
         if (typeof body?.error?.code !== "string") throw new PeerFailure("mail", "status", "missing", { status: 404 });
         return "unknown";
       }
       const status = statuses[String(body?.status)];
-      if (status === undefined) throw unreadable("status", httpStatus);
+      if (status === undefined) throw unreadableResponse("status", httpStatus);
       return status;
     },
   };
@@ -89,7 +89,7 @@ const statuses: Readonly<Record<string, MailStatus>> = {
 };
 
 /** The SDK wants a message also where it only looks one up. */
-const nothingToSend: EmailMessage = { senderAddress: "", recipients: {}, content: { subject: "", plainText: "" } };
+const emptyMessage: EmailMessage = { senderAddress: "", recipients: {}, content: { subject: "", plainText: "" } };
 
 /** Whether the time of the call under way is over. */
 const lateness = new AsyncLocalStorage<() => boolean>();
@@ -98,7 +98,7 @@ const lateness = new AsyncLocalStorage<() => boolean>();
  * A process that was stopped on the way here finds its timers not yet run: it must not send what another has sent since its
  * lease ran out (decision C15).
  */
-const notLate: Policies[number] = {
+const rejectLateRequest: Policies[number] = {
   position: "perRetry",
   policy: {
     name: "notLate",
@@ -116,7 +116,7 @@ async function openClient(access: Access, local: boolean): Promise<EmailClient> 
     retryOptions: { maxRetries: 0 },
     redirectOptions: { maxRetries: 0 },
     allowInsecureConnection: local,
-    additionalPolicies: [notLate],
+    additionalPolicies: [rejectLateRequest],
   };
   if ("connectionString" in access) return new EmailClient(access.connectionString, options);
   return new EmailClient(access.endpoint, local ? { key: localAccessKey } : access.credential, options);

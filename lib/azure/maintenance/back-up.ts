@@ -4,10 +4,10 @@ import type { Blobs } from "../blobs.ts";
 import type { Tables } from "../tables/tables.ts";
 import {
   type BackupFile,
+  type BackupScope,
   backupsContainer,
   backupsOf,
   backupWriter,
-  type Holdings,
   isFinished,
   type ServiceName,
 } from "./backup-files.ts";
@@ -27,7 +27,7 @@ export interface BackUpReport {
  * that never got finished go.
  */
 export async function backUp(
-  { wing, tables: names, containers }: Holdings,
+  { service: wing, tables: names, containers }: BackupScope,
   deps: {
     readonly tables: Tables;
     readonly blobs: Blobs;
@@ -61,11 +61,11 @@ const countsOf = (files: Readonly<Record<string, readonly BackupFile[]>>): Reado
 const unfinishedMs = days(1);
 
 async function removeOld(
-  wing: ServiceName,
+  service: ServiceName,
   { blobs, now, keepMs }: { readonly blobs: Blobs; readonly now: Now; readonly keepMs: number },
 ): Promise<number> {
   let removed = 0;
-  for (const [id, names] of await backupsOf(blobs, wing)) {
+  for (const [id, names] of await backupsOf(blobs, service)) {
     const startedAt = startOf(id);
     if (startedAt === undefined) continue;
     const ends = plus(startedAt, isFinished(names) ? keepMs : unfinishedMs);

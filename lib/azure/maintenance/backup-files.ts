@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Blobs } from "../blobs.ts";
-import { fitted, readOrLog } from "../tables/row-schema.ts";
+import { parseRow, readOrLog } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 
 /** The container of backups; made by Bicep and by the local start (decision G12). */
@@ -12,8 +12,8 @@ export const backupsContainer = "backups";
 export type ServiceName = "auth" | "connector";
 
 /** What of a wing's storage a backup holds. */
-export interface Holdings {
-  readonly wing: ServiceName;
+export interface BackupScope {
+  readonly service: ServiceName;
   /** Tables whose rows are copied, in this order; what can be told from their rows is not among them. */
   readonly tables: readonly string[];
   readonly containers: readonly string[];
@@ -107,7 +107,7 @@ const blobPath = (container: string, name: string): string => `blobs/${container
 async function* plainRows(rows: AsyncIterable<Row>, log: Log): AsyncGenerator<object> {
   for await (const { etag, ...columns } of rows) {
     // Text, numbers and booleans only: any other value would come back as another type.
-    const plain = await readOrLog(log, () => fitted("stored", { ...columns, etag }, row, columns));
+    const plain = await readOrLog(log, () => parseRow("stored", { ...columns, etag }, row, columns));
     if (plain !== undefined) yield plain;
   }
 }
@@ -125,7 +125,11 @@ export interface Backup {
  * Opens a finished backup. Throws Fault `not_found` where there is none of that id, `conflict` where its manifest is damaged or it
  * lacks one of the tables and containers.
  */
-export async function openBackup(blobs: Blobs, { wing, tables, containers }: Holdings, id: string): Promise<Backup> {
+export async function openBackup(
+  blobs: Blobs,
+  { service: wing, tables, containers }: BackupScope,
+  id: string,
+): Promise<Backup> {
   const at = (name: string) => `${wing}/${id}/${name}`;
   const bytes = await blobs.get(backupsContainer, at(manifestName));
   if (bytes === undefined) throw new Fault("not_found", `There is no finished backup ${id}.`);
@@ -175,9 +179,9 @@ const damaged = (name: string): Fault =>
 const hashOf = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
 
 /** All blobs of backups of a wing by the backup's id, oldest first. */
-export async function backupsOf(blobs: Blobs, wing: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {
+export async function backupsOf(blobs: Blobs, service: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {
   const names: string[] = [];
-  for await (const name of blobs.list(backupsContainer, `${wing}/`)) names.push(name);
+  for await (const name of blobs.list(backupsContainer, `${service}/`)) names.push(name);
   return Map.groupBy(names, name => name.split("/")[1] ?? "");
 }
 

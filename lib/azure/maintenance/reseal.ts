@@ -2,7 +2,7 @@ import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Sealer } from "../../seal.ts";
 import type { Row, Table, Tables } from "../tables/tables.ts";
-import { forEachOf } from "./rows.ts";
+import { forEachConcurrently } from "./rows.ts";
 
 export interface ResealReport {
   /** The version of the key that everything is sealed under now. */
@@ -28,7 +28,7 @@ export async function reseal(
   const report = { version, rows: 0, resealed: 0, failed: 0 };
   for (const name of names) {
     const table = tables.table(name);
-    await forEachOf(table.scan(), async row => {
+    await forEachConcurrently(table.scan(), async row => {
       report.rows++;
       try {
         if (await resealRow(name, table, row, sealer)) report.resealed++;

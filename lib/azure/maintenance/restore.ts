@@ -5,7 +5,7 @@ import { removeRows } from "../tables/many.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import type { Backup } from "./backup-files.ts";
-import { forEachOf, partitions } from "./rows.ts";
+import { forEachConcurrently, partitions } from "./rows.ts";
 
 interface Stores {
   readonly tables: Tables;
@@ -36,7 +36,7 @@ export async function restore<R>(
   if (!replace) await requireEmpty(stock, stores);
   const skipped = await steps.verify();
   for (const container of stock.containers)
-    await forEachOf(backup.blobsOf(container), async entry => void (await backup.blob(container, entry)));
+    await forEachConcurrently(backup.blobsOf(container), async entry => void (await backup.blob(container, entry)));
   stores.log.info("restore_verified", { skipped });
   if (skipped > 0 && !skip) {
     const message = `${skipped} items of the backup cannot be read; the log names them. Send skip_unreadable: true to restore the others.`;
@@ -61,7 +61,7 @@ const atOnce = 100;
 async function empty({ tables: names, containers }: Stock, { tables, blobs, log }: Stores): Promise<void> {
   for (const name of names) {
     const table = tables.table(name);
-    await forEachOf(partitions(table.scan(), atOnce), async rows => void (await removeRows(table, rows)));
+    await forEachConcurrently(partitions(table.scan(), atOnce), async rows => void (await removeRows(table, rows)));
     log.info("restore_emptied", { table: name });
   }
   for (const container of containers)
@@ -75,7 +75,7 @@ export async function restoreBlobs(
   { blobs }: Pick<Stores, "blobs">,
 ): Promise<number> {
   let count = 0;
-  await forEachOf(backup.blobsOf(container), async entry => {
+  await forEachConcurrently(backup.blobsOf(container), async entry => {
     await blobs.put(container, entry.name, await backup.blob(container, entry));
     count++;
   });
@@ -90,7 +90,7 @@ export async function forEachItem<S, T>(
   log: Log,
 ): Promise<number> {
   let unreadable = 0;
-  await forEachOf(source, async from => {
+  await forEachConcurrently(source, async from => {
     const item = await readOrLog(log, () => ({ value: read(from) }));
     if (item === undefined) unreadable++;
     else if (item.value !== undefined) await work(item.value);

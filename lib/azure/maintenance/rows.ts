@@ -4,7 +4,7 @@ import type { Entity, Table } from "../tables/tables.ts";
 const atOnce = 16;
 
 /** Works through what comes, a few at a time. The first failure ends it. */
-export async function forEachOf<T>(items: AsyncIterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+export async function forEachConcurrently<T>(items: AsyncIterable<T>, work: (item: T) => Promise<void>): Promise<void> {
   const worker = async () => {
     for await (const item of items) await work(item);
   };
@@ -30,7 +30,7 @@ export async function* partitions<R extends { readonly partitionKey: string }>(
 const transactionSize = 100;
 
 /** Gathers rows of one partition that come one by one, and writes them by the hundred. `flush` writes the rest. */
-export function gathered(table: Table) {
+export function createBatchWriter(table: Table) {
   let rows: Entity[] = [];
   const flush = async () => {
     const some = rows;

@@ -8,7 +8,7 @@ const conditions = {
 };
 
 /** What `work` resolves with; undefined where it fails by one of these conditions. */
-export async function unless<T>(
+export async function undefinedIf<T>(
   expected: readonly (keyof typeof conditions)[],
   work: () => Promise<T>,
 ): Promise<T | undefined> {

@@ -3,7 +3,7 @@ import type { Row, Table } from "./tables.ts";
 const atOnce = 32;
 
 /** `work` for each, a bounded number at once; the results in order. */
-export async function forEach<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+export async function mapConcurrently<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async () => {
@@ -16,7 +16,7 @@ export async function forEach<T, R>(items: readonly T[], work: (item: T) => Prom
   return results;
 }
 
-export async function allOf(rows: AsyncIterable<Row>): Promise<Row[]> {
+export async function readAllRows(rows: AsyncIterable<Row>): Promise<Row[]> {
   const all: Row[] = [];
   for await (const row of rows) all.push(row);
   return all;
@@ -32,7 +32,7 @@ export async function removeRows(table: Table, rows: readonly Row[]): Promise<bo
     const actions = some.map(({ rowKey, etag }) => ({ remove: { rowKey }, etag }));
     if ((await table.transact(some[0]?.partitionKey ?? "", actions)) !== undefined) continue;
     areRemoved = false;
-    await forEach(some, ({ partitionKey, rowKey, etag }) => table.remove(partitionKey, rowKey, etag));
+    await mapConcurrently(some, ({ partitionKey, rowKey, etag }) => table.remove(partitionKey, rowKey, etag));
   }
   return areRemoved;
 }

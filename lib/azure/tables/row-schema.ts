@@ -44,7 +44,7 @@ export function checkVersion(kind: string, row: Row, version: number): void {
 }
 
 /** Returns the value as the schema has it. Throws a `RowError` that names the wrong columns. */
-export function fitted<T>(kind: string, row: Row, schema: z.ZodType<T>, value: unknown): T {
+export function parseRow<T>(kind: string, row: Row, schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const problems = new Set(result.error.issues.map(({ path, code }) => `${path.join(".") || "row"} (${code})`));

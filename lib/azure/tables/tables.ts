@@ -1,7 +1,7 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
-import { type Access, isLocal } from "../credential.ts";
-import { attempt, type Policies, rejectNonJson, retryOptions } from "../service-errors.ts";
-import { checkedEtag, etagOf, unless } from "./conditions.ts";
+import { type Access, isLocalService } from "../credential.ts";
+import { callService, type Policies, rejectNonJson, retryOptions } from "../service-errors.ts";
+import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
 import { type Filter, type Page, type PageOptions, readPage } from "./query.ts";
 import { type Action, conditionalRemovals, submit } from "./transaction.ts";
@@ -81,7 +81,7 @@ export function openTables(options: TablesOptions): Tables {
   return {
     table: name => tableOf(() => clientOf(name), timeoutMs),
     createTable: name =>
-      attempt(service, timeoutMs, async abortSignal => (await clientOf(name)).createTable({ abortSignal })),
+      callService(service, timeoutMs, async abortSignal => (await clientOf(name)).createTable({ abortSignal })),
   };
 }
 
@@ -91,16 +91,16 @@ async function openClient(access: Access, name: string, options: TableServiceCli
     "connectionString" in access
       ? TableClient.fromConnectionString(access.connectionString, name, { ...options, allowInsecureConnection: true })
       : new TableClient(access.endpoint, name, access.credential, options);
-  isLocal(client.url);
+  isLocalService(client.url);
   return client;
 }
 
 function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   const call = <T>(work: (client: TableClient, abortSignal: AbortSignal) => Promise<T>, signal?: AbortSignal) =>
-    attempt(service, timeoutMs, async abortSignal => work(await open(), abortSignal), signal);
+    callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal), signal);
 
   const update = (mode: "Replace" | "Merge") => (entity: Entity, etag: string) =>
-    unless(["changed", "missing"], () =>
+    undefinedIf(["changed", "missing"], () =>
       call(async (client, abortSignal) => {
         const conditions = { etag: checkedEtag(etag), abortSignal };
         return etagOf(await client.updateEntity(toEntity(entity), mode, conditions));
@@ -113,12 +113,12 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   return {
     get: async (partitionKey, rowKey) =>
       isKey(partitionKey) && isKey(rowKey)
-        ? unless(["missing"], () =>
+        ? undefinedIf(["missing"], () =>
             call(async (client, abortSignal) => toRow(await client.getEntity(partitionKey, rowKey, { abortSignal }))),
           )
         : undefined,
     insert: entity =>
-      unless(["exists"], () =>
+      undefinedIf(["exists"], () =>
         call(async (client, abortSignal) => etagOf(await client.createEntity(toEntity(entity), { abortSignal }))),
       ),
     replace: update("Replace"),
@@ -130,7 +130,7 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
     remove: async (partitionKey, rowKey, etag) => {
       if (!isKey(partitionKey) || !isKey(rowKey)) return false;
       const condition = etag === undefined ? {} : { etag: checkedEtag(etag) };
-      const done = await unless(["changed", "missing"], () =>
+      const done = await undefinedIf(["changed", "missing"], () =>
         call((client, abortSignal) => client.deleteEntity(partitionKey, rowKey, { ...condition, abortSignal })),
       );
       return done !== undefined;
@@ -138,7 +138,7 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
     transact: async (partitionKey, actions) =>
       actions.length === 0
         ? []
-        : unless(["changed", "missing", "exists"], () =>
+        : undefinedIf(["changed", "missing", "exists"], () =>
             call((client, abortSignal) => submit(client, partitionKey, actions, abortSignal)),
           ),
     query: async function* (filter, { limit = Number.POSITIVE_INFINITY, select, signal } = {}) {

@@ -4,7 +4,7 @@ import {
   AzureMonitorMetricExporter,
   AzureMonitorTraceExporter,
 } from "@azure/monitor-opentelemetry-exporter";
-import { isLocal } from "../credential.ts";
+import { isLocalService } from "../credential.ts";
 import { withoutTls } from "../without-tls.ts";
 import type { Exporters } from "./sdk.ts";
 
@@ -14,7 +14,7 @@ export function azureMonitorExporters(
   credential: AzureMonitorExporterOptions["credential"] | undefined,
 ): Exporters {
   const [, endpoint] = /(?:^|;)IngestionEndpoint=([^;]+)/i.exec(connectionString) ?? [];
-  const local = endpoint !== undefined && isLocal(endpoint);
+  const local = endpoint !== undefined && isLocalService(endpoint);
   const options: AzureMonitorExporterOptions = {
     connectionString,
     ...(credential && { credential }),

@@ -1,5 +1,5 @@
 import { app, type HttpFunctionOptions, type InvocationContext, type PreInvocationContext } from "@azure/functions";
-import { inTrace, type OpenSpan, type Tracer } from "../../telemetry.ts";
+import { type ActiveSpanHandle, inTrace, type Tracer } from "../../telemetry.ts";
 
 /**
  * Runs every invocation in a trace: the host's, or a new one where the host has none. The host is told that log events are sent by
@@ -45,7 +45,7 @@ function describe({ invocationContext: { functionName, options }, inputs }: PreI
 }
 
 /** A 5xx is a failure; a refusal is the caller's. */
-function labelStatus(span: OpenSpan, result: unknown): void {
+function labelStatus(span: ActiveSpanHandle, result: unknown): void {
   const status = (result as { readonly status?: unknown } | undefined)?.status;
   if (typeof status !== "number") return;
   span.label({ "http.response.status_code": status });

@@ -1,5 +1,5 @@
 import { type Instrumenter, type TracingContext, type TracingSpan, useInstrumenter } from "@azure/core-tracing";
-import { errorName, type Labels, type OpenSpan, openSpan } from "../../telemetry.ts";
+import { type ActiveSpanHandle, errorName, type Labels, startSpan } from "../../telemetry.ts";
 
 /**
  * Makes a client span of every HTTP try of the Azure SDKs, named by the SDK's operation that it belongs to. Of what the SDKs tell only
@@ -14,12 +14,12 @@ const operation = Symbol("operation");
 const instrumenter: Instrumenter = {
   startSpan(name, { spanKind, spanAttributes = {}, tracingContext = contextOf(new Map()) }) {
     const isTry = spanKind === "client" && "http.method" in spanAttributes;
-    if (!isTry) return { span: silent, tracingContext: tracingContext.setValue(operation, name) };
+    if (!isTry) return { span: noopSpan, tracingContext: tracingContext.setValue(operation, name) };
     const method = String(spanAttributes["http.method"]);
     const named = tracingContext.getValue(operation);
     const labels = { "http.request.method": method, ...hostOf(spanAttributes["http.url"]) };
-    const span = openSpan(typeof named === "string" ? named : method, "client", labels);
-    return { span: span === undefined ? silent : spanOf(span), tracingContext };
+    const span = startSpan(typeof named === "string" ? named : method, "client", labels);
+    return { span: span === undefined ? noopSpan : spanOf(span), tracingContext };
   },
   withContext: (_, callback, ...args) => callback(...args),
   parseTraceparentHeader: () => undefined,
@@ -27,7 +27,7 @@ const instrumenter: Instrumenter = {
 };
 
 /** An operation as a whole is told by its tries. */
-const silent: TracingSpan = {
+const noopSpan: TracingSpan = {
   setStatus: () => {},
   setAttribute: () => {},
   recordException: () => {},
@@ -36,12 +36,12 @@ const silent: TracingSpan = {
 };
 
 /** Labels by the names that the SDKs use for them; all others are left out. */
-const kept: Readonly<Record<string, string>> = {
+const keptLabels: Readonly<Record<string, string>> = {
   "http.status_code": "http.response.status_code",
   "az.namespace": "az.namespace",
 };
 
-function spanOf(span: OpenSpan): TracingSpan {
+function spanOf(span: ActiveSpanHandle): TracingSpan {
   let failure: string | undefined;
   let status: string | undefined;
   return {
@@ -49,7 +49,7 @@ function spanOf(span: OpenSpan): TracingSpan {
       if (told.status === "error") failure = told.error instanceof Error ? errorName(told.error) : "error";
     },
     setAttribute: (name, value) => {
-      const label = kept[name];
+      const label = keptLabels[name];
       if (label === undefined || (typeof value !== "string" && typeof value !== "number") || value === "") return;
       if (name === "http.status_code") status = String(value);
       span.label({ [label]: value });

@@ -31,7 +31,7 @@ export interface LogEvent {
   readonly fields: Labels;
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly place: SpanContext | undefined;
+  readonly spanContext: SpanContext | undefined;
 }
 
 export interface TelemetrySdk extends TelemetrySink {
@@ -87,7 +87,7 @@ export function openTelemetrySdk(
       for (const processor of spanProcessors) processor.onEnd(readable);
     },
     measure: (metric, value, labels) => instrumentOf(metric).record(value, labels),
-    log: ({ level, event, fields, at, place }) =>
+    log: ({ level, event, fields, at, spanContext: place }) =>
       logger.emit({
         timestamp: at,
         severityNumber: severities[level],

@@ -28,10 +28,10 @@ export interface Telemetry extends TelemetrySink {
 }
 
 /** The first answer is not to wait for what sends telemetry to be loaded. */
-const loadAfterMs = 1000;
+const loadDelayMs = 1000;
 /** Beyond this, what comes before it is loaded is dropped. */
-const mostWaiting = 10_000;
-const longestFlushMs = 5000;
+const maxWaiting = 10_000;
+const maxFlushMs = 5000;
 
 /**
  * Sends spans, metrics and log events to Application Insights and to an OTLP endpoint, whichever is named; undefined where none is.
@@ -39,7 +39,7 @@ const longestFlushMs = 5000;
  */
 export function openTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (options.connectionString === undefined && options.otlpEndpoint === undefined) return undefined;
-  const lost = tellLost(options.writeLine, options.now);
+  const lost = createLossReporter(options.writeLine, options.now);
   const waiting: ((sdk: TelemetrySdk) => void)[] = [];
   let sdk: TelemetrySdk | undefined;
   let loading: Promise<TelemetrySdk | undefined> | undefined;
@@ -65,13 +65,13 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
   const give = (take: (sdk: TelemetrySdk) => void): void =>
     withoutSpan(() => {
       if (sdk !== undefined) take(sdk);
-      else if (waiting.length < mostWaiting) waiting.push(take);
-      if (loading === undefined) timer ??= setTimeout(load, loadAfterMs);
+      else if (waiting.length < maxWaiting) waiting.push(take);
+      if (loading === undefined) timer ??= setTimeout(load, loadDelayMs);
     });
   const inTime = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
     withoutSpan(async () => {
       const { promise: over, reject } = Promise.withResolvers<never>();
-      const limit = setTimeout(() => reject(new Error("not sent in time")), longestFlushMs);
+      const limit = setTimeout(() => reject(new Error("not sent in time")), maxFlushMs);
       const done = load().then(loaded => loaded && work(loaded));
       await Promise.race([done, over]).catch((error: unknown) => {
         lost(error instanceof Error ? error.message : "not sent");
@@ -82,7 +82,7 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
     span: span => give(to => to.span(span)),
     measure: (metric, value, labels) => give(to => to.measure(metric, value, labels)),
     writeLine: (level, line) => {
-      const event = eventOf(level, line, options.now());
+      const event = parseLogLine(level, line, options.now());
       give(to => to.log(event));
     },
     flush: () => inTime(loaded => loaded.flush()),
@@ -109,16 +109,19 @@ async function connect(
 }
 
 /** A finished line as a log event. Nothing is added to what the log has let through (decision G10). */
-function eventOf(level: Level, line: string, at: number): LogEvent {
+function parseLogLine(level: Level, line: string, at: number): LogEvent {
   const { event, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
-  const flat = Object.entries(fields).map(([name, value]) => [name, isPlain(value) ? value : JSON.stringify(value)]);
-  return { level, event: String(event), fields: Object.fromEntries(flat), at, place: currentSpan() };
+  const flat = Object.entries(fields).map(([name, value]) => [
+    name,
+    isPrimitive(value) ? value : JSON.stringify(value),
+  ]);
+  return { level, event: String(event), fields: Object.fromEntries(flat), at, spanContext: currentSpan() };
 }
 
-const isPlain = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value);
+const isPrimitive = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value);
 
 /** Says once a minute at most that something was lost, on the console; what an exporter quotes stays out. */
-function tellLost(writeLine: WriteLine, now: () => number): (reason: string) => void {
+function createLossReporter(writeLine: WriteLine, now: () => number): (reason: string) => void {
   let told = Number.NEGATIVE_INFINITY;
   return reason => {
     if (now() - told < 60_000) return;

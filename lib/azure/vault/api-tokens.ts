@@ -1,5 +1,5 @@
-import type { TokenHashes } from "../../http/caller/api-tokens.ts";
-import { type TokenHash, tokenHash } from "../../http/caller/bearer.ts";
+import type { TokenHashes } from "../../http/authenticate/api-tokens.ts";
+import { type TokenHash, tokenHash } from "../../http/authenticate/bearer.ts";
 import { hours } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secrets, SecretVersion } from "./secrets.ts";
@@ -14,7 +14,7 @@ const maxStaleMs = hours(1);
  */
 export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", caching: CacheOptions): TokenHashes {
   const name = `${api}-api-tokens`;
-  const read = async () => inForce(await secrets.versions(name));
+  const read = async () => validHashes(await secrets.versions(name));
   const cached = cachedSecret(name, read, { ...caching, maxStaleMs });
   return {
     known: async refresh => (await (refresh ? cached.refresh() : cached.get())) ?? [],
@@ -22,7 +22,7 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
     add: async ({ id, ...hash }) => void (await secrets.set(name, id, { tags: { id, ...hash } })),
     async revoke(id) {
       const versions = await secrets.versions(name);
-      if (!inForce(versions).some(hash => hash.id === id)) return false;
+      if (!validHashes(versions).some(hash => hash.id === id)) return false;
       const enabled = versions.filter(version => version.enabled && hashOf(version)?.id === id);
       await Promise.all(enabled.map(({ version }) => secrets.disable(name, version)));
       return true;
@@ -34,7 +34,7 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
  * A repeated create leaves two versions of one token, the second perhaps only after the first was disabled: one disabled version
  * revokes the token.
  */
-function inForce(versions: readonly SecretVersion[]): readonly TokenHash[] {
+function validHashes(versions: readonly SecretVersion[]): readonly TokenHash[] {
   const hashes = new Map<string, TokenHash>();
   const revoked: string[] = [];
   for (const version of versions) {

@@ -1,7 +1,7 @@
 import type { TokenCredential } from "@azure/identity";
 import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretProperties } from "@azure/keyvault-secrets";
-import { isLocal } from "../credential.ts";
-import { attempt, isServiceError, rejectNonJson, retryOptions, unreadable } from "../service-errors.ts";
+import { isLocalService } from "../credential.ts";
+import { callService, isServiceError, rejectNonJson, retryOptions, unreadableResponse } from "../service-errors.ts";
 import { withoutTls } from "../without-tls.ts";
 
 export interface Secret {
@@ -49,15 +49,15 @@ export interface SecretsOptions {
 const service = "Key Vault";
 
 /** Whether the vault could have given this version: versions come from stored rows, which callers' texts are part of. */
-const isVersion = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
+const isVersionId = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
 
 /** The SDK is loaded at the first call. */
 export function openSecrets(options: SecretsOptions): Secrets {
   const { timeoutMs } = options;
-  const local = isLocal(options.endpoint);
+  const local = isLocalService(options.endpoint);
   let opened: Promise<SecretClient> | undefined;
   const ask = <T>(work: (client: SecretClient, abortSignal: AbortSignal) => Promise<T>): Promise<T> =>
-    attempt(service, timeoutMs, async abortSignal => {
+    callService(service, timeoutMs, async abortSignal => {
       opened ??= openClient(options, local);
       return work(await opened, abortSignal);
     });
@@ -72,7 +72,7 @@ export function openSecrets(options: SecretsOptions): Secrets {
   return {
     get: name => unlessMissing(call((client, abortSignal) => client.getSecret(name, { abortSignal }))),
     getVersion: async (name, version) =>
-      isVersion(version)
+      isVersionId(version)
         ? unlessMissing(call((client, abortSignal) => client.getSecret(name, { version, abortSignal })))
         : undefined,
     set: (name, value, more = {}) =>
@@ -105,11 +105,11 @@ async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, l
 }
 
 function toSecret({ value, properties: { version, expiresOn } }: KeyVaultSecret): Secret {
-  if (value === undefined || version === undefined) throw unreadable(service, 200);
+  if (value === undefined || version === undefined) throw unreadableResponse(service, 200);
   return { value, version, ...(expiresOn === undefined ? {} : { expiresOn }) };
 }
 
 function toVersion({ version, enabled, tags = {} }: SecretProperties): SecretVersion {
-  if (version === undefined || enabled === undefined) throw unreadable(service, 200);
+  if (version === undefined || enabled === undefined) throw unreadableResponse(service, 200);
   return { version, enabled, tags };
 }

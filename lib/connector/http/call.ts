@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { OpenSpan } from "../../telemetry.ts";
+import type { ActiveSpanHandle } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./failure.ts";
 import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
@@ -88,7 +88,7 @@ export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promis
   return traceCall(access.peer, request.operation, span => callOnce(access, request, span));
 }
 
-function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: OpenSpan): Promise<T> {
+function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSpanHandle): Promise<T> {
   const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
     new PeerFailure(access.peer, request.operation, kind, details);
 

@@ -1,8 +1,12 @@
-import { type OpenSpan, timed } from "../../telemetry.ts";
+import { type ActiveSpanHandle, timed } from "../../telemetry.ts";
 import { PeerFailure } from "./failure.ts";
 
 /** Runs one call of a peer as a span of its own; its time goes into the metric of peers, with `ok` or the kind of its failure. */
-export function traceCall<T>(peer: string, operation: string, call: (span: OpenSpan) => Promise<T>): Promise<T> {
+export function traceCall<T>(
+  peer: string,
+  operation: string,
+  call: (span: ActiveSpanHandle) => Promise<T>,
+): Promise<T> {
   const labels = { peer, operation };
   return timed("peer.call.duration", `${peer}: ${operation}`, { kind: "client", labels, outcomeOf }, call);
 }

@@ -224,7 +224,7 @@ describe("who may call the Core API (decision G3)", () => {
   it("nobody with a token of the other wing: 403", async () => {
     const headers = { authorization: `Bearer connector_00000000_${"A".repeat(43)}` };
     const { status, body, headers: told } = await auth.call("GET", "/core/users", { headers });
-    expect({ status, body }).toEqual({ status: 403, body: { error: "The token belongs to another surface." } });
+    expect({ status, body }).toEqual({ status: 403, body: { error: "The token belongs to another API." } });
     expect(told.get("www-authenticate")).toBe(null);
   });
 
@@ -252,8 +252,8 @@ describe("who may call the Core API (decision G3)", () => {
 
 describe("every route of the specification", () => {
   it("is there, by every method and in every equal form", () => {
-    const routes = (surface: { endpoints: object }) =>
-      Object.values(surface.endpoints as Record<string, { routes: readonly string[] }>)
+    const routes = (api: { endpoints: object }) =>
+      Object.values(api.endpoints as Record<string, { routes: readonly string[] }>)
         .flatMap(endpoint => endpoint.routes)
         .sort();
     const attributes = [

@@ -70,7 +70,7 @@ async function call(
 }
 
 const id = "3f0f2f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f";
-/** Every route of the surface, its parameters filled in. */
+/** Every route of the API, its parameters filled in. */
 const endpoints = Object.entries(connector.endpoints).flatMap(([name, endpoint]) =>
   endpoint.routes.map(route => ({ name, endpoint, route: route.replaceAll(/\{\w+\}/g, id) })),
 );

@@ -26,7 +26,7 @@ const creates = Object.values(connector.endpoints).flatMap(({ routes, answers })
   201 in answers ? routes.filter(route => !route.includes("/api-tokens")) : [],
 );
 
-it("every create of the surface is tried here", () => {
+it("every create of the API is tried here", () => {
   for (const route of creates) expect(Object.keys(bodies)).toContain(route);
 });
 

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { client, core } from "../../../functions/auth/routes.ts";
 import { connector } from "../../../functions/connector/routes.ts";
+import type { Api } from "../../../lib/http/api.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
-import type { Api } from "../../../lib/http/surface.ts";
 import { openapiDocument } from "../../../local/generate/openapi-document.ts";
 import { openapiFiles } from "../../../local/generate/openapi-files.ts";
 
@@ -23,10 +23,10 @@ interface Document {
 }
 
 const ofConnector = { refused: ["error_code", "error_message"], path: "CONNECTOR_PATH" } as const;
-const surfaces = {
-  "docs/openapi/core.json": { surface: core, prefix: "/core", refused: ["error"], path: "CORE_PATH" },
-  "docs/openapi/client.json": { surface: client, prefix: "/client", refused: ["error"], path: "CLIENT_PATH" },
-  "docs/openapi/connector.json": { surface: connector, prefix: "", ...ofConnector },
+const apis = {
+  "docs/openapi/core.json": { api: core, prefix: "/core", refused: ["error"], path: "CORE_PATH" },
+  "docs/openapi/client.json": { api: client, prefix: "/client", refused: ["error"], path: "CLIENT_PATH" },
+  "docs/openapi/connector.json": { api: connector, prefix: "", ...ofConnector },
 } as const;
 const operationsOf = ({ paths }: Document) =>
   Object.entries(paths).flatMap(([path, methods]) =>
@@ -34,10 +34,10 @@ const operationsOf = ({ paths }: Document) =>
   );
 
 it("every document has its tests", () => {
-  expect(Object.keys(openapiFiles({})).sort()).toEqual(Object.keys(surfaces).sort());
+  expect(Object.keys(openapiFiles({})).sort()).toEqual(Object.keys(apis).sort());
 });
 
-describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused, path: pathSetting }) => {
+describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: pathSetting }) => {
   const document = JSON.parse(readFileSync(path, "utf8")) as Document;
 
   it("is what the endpoints say; `npm run openapi` writes it", () => {
@@ -68,8 +68,8 @@ describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused,
     }
   });
 
-  it("has every route of its surface, each once, and no other", () => {
-    const routes = Object.values<{ readonly routes: readonly string[] }>(surface.endpoints).flatMap(({ routes }) =>
+  it("has every route of its API, each once, and no other", () => {
+    const routes = Object.values<{ readonly routes: readonly string[] }>(api.endpoints).flatMap(({ routes }) =>
       routes.map(route => route.replace(" /", ` ${prefix}/`)),
     );
     expect(routes.length).toBeGreaterThan(0);
@@ -86,7 +86,7 @@ describe.each(Object.entries(surfaces))("%s", (path, { surface, prefix, refused,
     const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
     const session = [{ session: [] }, { sessionHeader: [] }];
     const asked = { caller: [{ bearer: [] }], session, untouched_session: session, open: [] };
-    for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(surface.endpoints)) {
+    for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
       const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
       expect(security, name).toEqual(asked[access]);
       expect(responses, name).toMatchObject({ 400: {}, 403: {}, 500: {}, 503: {} });
@@ -143,7 +143,7 @@ describe("the refusals of an operation", () => {
   });
 });
 
-describe("the document of a surface", () => {
+describe("the document of an API", () => {
   const item = z.object({ size: z.int().meta({ description: "In cm." }) }).meta({ id: "Item" });
   const sample = (input: Api<object>["input"], body: z.ZodType = item): Api<object> => ({
     name: "core",
@@ -165,8 +165,8 @@ describe("the document of a surface", () => {
     },
   });
   const error = z.object({ error: z.string() });
-  const documentOf = (surface: Api<object>) =>
-    openapiDocument(surface, { prefix: "core", errorBody: error }) as unknown as Document;
+  const documentOf = (api: Api<object>) =>
+    openapiDocument(api, { prefix: "core", errorBody: error }) as unknown as Document;
 
   it("shows callers what they send, not what becomes of it", () => {
     const operation = operationsOf(documentOf(sample("json")))[0];
@@ -194,7 +194,7 @@ describe("the document of a surface", () => {
     ]);
   });
 
-  it("takes forms where the surface does, and the fields in the query by methods without a body (decision G4)", () => {
+  it("takes forms where the API does, and the fields in the query by methods without a body (decision G4)", () => {
     const [post, remove] = operationsOf(documentOf(sample("fields")));
     const types = Object.keys(post?.requestBody?.content ?? {});
     expect(types).toEqual(["application/x-www-form-urlencoded", "multipart/form-data", "application/json"]);
@@ -210,7 +210,7 @@ describe("the document of a surface", () => {
   });
 
   it("tells that the Core and connector APIs take bearer tokens, and the Client API sessions", () => {
-    const schemes = Object.entries(surfaces).map(([path]) => {
+    const schemes = Object.entries(apis).map(([path]) => {
       const { components } = openapiFiles({})[path] as Document;
       return Object.keys(components.securitySchemes ?? {});
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
-import { BadSettings, type Environment, readSettings, settingTexts } from "../../../lib/settings.ts";
+import { BadSettings, describeSettings, type Environment, readSettings } from "../../../lib/settings.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {
@@ -98,7 +98,7 @@ describe("the settings of the authentication server", () => {
   });
 
   it("are all described, and none has to be set", () => {
-    for (const { name, description, required } of settingTexts(authSettings)) {
+    for (const { name, description, required } of describeSettings(authSettings)) {
       expect([name, description === "", required]).toEqual([name, false, false]);
     }
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isLocal, managedIdentity } from "../../../lib/azure/credential.ts";
+import { isLocalService, managedIdentity } from "../../../lib/azure/credential.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
 
 describe("the managed identity", () => {
@@ -38,10 +38,10 @@ describe("the managed identity", () => {
 
 describe("an address", () => {
   test.each(["http://127.0.0.1:7071", "http://localhost/a", "HTTP://LOCALHOST:1"])("%s is on this machine", address => {
-    expect(isLocal(address)).toBe(true);
+    expect(isLocalService(address)).toBe(true);
   });
   test.each(["https://a.vault.azure.net", "https://127.0.0.1"])("%s is spoken to with TLS", address => {
-    expect(isLocal(address)).toBe(false);
+    expect(isLocalService(address)).toBe(false);
   });
   test.each([
     "http://a.vault.azure.net",
@@ -53,9 +53,9 @@ describe("an address", () => {
     "a.vault.azure.net",
     "",
   ])("%j is refused", address => {
-    expect(() => isLocal(address)).toThrow();
+    expect(() => isLocalService(address)).toThrow();
   });
   test("is refused without its user and password in the error", () => {
-    expect(() => isLocal("http://user:hush@example.com/a?sig=hush")).toThrow("http://example.com is refused");
+    expect(() => isLocalService("http://user:hush@example.com/a?sig=hush")).toThrow("http://example.com is refused");
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createHealth } from "../../../lib/http/health.ts";
+import { createHealthCheck } from "../../../lib/http/health.ts";
 import { createLog } from "../../../lib/log.ts";
 import { instant } from "../../../lib/time.ts";
 
@@ -24,7 +24,7 @@ const health = () => {
     asked.push(part);
     return parts[part]();
   };
-  return createHealth(
+  return createHealthCheck(
     { storage: check("storage"), vault: check("vault") },
     {
       now: () => instant(time),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { endpoint } from "../../../lib/http/endpoint.ts";
-import { httpFunctions } from "../../../lib/http/register.ts";
-import { hostTemplate, overlaps, type Route, routeParts } from "../../../lib/http/route.ts";
-import { sampleSurface } from "./sample.ts";
+import { httpFunctions } from "../../../lib/http/http-functions.ts";
+import { hostTemplate, type Route, routeParts, routesOverlap } from "../../../lib/http/route.ts";
+import { sampleApi } from "./sample.ts";
 
 const parts = (route: Route, prefix = "") => routeParts(route, prefix);
 
@@ -26,12 +26,12 @@ describe("two routes overlap", () => {
     ["GET /a/{x}", "GET /b/{x}", false],
     ["GET /{x}/b", "GET /{x}/c", false],
   ])("%s and %s: %s", (a, b, expected) => {
-    expect(overlaps(parts(a), parts(b))).toBe(expected);
-    expect(overlaps(parts(b), parts(a))).toBe(expected);
+    expect(routesOverlap(parts(a), parts(b))).toBe(expected);
+    expect(routesOverlap(parts(b), parts(a))).toBe(expected);
   });
 });
 
-describe("the functions of a surface", () => {
+describe("the functions of an API", () => {
   it("are one for each template, named after the endpoint, with every method of it", () => {
     const one = endpoint<object>({
       routes: ["GET /a/{id}", "GET /b/{id}", "POST /a/{id}"],
@@ -40,7 +40,7 @@ describe("the functions of a surface", () => {
       answers: {},
       handle: () => ({ status: 204 }),
     });
-    const functions = httpFunctions(sampleSurface(one), "p");
+    const functions = httpFunctions(sampleApi(one), "p");
     expect(functions.map(({ name, template, parts: of }) => [name, template, of.map(({ method }) => method)])).toEqual([
       ["sample", "p/a/{id}", ["GET", "POST"]],
       ["sample2", "p/b/{id}", ["GET"]],

@@ -1,15 +1,15 @@
 import type { Fault } from "../../../lib/fault.ts";
+import type { Api } from "../../../lib/http/api.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
-import { bodyLimitBytes } from "../../../lib/http/input/read-body.ts";
+import { bodyLimitBytes } from "../../../lib/http/parse/read-body.ts";
 import { hostTemplate, routeParts } from "../../../lib/http/route.ts";
-import { type Serving, serve } from "../../../lib/http/serve.ts";
-import type { Api } from "../../../lib/http/surface.ts";
+import { type ServeOptions, serve } from "../../../lib/http/serve.ts";
 import { createLog } from "../../../lib/log.ts";
 import { type Route as HostRoute, parseRoute, routedPath } from "../../../local/host/route.ts";
 
-/** A surface whose refusals show the fault as it is. */
-export const sampleSurface = (sample: Endpoint<object>, input: Api<object>["input"] = "json"): Api<object> => ({
+/** An API whose refusals show the fault as it is. */
+export const sampleApi = (sample: Endpoint<object>, input: Api<object>["input"] = "json"): Api<object> => ({
   name: "connector",
   title: "Sample",
   input,
@@ -50,14 +50,14 @@ export interface Served {
 /** The endpoint served as in Azure, except for what `serving` says. */
 export function served(
   sample: Endpoint<object>,
-  { input, ...serving }: Partial<Serving<object>> & { readonly input?: Api<object>["input"] } = {},
+  { input, ...serving }: Partial<ServeOptions<object>> & { readonly input?: Api<object>["input"] } = {},
 ): Served {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = createLog((_, line) => lines.push(JSON.parse(line)), "debug");
   const [route = "GET /"] = sample.routes;
   const parts = routeParts(route, "");
   const identify = async () => ({ caller: { kind: "tenant", application: "an-app" }, session: "a-session" }) as const;
-  const answer = serve(sampleSurface(sample, input), sample, parts, {
+  const answer = serve(sampleApi(sample, input), sample, parts, {
     deps: {},
     identify,
     log,

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Fault, type FaultDetails, type FaultKind } from "../../../lib/fault.ts";
-import { bodyLimitBytes } from "../../../lib/http/input/read-body.ts";
+import { bodyLimitBytes } from "../../../lib/http/parse/read-body.ts";
 import { echo, type Sent, served } from "./sample.ts";
 
 const body = z.object({
@@ -50,7 +50,7 @@ describe("every response (decision G7)", () => {
         event: "http",
         requestId: id,
         invocationId: "the-invocation",
-        surface: "connector",
+        api: "connector",
         route: "POST /things/{id}",
         status: 204,
       },
@@ -263,7 +263,7 @@ describe("an unknown field (decision G4)", () => {
     expect(decodeURIComponent(header ?? "")).toContain("set-cookie");
   });
 
-  it("is of no interest where parameters are fields: those surfaces take any", async () => {
+  it("is of no interest where parameters are fields: those APIs take any", async () => {
     const { send } = served(echo({ body }), { input: "fields" });
     const reply = await send({
       body: "name=n&more=1",
@@ -370,7 +370,7 @@ describe("whatever is sent", () => {
   it.each([
     ["JSON", anything],
     ["fields", fields],
-  ])("never becomes a 500 at a surface of %s", async (_, { send, lines }) => {
+  ])("never becomes a 500 at an API of %s", async (_, { send, lines }) => {
     const statuses = new Set<number>();
     await fc.assert(
       fc.asyncProperty(sent, async ({ type, ...rest }) => {

@@ -85,7 +85,7 @@ describe("what the console serves", () => {
     expect(policy).not.toContain("unsafe");
   });
 
-  test("each surface gets its own token, the Client API none, and maintenance the master key", async () => {
+  test("each API gets its own token, the Client API none, and maintenance the master key", async () => {
     await get("/api/host/core/users", own);
     await get("/api/host/v1/status", own);
     await get("/api/host/client/status", { ...own, "x-service-session": "session", cookie: "a=b" });
@@ -115,7 +115,7 @@ describe("what the console serves", () => {
     }
   });
 
-  test("calls go to the surfaces, maintenance and timers of the host and to the controls of the peers, nowhere else", async () => {
+  test("calls go to the APIs, maintenance and timers of the host and to the controls of the peers, nowhere else", async () => {
     for (const path of [
       "/api/host/admin/host/status",
       "/api/host/admin/functions/v2CancelCredentialRequest",

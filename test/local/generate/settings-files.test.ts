@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { settingTexts } from "../../../lib/settings.ts";
+import { describeSettings } from "../../../lib/settings.ts";
 import { hostSettings, settingSchemas, settingsFiles } from "../../../local/generate/settings-files.ts";
 
-const settings = Object.values(settingSchemas).flatMap(settingTexts);
+const settings = Object.values(settingSchemas).flatMap(describeSettings);
 const sample = JSON.parse(readFileSync("local.settings.sample.json", "utf8"));
 
 it.each(Object.entries(settingsFiles()))("%s is what the schemas say; `npm run settings` writes it", (path, text) => {

@@ -187,23 +187,23 @@ describe("the package under the local host", () => {
     await closePeers(peers);
   });
 
-  async function serve(surfaces: string): Promise<Served> {
+  async function serve(apis: string): Promise<Served> {
     const host = fork(join(root, "local/package/serve.ts"), [folder], {
       cwd: folder,
-      env: { PATH: process.env.PATH, ...system.settings, SERVICE_APIS: surfaces },
+      env: { PATH: process.env.PATH, ...system.settings, SERVICE_APIS: apis },
       execArgv: ["--disable-warning=ExperimentalWarning"],
     });
     hosts.push(host);
     const [served] = await Promise.race([
       once(host, "message"),
       once(host, "exit").then(([code]) => {
-        throw new Error(`the host of ${surfaces} ended with ${code}`);
+        throw new Error(`the host of ${apis} ended with ${code}`);
       }),
     ]);
     return served as Served;
   }
 
-  it("answers health and an authenticated call on every surface", async () => {
+  it("answers health and an authenticated call on every API", async () => {
     const [core, client, connector] = await Promise.all(["core", "client", "connector"].map(serve));
     if (core === undefined || client === undefined || connector === undefined) throw new Error("no host");
     for (const { url } of [core, client, connector]) {

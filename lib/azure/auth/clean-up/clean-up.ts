@@ -1,7 +1,7 @@
 import type { CleanedUp } from "../../../auth/store.ts";
 import { days, hours, type Instant, plus } from "../../../time.ts";
 import { removeRows } from "../../tables/many.ts";
-import { fitted, readOrLog } from "../../tables/row-schema.ts";
+import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import { doneSchema } from "../rows/row-schemas.ts";
 import { checkedVersion, schemaVersion } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
@@ -28,7 +28,7 @@ const firstMs = days(2);
 /** Hour after hour from where the last run ended, the last one again, for a session that came late. */
 async function cleanUpSessions({ sessions, now, log }: AuthTables, signal: AbortSignal | undefined): Promise<number> {
   const row = await sessions.get(done.partitionKey, done.rowKey);
-  const mark = row && (await readOrLog(log, () => fitted("done", checkedVersion(row), doneSchema, row)));
+  const mark = row && (await readOrLog(log, () => parseRow("done", checkedVersion(row), doneSchema, row)));
   const current = startOf(hourOf(now()));
   let hour = mark === undefined ? startOf(hourOf(plus(current, -firstMs))) : startOf(mark.hour);
   let removed = 0;

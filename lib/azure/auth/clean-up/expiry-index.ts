@@ -1,6 +1,6 @@
 import type { Instant } from "../../../time.ts";
-import { forEach, removeRows } from "../../tables/many.ts";
-import { fitted, readOrLog } from "../../tables/row-schema.ts";
+import { mapConcurrently, removeRows } from "../../tables/many.ts";
+import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Entity, Page, Row, Table } from "../../tables/tables.ts";
 import { endingSchema, expirySchema } from "../rows/row-schemas.ts";
 import { checkedVersion, schemaVersion } from "../rows/rows.ts";
@@ -69,7 +69,7 @@ export async function cleanUpQueue(
   do {
     if (signal?.aborted) break;
     const page: Page = await expiry.queryPage(ended, { top: 1000, continuation });
-    const results = await forEach(page.rows, order => readOrLog(log, () => settleOrder(shelves, queue, order)));
+    const results = await mapConcurrently(page.rows, order => readOrLog(log, () => settleOrder(shelves, queue, order)));
     removed += results.filter(result => result === "removed").length;
     const through = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");
     await removeRows(expiry, through);
@@ -81,11 +81,11 @@ export async function cleanUpQueue(
 /** Looks at the row that has come up, and removes it where it ended. One that ends later gets a later place. */
 async function settleOrder(shelves: AuthTables, queue: Queue, order: Row): Promise<"removed" | "passed" | "changed"> {
   const table = tableOf(shelves, queue);
-  const named = fitted("expiry", checkedVersion(order), expirySchema, order);
+  const named = parseRow("expiry", checkedVersion(order), expirySchema, order);
   const row = checkedVersion(await table.get(named.partition, named.row));
   if (row === undefined) return "passed";
   const { partitionKey, rowKey, etag } = row;
-  const { ends } = fitted(queue, row, endingSchema, row);
+  const { ends } = parseRow(queue, row, endingSchema, row);
   if (ends > shelves.now()) {
     await shelves.expiry.upsert(orderRow(queue, { partitionKey, rowKey, ends }));
     return "passed";

@@ -1,4 +1,4 @@
-import { allOf, forEach, removeRows } from "../../tables/many.ts";
+import { mapConcurrently, readAllRows, removeRows } from "../../tables/many.ts";
 import { conflict, retryOnConflict } from "../../tables/retry-on-conflict.ts";
 import type { Row } from "../../tables/tables.ts";
 import { removeListed } from "../index/id-lists.ts";
@@ -22,8 +22,8 @@ import type { AuthTables } from "../rows/tables.ts";
 export async function sweepUser(shelves: AuthTables, { handle, id }: { handle: string; id: number }): Promise<void> {
   const { users, attributeUsers, otpkeys } = shelves;
   await retryOnConflict(async () => {
-    const left = leftBy(await allOf(users.query({ partitionKey: handle })), id, userRow);
-    await forEach(left, async ({ rowKey, value }) => {
+    const left = leftBy(await readAllRows(users.query({ partitionKey: handle })), id, userRow);
+    await mapConcurrently(left, async ({ rowKey, value }) => {
       if (rowKey.startsWith(attributePrefix)) {
         const key = rowKey.slice(attributePrefix.length);
         await attributeUsers.remove(attributeUsersKey(key, String(value)), idKey(id));

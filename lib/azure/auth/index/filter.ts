@@ -1,8 +1,8 @@
 import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.ts";
 import type { Log } from "../../../log.ts";
 import { minutes, plus } from "../../../time.ts";
-import { forEach } from "../../tables/many.ts";
-import { fitted, readOrLog } from "../../tables/row-schema.ts";
+import { mapConcurrently } from "../../tables/many.ts";
+import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { indexSchema } from "../rows/row-schemas.ts";
 import { checkedVersion, fromUserRow, idKey, ownerOf, userRow } from "../rows/rows.ts";
@@ -33,7 +33,9 @@ export async function filteredUsers(
     const { candidates, next }: Candidates = await candidatesFrom(facts, from, shelves.log);
     for (let start = 0; start < candidates.length && found.length <= top; start += atOnce) {
       const some = candidates.slice(start, start + atOnce);
-      const users = await forEach(some, candidate => readOrLog(shelves.log, () => check(shelves, facts, candidate)));
+      const users = await mapConcurrently(some, candidate =>
+        readOrLog(shelves.log, () => check(shelves, facts, candidate)),
+      );
       for (const user of users) if (user !== undefined) found.push(user);
     }
     from = next;
@@ -122,7 +124,7 @@ async function check(
     if (!areTrue(rows) || ownerOf(named) !== id) {
       const isStale = (fact: IndexEntry) => ownerOf(named) !== id || !agrees(rows[facts.indexOf(fact)], id, fact);
       const stale = candidate.pointed.filter(({ fact }) => isStale(fact));
-      await forEach(stale, ({ fact, row }) => forgetStale(shelves, fact, row));
+      await mapConcurrently(stale, ({ fact, row }) => forgetStale(shelves, fact, row));
       return undefined;
     }
     // Read one after another, several may each have been true, and never together: so they must be found unchanged again.
@@ -139,6 +141,6 @@ async function check(
 const givenMs = minutes(10);
 
 async function forgetStale(shelves: AuthTables, fact: IndexEntry, row: Row): Promise<void> {
-  if (plus(fitted("index", row, indexSchema, row).writtenAt, givenMs) > shelves.now()) return;
+  if (plus(parseRow("index", row, indexSchema, row).writtenAt, givenMs) > shelves.now()) return;
   await removeIndexRow(shelves, fact, row, { keepFact: true });
 }

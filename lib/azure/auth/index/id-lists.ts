@@ -1,9 +1,9 @@
 import type { Page, Range } from "../../../auth/store.ts";
 import { type Instant, minutes, plus } from "../../../time.ts";
 import type { Value } from "../../tables/entity.ts";
-import { forEach } from "../../tables/many.ts";
+import { mapConcurrently } from "../../tables/many.ts";
 import { conflict, retryOnConflict } from "../../tables/retry-on-conflict.ts";
-import { fitted, readOrLog, storedInstant } from "../../tables/row-schema.ts";
+import { parseRow, readOrLog, storedInstant } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey, schemaVersion } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
@@ -118,7 +118,7 @@ export async function listPage<T extends { readonly id: number }>(
       { partitionKey: list, from: idKey(after + 1) },
       { top: Math.min(1000, top + 1 - entries.length), continuation },
     );
-    const found = await forEach(page.rows, row =>
+    const found = await mapConcurrently(page.rows, row =>
       readOrLog(shelves.log, () => entryOf(shelves, list, owners, checkedVersion(row))),
     );
     for (const entry of found) if (entry !== undefined) entries.push(entry);
@@ -144,7 +144,7 @@ async function entryOf<T>(shelves: AuthTables, list: ListName, owners: Owners<T>
 const given = { forOwner: minutes(10), withoutOwner: minutes(60) };
 
 async function heal<T>(shelves: AuthTables, list: ListName, owners: Owners<T>, row: Row, owner: Row | undefined) {
-  const writtenAt = fitted("list", row, storedInstant, row.writtenAt);
+  const writtenAt = parseRow("list", row, storedInstant, row.writtenAt);
   const isOver = (ms: number) => plus(writtenAt, ms) < shelves.now();
   if (owner === undefined) {
     if (isOver(given.withoutOwner)) await owners.sweep(row);

@@ -1,6 +1,6 @@
 import type { AttributeHead } from "../../../auth/model/attributes.ts";
 import type { Value } from "../../tables/entity.ts";
-import { fitted } from "../../tables/row-schema.ts";
+import { parseRow } from "../../tables/row-schema.ts";
 import type { Action, Row, Table } from "../../tables/tables.ts";
 import { idSchema } from "../rows/row-schemas.ts";
 import {
@@ -176,5 +176,5 @@ export async function removeIndexRow(
 /** The user to whom an index row points. */
 export const referencedBy = ({ index }: IndexEntry, row: Row): { handle: string; id: number } => ({
   handle: handleIn(row),
-  id: fitted("index", row, idSchema, Number(row.rowKey.slice(index.rowKeyPrefix.length))),
+  id: parseRow("index", row, idSchema, Number(row.rowKey.slice(index.rowKeyPrefix.length))),
 });

@@ -1,5 +1,5 @@
 import type { UserRef } from "../../../auth/store.ts";
-import { allOf } from "../../tables/many.ts";
+import { readAllRows } from "../../tables/many.ts";
 import type { Row } from "../../tables/tables.ts";
 import { assignedPrefix, keyRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
@@ -11,7 +11,7 @@ export const keyWithAttributes = (
   prefix: string,
   select?: readonly string[],
 ): Promise<readonly Row[]> =>
-  allOf(otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` }, select === undefined ? {} : { select }));
+  readAllRows(otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` }, select === undefined ? {} : { select }));
 
 /** Whether the key of that id is assigned to the user. */
 export type IsAssigned = (keyId: number) => boolean;

@@ -1,6 +1,6 @@
 import type { UserRef } from "../../../auth/store.ts";
 import { userHash } from "../../../auth/user-hash.ts";
-import { fitted } from "../../tables/row-schema.ts";
+import { parseRow } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { handleSchema } from "../rows/row-schemas.ts";
 import { ownerOf } from "../rows/rows.ts";
@@ -22,7 +22,7 @@ export async function locate(shelves: AuthTables, whom: UserRef): Promise<Addres
 }
 
 /** The handle that a row names. Throws a `RowError` where it names none. */
-export const handleIn = (row: Row): string => fitted("pointer", row, handleSchema, row).handle;
+export const handleIn = (row: Row): string => parseRow("pointer", row, handleSchema, row).handle;
 
 /** A `user` row, where it is the one that was asked for. */
 export const ifMatches = (row: Row | undefined, { id }: Pick<Address, "id">): Row | undefined =>

@@ -3,7 +3,7 @@ import { type AttributeHead, noAttributes } from "../../../auth/model/attributes
 import type { Session } from "../../../auth/model/session.ts";
 import { noFailures, type Throttle } from "../../../auth/model/throttle.ts";
 import type { AssignedKey, Attributes, OtpKey, Stored, User } from "../../../auth/store.ts";
-import { checkVersion, fitted, jsonColumn } from "../../tables/row-schema.ts";
+import { checkVersion, jsonColumn, parseRow } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import {
   headSchema,
@@ -46,7 +46,7 @@ export function checkedVersion<R extends Row | undefined>(row: R): R {
 /** The user or key whose row it is; it counts only while that one is there (decision A20). Throws a `RowError` for an id that is none. */
 export function ownerOf(row: Row | undefined): number | undefined {
   if (checkedVersion(row)?.id === undefined) return undefined;
-  return row && fitted("owned", row, idSchema, row.id);
+  return row && parseRow("owned", row, idSchema, row.id);
 }
 
 /** Attributes by key, out of the rows of a partition. */
@@ -54,21 +54,21 @@ export const attributesIn = (rows: readonly Row[], owner: number): Attributes =>
   Object.fromEntries(
     rows
       .filter(row => row.rowKey.startsWith(attributePrefix) && ownerOf(row) === owner)
-      .map(row => [row.rowKey.slice(attributePrefix.length), fitted("attribute", row, textSchema, row.value)]),
+      .map(row => [row.rowKey.slice(attributePrefix.length), parseRow("attribute", row, textSchema, row.value)]),
   );
 
 /** An attribute's value, where the row is the owner's. */
 export const valueIn = (row: Row | undefined, owner: number): string | undefined =>
-  row !== undefined && ownerOf(row) === owner ? fitted("attribute", row, textSchema, row.value) : undefined;
+  row !== undefined && ownerOf(row) === owner ? parseRow("attribute", row, textSchema, row.value) : undefined;
 
 /** What the head row says of the owner's attributes. */
 export const headIn = (row: Row | undefined, owner: number): AttributeHead =>
-  row !== undefined && ownerOf(row) === owner ? fitted("attribute head", row, headSchema, row) : noAttributes;
+  row !== undefined && ownerOf(row) === owner ? parseRow("attribute head", row, headSchema, row) : noAttributes;
 
 /** The key that an assignment in the user's partition names. */
 export const assignedKeyIn = (row: Row): AssignedKey => ({
   prefix: row.rowKey.slice(assignedPrefix.length),
-  id: fitted("assignment", row, idSchema, row.keyId),
+  id: parseRow("assignment", row, idSchema, row.keyId),
 });
 
 export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): Columns => ({
@@ -84,7 +84,7 @@ export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): C
 export function fromUserRow(row: Row): Stored<User> {
   const { partitionKey: handle, id, name, passwordHash: hash, pepper, epoch, createdAt } = checkedVersion(row);
   const user = { id, name, handle, epoch, createdAt };
-  const value = fitted("user", row, userSchema, hash === undefined ? user : { ...user, password: { hash, pepper } });
+  const value = parseRow("user", row, userSchema, hash === undefined ? user : { ...user, password: { hash, pepper } });
   return { value, version: row.etag };
 }
 
@@ -102,14 +102,14 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
 
 export function fromKeyRow(row: Row): Stored<OtpKey> {
   const { partitionKey: prefix, ...columns } = checkedVersion(row);
-  const value = fitted("otpkey", row, keySchema, { ...columns, prefix, form: jsonColumn("otpkey", row, "form") });
+  const value = parseRow("otpkey", row, keySchema, { ...columns, prefix, form: jsonColumn("otpkey", row, "form") });
   return { value, version: row.etag };
 }
 
 export const toSessionColumns = (session: Session): Columns => ({ schema: schemaVersion, ...session });
 
 export const fromSessionRow = (row: Row): Stored<Session> => ({
-  value: fitted("session", checkedVersion(row), sessionSchema, row),
+  value: parseRow("session", checkedVersion(row), sessionSchema, row),
   version: row.etag,
 });
 
@@ -123,4 +123,4 @@ export const toThrottleColumns = (userId: number | undefined, value: Throttle): 
 export const fromThrottleRow = (row: Row | undefined, userId: number | undefined): Throttle =>
   row === undefined || ownerOf(row) !== userId
     ? noFailures
-    : fitted("throttle", row, throttleSchema, jsonColumn("throttle", row, "value"));
+    : parseRow("throttle", row, throttleSchema, jsonColumn("throttle", row, "value"));

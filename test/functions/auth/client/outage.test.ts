@@ -74,7 +74,7 @@ async function answer({ url }: MainProcess, method: string, path: string) {
   return { status: response.status, retry: Number(response.headers.get("retry-after")), body: await response.json() };
 }
 
-/** Every route of both surfaces with something in it. */
+/** Every route of both APIs with something in it. */
 const routes = [core, client].flatMap(({ name, endpoints }) =>
   Object.values(endpoints).flatMap(endpoint =>
     endpoint.routes.map(route => {

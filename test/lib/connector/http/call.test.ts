@@ -12,7 +12,7 @@ import {
   type PeerRequest,
   withTimeout,
 } from "../../../../lib/connector/http/call.ts";
-import { described } from "../../../../lib/log.ts";
+import { errorFields } from "../../../../lib/log.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
 import {
@@ -108,7 +108,7 @@ describe("a call", () => {
     ]);
     const failure = await failureOf(call({ url, headers: { "x-token": "s3cret\nx" } }));
     expect(failure.kind).toBe("unreachable");
-    expect(JSON.stringify(described(failure))).not.toContain("s3cret");
+    expect(JSON.stringify(errorFields(failure))).not.toContain("s3cret");
     expect(seen).toHaveLength(2);
   });
 
@@ -125,7 +125,7 @@ describe("an answer that is no success", () => {
       next = { status: 400, headers: { [name]: "0bbd6c7e-8f3a/0" } };
       const failure = await failureOf(call());
       expect(failure.peerRequestId).toBe("0bbd6c7e-8f3a/0");
-      expect(described(failure)).toMatchObject({ peerRequestId: "0bbd6c7e-8f3a/0" });
+      expect(errorFields(failure)).toMatchObject({ peerRequestId: "0bbd6c7e-8f3a/0" });
       next = { status: 200, headers: { [name]: "unreadable" }, body: {} };
       expect((await failureOf(call())).peerRequestId).toBe("unreadable");
     },
@@ -136,7 +136,7 @@ describe("an answer that is no success", () => {
       next = { status: 400, headers: { "request-id": id } };
       const failure = await failureOf(call());
       expect(failure.peerRequestId).toBeUndefined();
-      expect(described(failure)).not.toHaveProperty("peerRequestId");
+      expect(errorFields(failure)).not.toHaveProperty("peerRequestId");
     }
   });
 
@@ -341,7 +341,7 @@ describe("what a failure tells", () => {
       await failureOf(call({ url: "s3cret://" })),
     ];
     for (const failure of failures) {
-      expect(JSON.stringify(described(failure))).not.toContain("s3cret");
+      expect(JSON.stringify(errorFields(failure))).not.toContain("s3cret");
       expect(JSON.stringify(failure)).not.toContain("s3cret");
     }
   });

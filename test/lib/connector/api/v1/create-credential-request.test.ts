@@ -4,7 +4,7 @@ import {
   createCredentialRequestV1,
 } from "../../../../../lib/connector/api/v1/create-credential-request.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
-import { problems } from "../../../../../lib/http/input/problems.ts";
+import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
 import { newUser, peersOfFile, refusalOf, testConnector } from "../../../../support/connector.ts";
 import { authenticatorsOf } from "../../../../support/on-site.ts";
 import { altered, type Body } from "../v2/bodies.ts";
@@ -29,7 +29,7 @@ const full = (): Body => ({
 /** The paths of what is wrong in a body. */
 const wrong = (body: Body): readonly string[] => {
   const { error } = createCredentialRequestBodyV1.safeParse(body);
-  return error === undefined ? [] : problems(error).map(({ path }) => path);
+  return error === undefined ? [] : problemsOf(error).map(({ path }) => path);
 };
 
 describe("the version 1 credential request body (decision C3)", () => {

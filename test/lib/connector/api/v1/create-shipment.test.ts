@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/create-shipment.ts";
 import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
-import { problems } from "../../../../../lib/http/input/problems.ts";
+import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
 import { minutes } from "../../../../../lib/time.ts";
 import { newUser, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../../support/connector.ts";
 import { shipmentBodyV1 } from "./shipment-body.ts";
@@ -157,6 +157,6 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     const body = shipmentBodyV1();
     spoil(body);
     const { error } = createShipmentBodyV1.safeParse(body);
-    expect(error && problems(error).map(problem => problem.path)).toEqual([path]);
+    expect(error && problemsOf(error).map(problem => problem.path)).toEqual([path]);
   });
 });

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
 import type { RequestDraft } from "../../../../../lib/connector/model/draft.ts";
-import { ignoredFields } from "../../../../../lib/http/input/ignored-fields.ts";
-import { problems } from "../../../../../lib/http/input/problems.ts";
+import { findIgnoredFields } from "../../../../../lib/http/parse/ignored-fields.ts";
+import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { altered, type Body, fullBodies, optionalFields, valueAt } from "./bodies.ts";
 
@@ -13,7 +13,7 @@ const few = { numRuns: 5 };
 const parsed = (body: unknown): RequestDraft => createBodyV2.parse(body);
 const found = (body: unknown) => {
   const result = createBodyV2.safeParse(body);
-  return result.success ? [] : problems(result.error);
+  return result.success ? [] : problemsOf(result.error);
 };
 const pathsOf = (body: unknown) => [...new Set(found(body).map(({ path }) => path))].sort();
 
@@ -275,7 +275,7 @@ describe("a valid version 2 create body", () => {
   it("is taken whatever its fields hold", () => {
     forAll(fullBodies, body => {
       expect(found(body)).toEqual([]);
-      expect(ignoredFields(createBodyV2, body)).toEqual([]);
+      expect(findIgnoredFields(createBodyV2, body)).toEqual([]);
     });
   });
 

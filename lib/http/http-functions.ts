@@ -1,7 +1,7 @@
+import type { Api } from "./api.ts";
 import { hostTemplate, type RouteParts, routeParts } from "./route.ts";
-import type { Api } from "./surface.ts";
 
-/** One function to register: a template with every method that leads to one endpoint. */
+/** A function to register with the host: one route template with all its methods. */
 export interface HttpFunction<D, S> {
   readonly name: string;
   readonly template: string;
@@ -10,11 +10,11 @@ export interface HttpFunction<D, S> {
 }
 
 /**
- * The functions of a surface. Each template of an endpoint becomes a function of its own, named after the endpoint; equal
- * templates with several methods are one function.
+ * Returns the functions of an API: one for each route template of an endpoint, named after the endpoint. Routes that differ only in
+ * the method share a function.
  */
-export function httpFunctions<D, S>(surface: Api<D, S>, prefix: string): readonly HttpFunction<D, S>[] {
-  return Object.entries(surface.endpoints).flatMap(([name, endpoint]) => {
+export function httpFunctions<D, S>(api: Api<D, S>, prefix: string): readonly HttpFunction<D, S>[] {
+  return Object.entries(api.endpoints).flatMap(([name, endpoint]) => {
     const byTemplate = Map.groupBy(
       endpoint.routes.map(route => routeParts(route, prefix)),
       parts => hostTemplate(parts),

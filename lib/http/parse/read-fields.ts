@@ -1,13 +1,13 @@
 import { Fault } from "../../fault.ts";
 import type { Call } from "../call.ts";
-import { decode, fieldLimit, mediaType, parseJson, readBytes } from "./read-body.ts";
-import { once, readPairs, readQuery } from "./read-pairs.ts";
+import { decodeUtf8, fieldLimit, mediaType, parseJson, readBytes } from "./read-body.ts";
+import { readPairs, readQuery, toUniqueFields } from "./read-pairs.ts";
 
 type Fields = Record<string, unknown>;
 
 /**
- * Returns the parameters of a call of the auth server: the query, and for a POST the body too (form, multipart or a JSON object),
- * where the body wins. Throws Fault for a field that is given twice in one place, and for too many (decision G4).
+ * Returns the fields of a call: the query and, for a POST, the body (form, multipart or JSON object), which has precedence. Throws
+ * Fault `invalid` for a field that occurs twice in query or body, and `too_large` for too many fields (G4).
  */
 export async function readFields(call: Call, limitBytes: number): Promise<Fields> {
   const query = readQuery(call.url);
@@ -19,28 +19,28 @@ const tooMany = (): Fault => new Fault("too_large", `The body must not have more
 async function bodyFields(call: Call, limitBytes: number): Promise<Fields> {
   const bytes = await readBytes(call, limitBytes);
   const type = mediaType(call);
-  if (type === "application/x-www-form-urlencoded") return readPairs(decode(bytes), tooMany);
-  if (type === "multipart/form-data") return once(await multipart(call, bytes), tooMany);
+  if (type === "application/x-www-form-urlencoded") return readPairs(decodeUtf8(bytes), tooMany);
+  if (type === "multipart/form-data") return toUniqueFields(await multipart(call, bytes), tooMany);
   if (bytes.byteLength === 0) return {};
   if (type !== "application/json") {
     throw new Fault("unsupported_media", "Send parameters as a form, as multipart/form-data or as a JSON object.");
   }
-  const text = decode(bytes);
+  const text = decodeUtf8(bytes);
   const names = namesIn(text);
   if (names.length > fieldLimit) throw tooMany();
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new Fault("invalid", "The body must be a JSON object.");
   }
-  // The parser keeps only the last value of a repeated name.
-  once(
+  // Checks for repeated names, because JSON.parse keeps only the last value of each.
+  toUniqueFields(
     names.map(name => [JSON.parse(name), ""]),
     tooMany,
   );
   return Object.assign(Object.create(null), value);
 }
 
-/** Returns the names at the top of a JSON object as they are written, each as often as it is there; one more than the limit at most. */
+/** Returns the top-level names in the text of a JSON object, with repetitions. Stops one name after the limit. */
 function namesIn(object: string): readonly string[] {
   const names: string[] = [];
   let depth = 0;
@@ -57,7 +57,7 @@ function namesIn(object: string): readonly string[] {
   return names;
 }
 
-/** Returns the position of the quotation mark that ends a string; the end of the text or one behind it where none does. */
+/** Returns the position of the quotation mark that ends a string; at least the length of the text if there is none. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
@@ -70,15 +70,15 @@ function isFollowedByColon(text: string, position: number): boolean {
   return text[at] === ":";
 }
 
-/** Returns the fields of a multipart form. Files are none of our parameters, but count as fields. */
+/** Returns the text fields of a multipart form. Files are dropped, but count towards the limit. */
 async function multipart(call: Call, bytes: Uint8Array): Promise<Iterable<readonly [string, string]>> {
   const type = call.headers.get("content-type") ?? "";
-  const found = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"\\]*))/i.exec(type);
-  const boundary = found?.[1] ?? found?.[2] ?? "";
-  // Counted before it is parsed: one delimiter before each part and one at the end.
-  if (decode(bytes).split(`--${boundary}`, fieldLimit + 3).length > fieldLimit + 2) throw tooMany();
+  const match = /;\s*boundary=(?:"([^"\\]*)"|([^\s;"\\]*))/i.exec(type);
+  const boundary = match?.[1] ?? match?.[2] ?? "";
+  // Limits the parts before parsing: there is one delimiter before each part and one at the end.
+  if (decodeUtf8(bytes).split(`--${boundary}`, fieldLimit + 3).length > fieldLimit + 2) throw tooMany();
   try {
-    // Parsed by the boundary that was counted: the header may have another one in a place where a parser looks first.
+    // Uses the boundary of the check above: a parser could read another boundary from the same header.
     const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
     const form = await new Response(new Uint8Array(bytes), { headers }).formData();
     return [...form].filter((field): field is [string, string] => typeof field[1] === "string");

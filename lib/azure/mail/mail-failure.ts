@@ -7,7 +7,7 @@ import { isServiceError, type ServiceError } from "../service-errors.ts";
 const peer = "mail";
 
 /** Any error of the mail SDK as the connector knows failures. */
-export function mailFailure(operation: string, error: unknown, now: Now): PeerFailure {
+export function toMailFailure(operation: string, error: unknown, now: Now): PeerFailure {
   if (error instanceof Fault) return new PeerFailure(peer, operation, "unreachable", { cause: error });
   if (!isServiceError(error) || error.statusCode === undefined) return unanswered(operation, error);
   const { statusCode: status, response, code } = error;
@@ -21,7 +21,7 @@ export function mailFailure(operation: string, error: unknown, now: Now): PeerFa
 }
 
 /** A 2xx that says nothing that can be read. */
-export const unreadable = (operation: string, status: number): PeerFailure =>
+export const unreadableResponse = (operation: string, status: number): PeerFailure =>
   new PeerFailure(peer, operation, "unanswered", { status });
 
 function unanswered(operation: string, error: unknown): PeerFailure {

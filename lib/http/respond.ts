@@ -1,17 +1,17 @@
 import { type Fields, withLogFields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 
-export interface AnswerOptions {
-  /** In Azure, where TLS ends before the app (decision G7). */
+export interface ResponseOptions {
+  /** Whether to send `strict-transport-security`. Only in Azure, where clients connect with TLS. */
   readonly strictTransport: boolean;
-  /** What every log line of the call carries besides its ids. */
+  /** Log fields of the call besides its ids. */
   readonly fields?: Fields;
 }
 
-/** What every answer carries, and every log line on the way to it (decision G7). A header that the reply sets itself wins. */
-export function answerCall(
+/** Runs `work`, which returns the reply, and adds the common headers to it. Log lines of `work` have the request id (G7). */
+export function respond(
   call: Call,
-  { strictTransport, fields = {} }: AnswerOptions,
+  { strictTransport, fields = {} }: ResponseOptions,
   work: (requestId: string) => Promise<Reply>,
 ): Promise<Reply> {
   const requestId = requestIdOf(call);
@@ -21,10 +21,10 @@ export function answerCall(
   });
 }
 
-/** The caller's id where it can stand in a log line and a header, else the invocation's (decision G7). */
+/** Returns the caller's `x-request-id` if it is safe in log lines and headers, else the invocation id (G7). */
 const requestIdOf = (call: Call): string => {
-  const given = call.headers.get("x-request-id") ?? "";
-  return /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : call.invocationId;
+  const requested = call.headers.get("x-request-id") ?? "";
+  return /^[A-Za-z0-9._-]{1,64}$/.test(requested) ? requested : call.invocationId;
 };
 
 const commonHeaders = (requestId: string, strictTransport: boolean): Record<string, string> => ({

@@ -1,16 +1,16 @@
 import type { Outcome } from "./calls.ts";
 
-/** A path of each surface whose answer tells whether the host serves it: where it does not, the host answers a bare 404. */
+/** A path of each API whose answer tells whether the host serves it: where it does not, the host answers a bare 404. */
 const probes = {
   connector: "/v2/status",
   core: "/core/users?%24top=1",
   client: "/client/status",
 } as const;
 
-export type Surfaces = Readonly<Record<keyof typeof probes, boolean>>;
+export type Apis = Readonly<Record<keyof typeof probes, boolean>>;
 
-/** Which surfaces the host serves; none where it does not answer. */
-export async function servedSurfaces(read: (path: string) => Promise<Outcome>): Promise<Surfaces> {
+/** Which APIs the host serves; none where it does not answer. */
+export async function servedApis(read: (path: string) => Promise<Outcome>): Promise<Apis> {
   const serves = async (path: string) => {
     try {
       const { status, body } = await read(path);

@@ -1,18 +1,18 @@
 import { Fault } from "../../fault.ts";
 import type { Call } from "../call.ts";
 
-/** The largest body that any API reads (decision G4). */
+/** Maximum body size of every API (G4). */
 export const bodyLimitBytes = 1_048_576;
 
-/** The most fields of a form or of a JSON object with fields, and the most parameters of a query (decision G4). */
+/** Maximum number of form fields, JSON fields and query parameters in the `fields` input style (G4). */
 export const fieldLimit = 32;
 
-/** Returns the body's bytes. Throws Fault: 411 for a chunked body, which the host delivers empty, 413 for one over the limit (decision G4). */
+/** Returns the body's bytes. Throws Fault `length_required` for a chunked body, because the host delivers it empty, and `too_large`. */
 export async function readBytes(call: Call, limitBytes = bodyLimitBytes): Promise<Uint8Array> {
   if (/\bchunked\b/i.test(call.headers.get("transfer-encoding") ?? "")) {
     throw new Fault(
       "length_required",
-      "Send the body with Content-Length; a body with Transfer-Encoding: chunked is not received.",
+      "Send the body with Content-Length. Transfer-Encoding: chunked is not supported.",
     );
   }
   if (Number(call.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge(limitBytes);
@@ -24,8 +24,8 @@ export async function readBytes(call: Call, limitBytes = bodyLimitBytes): Promis
 const tooLarge = (limitBytes: number): Fault =>
   new Fault("too_large", `The body must not be larger than ${limitBytes} bytes.`);
 
-/** The text of UTF-8 bytes; 400 where they are none. */
-export function decode(bytes: Uint8Array): string {
+/** Returns the text of UTF-8 bytes. Throws Fault `invalid` for ill-formed UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
@@ -33,15 +33,15 @@ export function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The media type without parameters, lower case; empty where there is none. */
+/** Returns the media type in lower case without parameters; empty if there is no content type. */
 export const mediaType = (call: Call): string =>
   (call.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/** Returns the value of a JSON text. Throws Fault `invalid` for a text that is no JSON or contains ill-formed Unicode. */
+/** Parses a JSON text. Throws Fault `invalid` if it is not JSON or contains ill-formed Unicode. */
 export function parseJson(text: string): unknown {
   const value = parse(text);
-  // The text itself is well-formed: only an escape can make a lone surrogate.
-  const path = /\\ud[89a-f]/i.test(text) ? illFormed(value) : undefined;
+  // The text is well-formed UTF-8, so only an escape sequence can produce a lone surrogate.
+  const path = /\\ud[89a-f]/i.test(text) ? findIllFormed(value) : undefined;
   if (path === undefined) return value;
   throw new Fault("invalid", "The request is not valid.", {
     problems: [{ path, reason: "must be well-formed Unicode" }],
@@ -57,15 +57,15 @@ function parse(text: string): unknown {
   }
 }
 
-/** One object or array of a JSON value; its path is composed only when a problem is found. */
+/** An object or array in a JSON value, linked to its parent, so that a path is built only for a problem. */
 interface Node {
   readonly value: object;
   readonly key: string;
   readonly parent?: Node;
 }
 
-/** Returns the path of a string or key with a lone surrogate. Uses a list, not recursion, because nesting can be deep. */
-function illFormed(root: unknown): string | undefined {
+/** Returns the path of a string or key with a lone surrogate. Uses a stack instead of recursion, because nesting can be deep. */
+function findIllFormed(root: unknown): string | undefined {
   const open: Node[] = [{ value: { "": root }, key: "" }];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     for (const key in node.value) {
@@ -78,7 +78,7 @@ function illFormed(root: unknown): string | undefined {
   return undefined;
 }
 
-/** Returns the path of a node as its sender would write it; of a long one only the end. */
+/** Returns the path of a node as its sender would write it, or "…" if the path is longer than 500 characters. */
 function pathTo(node: Node): string {
   let path = "";
   for (let at: Node | undefined = node; at !== undefined; at = at.parent) {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { problems } from "../../../../lib/http/input/problems.ts";
+import { problemsOf } from "../../../../lib/http/parse/problems.ts";
 
 const secret = "hunter2-hunter2";
 
 const found = (schema: z.ZodType, input: unknown) => {
   const result = schema.safeParse(input);
-  return result.success ? [] : problems(result.error);
+  return result.success ? [] : problemsOf(result.error);
 };
 const reasonFor = (schema: z.ZodType, input: unknown) =>
   found(z.object({ field: schema }), { field: input })[0]?.reason;

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { CompactEncrypt, CompactSign, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fault } from "../../../../lib/fault.ts";
-import { bearerCheck } from "../../../../lib/http/caller/bearer.ts";
+import { createBearerCheck } from "../../../../lib/http/authenticate/bearer.ts";
 import { instant } from "../../../../lib/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
 
@@ -17,7 +17,7 @@ const named = { kind: "tenant", application, subject };
 let issuer: TokenIssuer;
 let signingKey: Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
 let publicJwk: Record<string, unknown>;
-let check: ReturnType<typeof bearerCheck>;
+let check: ReturnType<typeof createBearerCheck>;
 
 beforeAll(async () => {
   issuer = await startTokenIssuer();
@@ -25,8 +25,8 @@ beforeAll(async () => {
   signingKey = pair.privateKey;
   publicJwk = await exportJWK(pair.publicKey);
   const keys = [{ ...publicJwk, kid: "k", use: "sig" }];
-  check = bearerCheck({
-    surface: "core",
+  check = createBearerCheck({
+    api: "core",
     role,
     tenant: { issuers: [v1Issuer("tenant"), v2Issuer("tenant")], audiences: [audience], jwksUrl: issuer.jwksUri },
     fetch: async () => Response.json({ keys }),
@@ -189,8 +189,8 @@ describe("a JWT (decision G3)", () => {
 
   it("is not parsed, nor is a key fetched for it, where it is too long", async () => {
     let fetched = 0;
-    const counting = bearerCheck({
-      surface: "core",
+    const counting = createBearerCheck({
+      api: "core",
       role,
       tenant: { issuers: [v2Issuer("tenant")], audiences: [audience], jwksUrl: issuer.jwksUri },
       fetch: async () => {

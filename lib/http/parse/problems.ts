@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Problem } from "../../fault.ts";
 
-/** Every wrong field of an input, with what is expected there. Values never appear: they may be secrets. */
-export const problems = (error: z.core.$ZodError): Problem[] =>
+/** Returns every invalid field of an input with the reason. Contains no values, which may be secrets. */
+export const problemsOf = (error: z.core.$ZodError): Problem[] =>
   error.issues.map(issue => ({ path: pathOf(issue.path), reason: issue.message }));
 
-/** A place in an input as its sender would write it: `shipment.shipment_items[0].name`; the whole input is "". */
+/** Returns a path as the sender would write it: `shipment.shipment_items[0].name`; "" for the whole input. */
 export const pathOf = (keys: readonly PropertyKey[]): string =>
   keys.reduce<string>((path, key) => {
     if (typeof key === "number") return `${path}[${key}]`;
@@ -32,9 +32,9 @@ const formats: Readonly<Record<string, string>> = {
   json_string: "JSON",
 };
 
-/** What is expected, as the rest of a sentence that begins with the field. A text that a schema sets itself comes before this. */
-function reason(issue: z.core.$ZodRawIssue): string {
-  // A missing field is a matter of presence, not of type; null counts as absent, except where it is the whole input (decision G4).
+/** Returns the rest of a sentence that starts with the field. A schema's own message has precedence over this text. */
+function reasonFor(issue: z.core.$ZodRawIssue): string {
+  // null counts as absent, except as the whole input (G4).
   if (issue.input === undefined || (issue.input === null && (issue.path ?? []).length > 0)) return "is required";
   switch (issue.code) {
     case "invalid_type":
@@ -44,9 +44,9 @@ function reason(issue: z.core.$ZodRawIssue): string {
         ? `must be ${String(issue.values[0])}`
         : `must be one of ${issue.values.map(String).join(", ")}`;
     case "too_small":
-      return `must ${bound(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
+      return `must ${boundText(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
     case "too_big":
-      return `must ${bound(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum)}`;
+      return `must ${boundText(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum)}`;
     case "invalid_format":
       return issue.format === "regex" ? "is not well-formed" : `must be ${formats[issue.format] ?? issue.format}`;
     case "not_multiple_of":
@@ -62,12 +62,12 @@ function reason(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-function bound(origin: string, comparison: string, count: number | bigint): string {
+function boundText(origin: string, comparison: string, count: number | bigint): string {
   if (origin === "string") return `have ${comparison} ${count} ${count === 1 ? "character" : "characters"}`;
   if (origin === "array") return `have ${comparison} ${count} ${count === 1 ? "element" : "elements"}`;
   return `be ${comparison} ${count}`;
 }
 
-// The validator composes texts while it parses, when it still has the input; afterwards a missing field can not be told from one
-// of the wrong type. A locale is its own place for texts, so every schema speaks alike without being asked to.
-z.config({ localeError: reason });
+// Set as the locale, because only there the input is available: in the finished error, a missing field looks like one of the wrong
+// type. A locale also applies to every schema without further code.
+z.config({ localeError: reasonFor });

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { Fault } from "../../../../lib/fault.ts";
 import type { Call } from "../../../../lib/http/call.ts";
-import { readFields } from "../../../../lib/http/input/read-fields.ts";
+import { readFields } from "../../../../lib/http/parse/read-fields.ts";
 
 interface Sent {
   readonly method?: string;

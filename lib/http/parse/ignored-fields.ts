@@ -3,52 +3,52 @@ import { pathOf } from "./problems.ts";
 
 type Keys = readonly PropertyKey[];
 
-/** The most paths that are reported. */
+/** Maximum number of reported paths. */
 const reportLimit = 20;
 
 /**
- * Returns the paths of the first 20 fields of a valid input that its schema does not know, in the input's order (decision G4).
- * @param input as sent, before parsing
+ * Returns the paths of the first 20 fields of a valid input that are not in its schema, in the input's order (G4).
+ * @param input the value before parsing
  */
-export function ignoredFields(schema: z.core.$ZodType, input: unknown): readonly string[] {
+export function findIgnoredFields(schema: z.core.$ZodType, input: unknown): readonly string[] {
   const paths: string[] = [];
-  for (const keys of unknownIn(schema, input, [])) {
+  for (const keys of findUnknown(schema, input, [])) {
     paths.push(pathOf(keys));
     if (paths.length === reportLimit) break;
   }
   return paths;
 }
 
-function* unknownIn(schema: z.core.$ZodType, input: unknown, at: Keys): Generator<Keys> {
+function* findUnknown(schema: z.core.$ZodType, input: unknown, at: Keys): Generator<Keys> {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   switch (def.type) {
     case "object":
       for (const [key, value] of entriesOf(input)) {
         const inner = Object.hasOwn(def.shape, key) ? def.shape[key] : def.catchall;
         if (inner === undefined) yield [...at, key];
-        else yield* unknownIn(inner, value, [...at, key]);
+        else yield* findUnknown(inner, value, [...at, key]);
       }
       return;
     case "record":
-      for (const [key, value] of entriesOf(input)) yield* unknownIn(def.valueType, value, [...at, key]);
+      for (const [key, value] of entriesOf(input)) yield* findUnknown(def.valueType, value, [...at, key]);
       return;
     case "array":
-      for (const [index, value] of elementsOf(input).entries()) yield* unknownIn(def.element, value, [...at, index]);
+      for (const [index, value] of elementsOf(input).entries()) yield* findUnknown(def.element, value, [...at, index]);
       return;
     case "tuple":
       for (const [index, value] of elementsOf(input).entries()) {
         const inner = def.items[index] ?? def.rest;
-        if (inner) yield* unknownIn(inner, value, [...at, index]);
+        if (inner) yield* findUnknown(inner, value, [...at, index]);
       }
       return;
     case "union": {
-      const taken = def.options.find(option => z.safeParse(option, input).success);
-      if (taken !== undefined) yield* unknownIn(taken, input, at);
+      const option = def.options.find(each => z.safeParse(each, input).success);
+      if (option !== undefined) yield* findUnknown(option, input, at);
       return;
     }
     case "intersection": {
-      const right = new Set([...unknownIn(def.right, input, at)].map(pathOf));
-      for (const keys of unknownIn(def.left, input, at)) if (right.has(pathOf(keys))) yield keys;
+      const right = new Set([...findUnknown(def.right, input, at)].map(pathOf));
+      for (const keys of findUnknown(def.left, input, at)) if (right.has(pathOf(keys))) yield keys;
       return;
     }
     case "optional":
@@ -59,11 +59,11 @@ function* unknownIn(schema: z.core.$ZodType, input: unknown, at: Keys): Generato
     case "readonly":
     case "catch":
     case "success":
-      return yield* unknownIn(def.innerType, input, at);
+      return yield* findUnknown(def.innerType, input, at);
     case "lazy":
-      return yield* unknownIn(def.getter(), input, at);
+      return yield* findUnknown(def.getter(), input, at);
     case "pipe":
-      return yield* unknownIn(def.in._zod.def.type === "transform" ? def.out : def.in, input, at);
+      return yield* findUnknown(def.in._zod.def.type === "transform" ? def.out : def.in, input, at);
     default:
   }
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ignoredFields } from "../../../../lib/http/input/ignored-fields.ts";
+import { findIgnoredFields } from "../../../../lib/http/parse/ignored-fields.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const inner = z.object({ known: z.string() });
@@ -10,7 +10,7 @@ const sent = { known: "", extra: 1 };
 describe("unknown fields are ignored, never silently (decision G4)", () => {
   it("names the first 20", () => {
     const many = Object.fromEntries(Array.from({ length: 130_000 }, (_, index) => [`f${index}`, 0]));
-    expect(ignoredFields(inner, { known: "", ...many })).toEqual(Object.keys(many).slice(0, 20));
+    expect(findIgnoredFields(inner, { known: "", ...many })).toEqual(Object.keys(many).slice(0, 20));
   });
 
   it("names them by their paths", () => {
@@ -21,7 +21,7 @@ describe("unknown fields are ignored, never silently (decision G4)", () => {
       shipmnt: {},
       shipment: { items: [{}, { pin_requst: { length: 4 } }, { pin_request: { lenght: 4 } }] },
     };
-    expect(ignoredFields(schema, input)).toEqual([
+    expect(findIgnoredFields(schema, input)).toEqual([
       "shipmnt",
       "shipment.items[1].pin_requst",
       "shipment.items[2].pin_request.lenght",
@@ -44,13 +44,13 @@ describe("unknown fields are ignored, never silently (decision G4)", () => {
     ["nonoptional", z.nonoptional(inner.optional())],
     ["one of a union", z.union([z.string(), inner])],
   ])("looks into an object that is %s", (_, schema) => {
-    expect(ignoredFields(z.object({ field: schema }), { field: sent })).toEqual(["field.extra"]);
+    expect(findIgnoredFields(z.object({ field: schema }), { field: sent })).toEqual(["field.extra"]);
   });
 
   it("looks into lists, tuples and records", () => {
-    expect(ignoredFields(z.array(inner), [sent, sent])).toEqual(["[0].extra", "[1].extra"]);
-    expect(ignoredFields(z.tuple([inner], inner), [sent, sent])).toEqual(["[0].extra", "[1].extra"]);
-    expect(ignoredFields(z.record(z.string(), inner), { any: sent })).toEqual(["any.extra"]);
+    expect(findIgnoredFields(z.array(inner), [sent, sent])).toEqual(["[0].extra", "[1].extra"]);
+    expect(findIgnoredFields(z.tuple([inner], inner), [sent, sent])).toEqual(["[0].extra", "[1].extra"]);
+    expect(findIgnoredFields(z.record(z.string(), inner), { any: sent })).toEqual(["any.extra"]);
   });
 
   it("takes the member of a union that accepts the input", () => {
@@ -58,21 +58,21 @@ describe("unknown fields are ignored, never silently (decision G4)", () => {
       z.object({ kind: z.literal("a"), a: z.string() }),
       z.object({ kind: z.literal("b"), b: z.string() }),
     ]);
-    expect(ignoredFields(schema, { kind: "b", a: "", b: "" })).toEqual(["a"]);
+    expect(findIgnoredFields(schema, { kind: "b", a: "", b: "" })).toEqual(["a"]);
   });
 
   it("knows what either side of an intersection knows", () => {
     const schema = z.intersection(inner, z.object({ other: z.string() }));
-    expect(ignoredFields(schema, { known: "", other: "", extra: 1 })).toEqual(["extra"]);
+    expect(findIgnoredFields(schema, { known: "", other: "", extra: 1 })).toEqual(["extra"]);
   });
 
   it("finds nothing where every field is welcome", () => {
-    expect(ignoredFields(z.looseObject({}), { any: { thing: 1 } })).toEqual([]);
-    expect(ignoredFields(z.object({ any: z.unknown() }), { any: { thing: 1 } })).toEqual([]);
+    expect(findIgnoredFields(z.looseObject({}), { any: { thing: 1 } })).toEqual([]);
+    expect(findIgnoredFields(z.object({ any: z.unknown() }), { any: { thing: 1 } })).toEqual([]);
   });
 
   it("names a field called like something that every object has", () => {
-    expect(ignoredFields(inner, JSON.parse('{"known":"","__proto__":1,"constructor":1,"toString":1}'))).toEqual([
+    expect(findIgnoredFields(inner, JSON.parse('{"known":"","__proto__":1,"constructor":1,"toString":1}'))).toEqual([
       "__proto__",
       "constructor",
       "toString",
@@ -81,9 +81,9 @@ describe("unknown fields are ignored, never silently (decision G4)", () => {
 
   it("is empty for null and undefined, and fails on no input whatever", () => {
     const schema = z.object({ list: z.array(inner).nullish(), object: inner.nullish() });
-    expect(ignoredFields(schema, { list: null, object: null })).toEqual([]);
+    expect(findIgnoredFields(schema, { list: null, object: null })).toEqual([]);
     forAll(fc.anything(), input => {
-      expect(ignoredFields(schema, input)).toBeInstanceOf(Array);
+      expect(findIgnoredFields(schema, input)).toBeInstanceOf(Array);
     });
   });
 });

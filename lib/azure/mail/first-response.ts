@@ -1,7 +1,7 @@
 import type { EmailClient, EmailMessage, EmailSendOptionalParams } from "@azure/communication-email";
 
 /** A 2xx, or the 404 of a look-up. */
-export interface Answer {
+export interface MailResponse {
   readonly httpStatus: number;
   readonly body?: {
     readonly id?: unknown;
@@ -14,14 +14,14 @@ export interface Answer {
  * Starts the SDK's long-running operation and takes its first answer: that of the POST or, when resumed, of the look-up.
  * The SDK would ask on at once, and a failure of that asking would look like one of the send, so it is cut off.
  */
-export async function firstAnswer(
+export async function readFirstResponse(
   client: EmailClient,
   message: EmailMessage,
   options: EmailSendOptionalParams,
   limit: AbortSignal,
-): Promise<Answer> {
+): Promise<MailResponse> {
   const enough = new AbortController();
-  let answer: Answer | undefined;
+  let answer: MailResponse | undefined;
   try {
     await client.beginSend(message, {
       ...options,

@@ -5,7 +5,7 @@ import { Fault } from "../../fault.ts";
 import { type Now, seconds } from "../../time.ts";
 import { badToken } from "./bad-token.ts";
 
-/** Tokens of the customer's tenant (decision G3). */
+/** How to verify tokens of the customer's tenant (G3). */
 export interface TenantTokens {
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
@@ -14,7 +14,7 @@ export interface TenantTokens {
 
 const algorithms = ["RS256", "PS256", "ES256"];
 
-/** The claims that name a caller and its rights. Names end up in log lines and rows, so their length is limited. */
+/** The claims that identify a caller. Their length is limited, because they are written to log lines and rows. */
 const name = z.string().min(1).max(256);
 const claimsSchema = z.object({
   azp: name.optional(),
@@ -24,10 +24,10 @@ const claimsSchema = z.object({
 });
 
 /**
- * Returns the check of a tenant's JWT: signature, algorithm, issuer, audience, expiry, then that it is an access token with `role`.
- * Throws Fault `unauthenticated`, `forbidden` without the role, `unavailable` when the issuer's keys cannot be read.
+ * Returns a function that checks a tenant's JWT (signature, algorithm, issuer, audience, expiry, role) and returns the caller. The
+ * function throws Fault `unauthenticated`, `forbidden` without the role, and `unavailable` if the issuer's keys cannot be read.
  */
-export function tenantTokenCheck(
+export function createTenantTokenCheck(
   { issuers, audiences, jwksUrl }: TenantTokens,
   { role, fetch, now }: { readonly role: string; readonly fetch: typeof globalThis.fetch; readonly now: Now },
 ): (token: string) => Promise<Caller> {
@@ -40,20 +40,20 @@ export function tenantTokenCheck(
       requiredClaims: ["exp"],
       currentDate: new Date(now()),
     }).catch((error: unknown) => {
-      throw refusalOf(error);
+      throw toFault(error);
     });
     const caller = callerOf(payload);
     if (caller === undefined) throw badToken("no_application");
-    // Only ID tokens carry a nonce. An ID token tells its own application who signed in and entitles to no call.
+    // Only ID tokens have a nonce. An ID token informs its own application about a sign-in and grants no access to an API.
     if (payload.nonce !== undefined) throw badToken("id_token", { caller });
     if (!rightsOf(payload).includes(role)) {
-      throw new Fault("forbidden", `The token does not carry ${role}.`, { reason: "no_role", caller });
+      throw new Fault("forbidden", `The token does not contain the role ${role}.`, { reason: "no_role", caller });
     }
     return caller;
   };
 }
 
-/** The caller that a payload names. Undefined where it names no application: an ID token has neither `azp` nor `appid`. */
+/** Returns the caller of a token. Undefined if the token has no application: an ID token has neither `azp` nor `appid`. */
 function callerOf(payload: JWTPayload): Caller | undefined {
   const { success, data } = claimsSchema.safeParse(payload);
   const application = data?.azp ?? data?.appid;
@@ -67,17 +67,17 @@ const rightsOf = ({ roles, scp }: JWTPayload): readonly unknown[] => [
   ...(typeof scp === "string" ? scp.split(" ") : []),
 ];
 
-/** Errors of `jose` about the issuer's keys or the way to them, not about the token. */
-const aboutKeys = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"];
+/** Error codes of `jose` for failures to read the issuer's keys, as opposed to an invalid token. */
+const issuerKeyErrors = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"];
 
-function refusalOf(error: unknown): Fault {
-  if (!(error instanceof errors.JOSEError) || aboutKeys.includes(error.code)) {
-    return new Fault("unavailable", "The token can not be checked now.", { retryAfter: 5, cause: error });
+function toFault(error: unknown): Fault {
+  if (!(error instanceof errors.JOSEError) || issuerKeyErrors.includes(error.code)) {
+    return new Fault("unavailable", "The token cannot be checked at the moment.", { retryAfter: 5, cause: error });
   }
   if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) {
-    // `jose` checks the signature, then the issuer, then the other claims: only then the payload is the tenant's word.
-    const ofTenant = error.claim !== "iss" && error.reason === "check_failed";
-    const caller = ofTenant ? callerOf(error.payload) : undefined;
+    // `jose` checks the signature, then the issuer, then other claims. After a later failure, the payload is known to be genuine.
+    const isGenuine = error.claim !== "iss" && error.reason === "check_failed";
+    const caller = isGenuine ? callerOf(error.payload) : undefined;
     const reason = claimReasons[error.claim] ?? "bad_claim";
     return badToken(reason, { cause: error, ...(caller && { caller }) });
   }

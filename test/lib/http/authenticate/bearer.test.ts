@@ -5,11 +5,11 @@ import type { Caller } from "../../../../lib/caller.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import {
   type BearerOptions,
-  bearerCheck,
-  hashOfToken,
+  createBearerCheck,
+  hashToken,
   type TokenHash,
   tokenHash,
-} from "../../../../lib/http/caller/bearer.ts";
+} from "../../../../lib/http/authenticate/bearer.ts";
 import { instant } from "../../../../lib/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
 
@@ -26,7 +26,7 @@ beforeEach(() => {
 afterAll(() => issuer.close());
 
 const check = (options: Partial<BearerOptions>) =>
-  bearerCheck({ surface: "connector", role, fetch, now: () => instant(Date.now()), ...options });
+  createBearerCheck({ api: "connector", role, fetch, now: () => instant(Date.now()), ...options });
 const tenant = () => ({
   issuers: ["https://other.example/", issuer.issuer],
   audiences: ["api://other", audience],
@@ -106,7 +106,7 @@ describe("a token of the customer's tenant (decision G3)", () => {
 
   it.each<[string, Partial<Mint>]>([
     ["no role", { roles: [] }],
-    ["the role of the other surface", { roles: ["Core.Admin"] }],
+    ["the role of the other API", { roles: ["Core.Admin"] }],
     ["a longer role", { roles: [`${role}.All`] }],
     ["a longer scope", { roles: [], scp: `${role}.All` }],
     ["roles that are no list", { claims: { roles: role } }],
@@ -148,14 +148,14 @@ describe("a token of the customer's tenant (decision G3)", () => {
 });
 
 describe("a static token (decision G3)", () => {
-  const make = (surface: string, id = "abcd2345") => {
-    const token = `${surface}_${id}_${randomBytes(32).toString("base64url")}`;
+  const make = (api: string, id = "abcd2345") => {
+    const token = `${api}_${id}_${randomBytes(32).toString("base64url")}`;
     return {
       token,
       hash: {
         id,
         name: "a program",
-        sha256: hashOfToken(token),
+        sha256: hashToken(token),
         createdAt: "2026-01-01T00:00:00Z",
       } satisfies TokenHash,
     };
@@ -172,7 +172,7 @@ describe("a static token (decision G3)", () => {
   });
 
   it("is known by its SHA-256 alone", () => {
-    expect(hashOfToken("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+    expect(hashToken("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
   });
 
   it("is refused with 401 where it is unknown, also with a known id or hash", async () => {
@@ -215,7 +215,7 @@ describe("a static token (decision G3)", () => {
   });
 });
 
-describe("a surface that takes bearer tokens", () => {
+describe("an API that takes bearer tokens", () => {
   it("refuses every call where neither kind is configured: it never falls open", async () => {
     const checked = check({});
     const tokens = [await issuer.mint({ audience, roles: [role] }), `connector_abcd2345_${"a".repeat(43)}`, "anything"];

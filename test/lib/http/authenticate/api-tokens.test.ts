@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createToken, revokeToken, type TokenHashes } from "../../../../lib/http/caller/api-tokens.ts";
-import { bearerCheck, type TokenHash } from "../../../../lib/http/caller/bearer.ts";
+import { createToken, revokeToken, type TokenHashes } from "../../../../lib/http/authenticate/api-tokens.ts";
+import { createBearerCheck, type TokenHash } from "../../../../lib/http/authenticate/bearer.ts";
 
 const now = () => "2026-01-31T10:00:00.000Z";
 const random = (bytes: number) => randomBytes(bytes);
@@ -19,7 +19,7 @@ function inMemory() {
 }
 
 const checkOf = (hashes: TokenHashes) =>
-  bearerCheck({ surface: "core", role: "Core.Admin", tokenHashes: hashes.known, fetch, now });
+  createBearerCheck({ api: "core", role: "Core.Admin", tokenHashes: hashes.known, fetch, now });
 const bearing = (token: string) => new Headers({ authorization: `Bearer ${token}` });
 
 describe("static API tokens (decision G3)", () => {

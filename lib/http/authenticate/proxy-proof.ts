@@ -2,13 +2,13 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { Fault } from "../../fault.ts";
 import type { Call } from "../call.ts";
 
-/** What the deployment's proxy sends with every call, and a caller who goes around the proxy does not know (decision G7). */
+/** A secret header value that the deployment's proxy adds to every call. Callers that bypass the proxy do not know it (G7). */
 export interface ProxyProof {
   readonly header: string;
   readonly id: string;
 }
 
-/** Whether a call came through the deployment's proxy; every call did where no proof is asked for. */
+/** Returns whether a call came through the deployment's proxy. Always true if no proof is configured. */
 export const cameThroughProxy = ({ headers }: Call, proof: ProxyProof | undefined): boolean =>
   proof === undefined || timingSafeEqual(hashOf(headers.get(proof.header) ?? ""), hashOf(proof.id));
 

@@ -1,0 +1,41 @@
+import { Fault } from "../../fault.ts";
+import type { Now } from "../../time.ts";
+import { hashToken, type TokenHash } from "./bearer.ts";
+
+/** Storage for the hashes of an API's static tokens. Each hash is stored separately, so that concurrent writes cannot conflict (G3). */
+export interface TokenHashes {
+  /** Returns the cached valid hashes. `refresh` asks for a new read, which the implementation may limit in rate. */
+  known(refresh: boolean): Promise<readonly TokenHash[]>;
+  /** Reads the valid hashes from storage. */
+  read(): Promise<readonly TokenHash[]>;
+  add(hash: TokenHash): Promise<void>;
+  /** Revokes a token permanently. Returns false if there is no valid token with this id. */
+  revoke(id: string): Promise<boolean>;
+}
+
+/** Maximum number of valid tokens for one API. */
+const maxTokens = 100;
+
+/**
+ * Creates a static token. Only its hash is stored, so the token cannot be shown again. Throws Fault `conflict` if the API has the
+ * maximum number of tokens.
+ */
+export async function createToken(
+  name: string,
+  api: "core" | "connector",
+  { hashes, now, random }: { hashes: TokenHashes; now: Now; random: (bytes: number) => Uint8Array },
+): Promise<{ readonly token: string; readonly hash: TokenHash }> {
+  const id = Buffer.from(random(4)).toString("hex");
+  const token = `${api}_${id}_${Buffer.from(random(32)).toString("base64url")}`;
+  const hash = { id, name, sha256: hashToken(token), createdAt: now() };
+  if ((await hashes.read()).length >= maxTokens) {
+    throw new Fault("conflict", `There are already ${maxTokens} API tokens. Revoke one that is no longer used.`);
+  }
+  await hashes.add(hash);
+  return { token, hash };
+}
+
+/** Revokes a token. Hosts refuse it after their next read of Key Vault. Throws Fault `not_found`. */
+export async function revokeToken(id: string, hashes: TokenHashes): Promise<void> {
+  if (!(await hashes.revoke(id))) throw new Fault("not_found", "There is no API token with this id.");
+}

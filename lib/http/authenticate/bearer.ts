@@ -1,0 +1,74 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import * as z from "zod";
+import type { Caller } from "../../caller.ts";
+import { Fault } from "../../fault.ts";
+import type { Now } from "../../time.ts";
+import { badToken } from "./bad-token.ts";
+import { createTenantTokenCheck, type TenantTokens } from "./tenant-token.ts";
+
+/** The stored form of a static API token. The token itself is not stored (G3). */
+export const tokenHash = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** SHA-256 of the whole token in base64url. */
+  sha256: z.string(),
+  createdAt: z.string(),
+});
+export type TokenHash = z.output<typeof tokenHash>;
+
+export interface BearerOptions {
+  readonly api: "core" | "connector";
+  /** App role or scope that a tenant token must contain. */
+  readonly role: string;
+  /** If absent, no tenant token is accepted. */
+  readonly tenant?: TenantTokens;
+  /** Returns the valid static tokens; `refresh` asks for a new read. If absent, no static token is accepted. */
+  readonly tokenHashes?: (refresh: boolean) => Promise<readonly TokenHash[]>;
+  readonly fetch: typeof fetch;
+  readonly now: Now;
+}
+
+const staticToken = /^(core|connector)_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
+
+/** Longer headers are refused. Tokens of Entra are shorter: Entra omits groups from a token that would become too large. */
+const maxHeaderLength = 16_384;
+
+/** Returns the hash of a static token as it is stored in Key Vault. */
+export const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
+
+/**
+ * Returns a function that checks `Authorization: Bearer` and returns the caller (G3). The function throws Fault `unauthenticated`
+ * without a valid token, `forbidden` for a token without the role or of another API, and `unavailable` if the issuer's keys cannot
+ * be read. If neither kind of token is configured, it refuses every call.
+ */
+export function createBearerCheck(options: BearerOptions): (headers: Headers) => Promise<Caller> {
+  const checkTenantToken = options.tenant === undefined ? undefined : createTenantTokenCheck(options.tenant, options);
+  return async headers => {
+    const header = headers.get("authorization") ?? "";
+    if (header.length > maxHeaderLength) throw badToken("too_long");
+    const token = /^Bearer +([^\s]+)$/i.exec(header)?.[1];
+    if (token === undefined) {
+      throw new Fault("unauthenticated", "A bearer token is required.", { reason: "no_token" });
+    }
+    const match = staticToken.exec(token);
+    if (match !== null) return checkStaticToken(token, match[1] ?? "", match[2] ?? "", options);
+    if (checkTenantToken === undefined) throw badToken("not_accepted");
+    return checkTenantToken(token);
+  };
+}
+
+async function checkStaticToken(token: string, api: string, id: string, options: BearerOptions): Promise<Caller> {
+  if (options.tokenHashes === undefined) throw badToken("not_accepted");
+  if (api !== options.api) {
+    throw new Fault("forbidden", "The token belongs to another API.", { reason: "other_api" });
+  }
+  const presented = Buffer.from(hashToken(token));
+  const matches = (hash: TokenHash): boolean => {
+    const expected = Buffer.from(hash.sha256);
+    return hash.id === id && expected.length === presented.length && timingSafeEqual(expected, presented);
+  };
+  for (const refresh of [false, true]) {
+    if ((await options.tokenHashes(refresh)).some(matches)) return { kind: "api_token", application: id };
+  }
+  throw badToken("unknown_api_token");
+}
