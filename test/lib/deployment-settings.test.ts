@@ -29,7 +29,7 @@ describe("the APIs of a deployment (decision G1)", () => {
 
   it("are refused where one is unknown: a mistyped name must not silently serve nothing", () => {
     expect(wrong({ SERVICE_APIS: "conector" })).toEqual([
-      { path: "SERVICE_APIS", reason: "must name core, client, connector only" },
+      { path: "SERVICE_APIS", reason: "must contain only core, client, connector" },
     ]);
   });
 });
@@ -38,7 +38,7 @@ describe("the paths of the APIs (decision G2)", () => {
   it.each(["admin", "Administration/core", "/runtime", "RuntimeX"])(
     "are not %s, which the host keeps for itself",
     path => {
-      const reason = "must not begin with admin or runtime: the Functions host serves no such routes";
+      const reason = "must not begin with admin or runtime: the Functions host reserves these routes";
       for (const name of ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"]) {
         expect(wrong({ [name]: path })).toEqual([{ path: name, reason }]);
       }
@@ -60,7 +60,7 @@ describe("the paths of the APIs (decision G2)", () => {
   ])("of two served APIs are not equal or one below the other: %j and %j", (CORE_PATH, CLIENT_PATH) => {
     const paths = { CORE_PATH: CORE_PATH || "/", CLIENT_PATH: CLIENT_PATH || "/" };
     expect(wrong({ SERVICE_APIS: "core,client", ...paths })).toEqual([
-      { path: "CLIENT_PATH", reason: "must lead elsewhere than CORE_PATH" },
+      { path: "CLIENT_PATH", reason: "must not equal, contain or be contained in CORE_PATH" },
     ]);
     expect(wrong({ SERVICE_APIS: "client", ...paths })).toEqual([]);
     expect(wrong({ SERVICE_APIS: "core,client", CORE_PATH: "fido/core", CLIENT_PATH: "fido/core2" })).toEqual([]);
@@ -125,7 +125,7 @@ describe("addresses on the loopback (decision C13)", () => {
       "PUBLIC_BASE_URL",
       "CALLER_JWKS_ENDPOINT",
     ]) {
-      const reason = "must be an https address: http on the loopback is for local runs";
+      const reason = "must be an https address: http on the loopback is allowed in local runs only";
       expect(wrong({ [name]: address })).toEqual([{ path: name, reason }]);
     }
   });

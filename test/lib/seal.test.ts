@@ -83,7 +83,7 @@ describe("a sealed value (decision G8)", () => {
 
   test("whose version of the key is gone says which", async () => {
     const sealed = await sealer.seal("secret", place);
-    await expect(createSealer(ringOf(second)).open(sealed, place)).rejects.toThrow(/version v1 of the key/);
+    await expect(createSealer(ringOf(second)).open(sealed, place)).rejects.toThrow(/[Kk]ey version v1 /);
   });
 });
 

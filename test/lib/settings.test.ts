@@ -130,7 +130,7 @@ describe("all problems are told in one message (decision G14)", () => {
       ),
     );
     expect(bad.message).toBe(
-      "Settings are wrong:\n  VAULT: must be set\n  DAYS: must be a number of days\n  SENDER: must be set\n  WAIT: must be a number of seconds",
+      "Invalid settings:\n  VAULT: must be set\n  DAYS: must be a number of days\n  SENDER: must be set\n  WAIT: must be a number of seconds",
     );
     expect(bad.problems).toHaveLength(4);
   });

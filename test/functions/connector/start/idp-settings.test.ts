@@ -167,7 +167,7 @@ describe("where the secrets of an IdP may be sent (decision C13)", () => {
       IDP_SECRET_HOSTS: "*.ping.example,127.0.0.1:7001",
     };
     expect(problemsOf(loopback)).toEqual([
-      "IDPB_API_BASE_URL: must be an https address: http on the loopback is for local runs",
+      "IDPB_API_BASE_URL: must be an https address: http on the loopback is allowed in local runs only",
     ]);
     const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
     expect(problemsOf({ ...loopback, ...local })).toMatchObject({ entra: { "api-base-url": "http://127.0.0.1:7001" } });

@@ -64,7 +64,7 @@ describe("the settings of several IdPs (decision C13)", () => {
     const account = "http://127.0.0.1:10000/account";
     expect(blob(`${account}/configuration/a/b%20c.yaml`, account, local)).toMatchObject({ place });
     expect(blob(`${account}/configuration/a/b%20c.yaml`, account)).toContain(
-      "IDP_CONFIGURATION_PATH: must be an https address: http on the loopback is for local runs",
+      "IDP_CONFIGURATION_PATH: must be an https address: http on the loopback is allowed in local runs only",
     );
     const wrong = ["IDP_CONFIGURATION_PATH: must be a path, or a blob's address under CLOUD_STORAGE_BLOB_ENDPOINT"];
     for (const address of [
