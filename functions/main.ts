@@ -3,7 +3,14 @@ import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
 import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
 import { deploymentSettings, enabledApis, isInAzure } from "../lib/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
-import { BadSettings, combineReads, type Environment, isLocalHost, readSettings, validSettings } from "../lib/settings.ts";
+import {
+  BadSettings,
+  combineReads,
+  type Environment,
+  isLocalHost,
+  readSettings,
+  validSettings,
+} from "../lib/settings.ts";
 import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";
