@@ -42,9 +42,7 @@ export const backUpJobs = (
   scope: BackupScope,
   { CRON_BACKUP_SCHEDULE: schedule }: Pick<DeploymentSettings, "CRON_BACKUP_SCHEDULE">,
 ): Readonly<Record<string, Job<InDeployment>>> =>
-  schedule === "none"
-    ? {}
-    : { [backUpJobNames[scope.service]]: { schedule, run: deps => createBackup(scope, deps) } };
+  schedule === "none" ? {} : { [backUpJobNames[scope.service]]: { schedule, run: deps => createBackup(scope, deps) } };
 
 const backUpJobNames: Readonly<Record<ServiceName, string>> = {
   auth: "scheduledAuthBackUp",
