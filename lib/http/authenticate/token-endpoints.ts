@@ -16,7 +16,13 @@ export interface TokenContext {
 }
 
 const tokenSchema = z.object({ id: z.string(), name: z.string(), created_at: z.string() });
-const name = z.string().trim().min(1, { error: "must not be blank" }).max(100);
+/** One line: the command that lists tokens prints names in a terminal. */
+const name = z
+  .string()
+  .trim()
+  .min(1, { error: "must not be blank" })
+  .max(100)
+  .refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" });
 
 /** Returns the endpoints that create, list and revoke static API tokens (G3). */
 export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, Endpoint<TokenContext>>> {

@@ -1,0 +1,16 @@
+import { describe, expect, it } from "vitest";
+import { tokenEndpoints } from "../../../../lib/http/authenticate/token-endpoints.ts";
+
+const accepts = (name: string): boolean | undefined =>
+  tokenEndpoints("core").coreCreateApiToken?.body?.safeParse({ name }).success;
+
+describe("the name of a static API token", () => {
+  it("is one line of text in any script", () => {
+    for (const name of ["billing", "Rechnungsprüfung 2", "請求"]) expect(accepts(name), name).toBe(true);
+  });
+
+  it("has no control characters or line breaks, because the list of tokens is printed in terminals", () => {
+    for (const name of ["a\nb", "a\u001b[2Kb", "a\u0085b", "a\u2028b"])
+      expect(accepts(name), JSON.stringify(name)).toBe(false);
+  });
+});
