@@ -129,7 +129,7 @@ var otherRules = [
     text: 'A shipment is in doubt, or a PIN mail was given up. The event has the credential request id.'
     severity: 2
     scope: componentId
-    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_disowned", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up") | summarize orders = count() by event = message'
+    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up") | summarize orders = count() by event = message'
     column: 'orders'
     aggregation: 'Maximum'
     operator: 'GreaterThan'

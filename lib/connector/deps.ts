@@ -71,8 +71,8 @@ export interface RequestStore extends RequestLists {
   due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
 
   /** Inserts the record of a shipment id, `ongoing` where no status is given; false when it belongs to another request. Ours already counts as success. */
-  claimShipment(shipmentId: string, requestId: string, status?: ShipmentStatus): Promise<boolean>;
-  releaseShipment(shipmentId: string, requestId: string): Promise<void>;
+  linkShipment(shipmentId: string, requestId: string, status?: ShipmentStatus): Promise<boolean>;
+  unlinkShipment(shipmentId: string, requestId: string): Promise<void>;
   requestOfShipment(shipmentId: string): Promise<string | undefined>;
   findShipment(shipmentId: string): Promise<Stored<ShipmentRecord> | undefined>;
   /** Writes the status into the record by its ETag. False where the record changed meanwhile or is gone. */

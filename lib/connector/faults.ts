@@ -1,10 +1,10 @@
 import { Fault } from "../fault.ts";
 import { PeerFailure } from "./http/failure.ts";
-import type { Claim, Final } from "./model/idempotency.ts";
+import type { Claim, FinalVerdict } from "./model/idempotency.ts";
 
 /** What the caller is told when the keys to encrypt to can not be had: it is not the shipment that is refused. */
-export function transportFault(error: unknown): Fault {
-  if (error instanceof PeerFailure && error.passing) return awayFault(error);
+export function transportKeysFault(error: unknown): Fault {
+  if (error instanceof PeerFailure && error.passing) return unavailableFault(error);
   return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
 }
 
@@ -17,12 +17,12 @@ export function deliveryFault(error: PeerFailure): Fault {
     const message = error.detail ?? "The delivery service refused the shipment.";
     return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
   }
-  return awayFault(error);
+  return unavailableFault(error);
 }
 
 export const isClientError = (status = 0): boolean => status >= 400 && status < 500;
 
-const awayFault = (error: PeerFailure): Fault =>
+const unavailableFault = (error: PeerFailure): Fault =>
   new Fault("unavailable", "The delivery service does not answer now; nothing was ordered.", {
     retryAfter: error.retryAfter ?? 30,
     cause: error,
@@ -39,7 +39,7 @@ export const unreconciledFault = (requestId: string, cause?: unknown): Fault =>
 export const unconfirmedMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
 
 /** What a call is told that meets another's claim. */
-export function faultOf(verdict: Final, { requestId }: Claim): Fault {
+export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {
   const data = { credential_request_id: requestId };
   switch (verdict.is) {
     case "other_body":
@@ -48,7 +48,7 @@ export function faultOf(verdict: Final, { requestId }: Claim): Fault {
       return new Fault("conflict", "The request of this Idempotency-Key was erased.");
     case "cancelled":
       return new Fault("conflict", "The request of this Idempotency-Key was cancelled.", { data });
-    case "unsettled":
+    case "unreconciled":
       return unreconciledFault(requestId);
     case "never_confirmed":
       return new Fault("internal", verdict.reason, { data });
@@ -58,7 +58,7 @@ export function faultOf(verdict: Final, { requestId }: Claim): Fault {
         return new Fault(kind, message, told && { data: told });
       }
   }
-  return stillRunning();
+  return stillRunningFault();
 }
-export const stillRunning = (): Fault =>
+export const stillRunningFault = (): Fault =>
   new Fault("conflict", "The first call with this Idempotency-Key is still running.", { retryAfter: 5 });

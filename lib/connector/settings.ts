@@ -133,16 +133,16 @@ export const connectorSettings = z
     ENROLLMENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the enrollment side.").prefault("30"),
     MAIL_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the mail service.").prefault("30"),
     CREATE_TIMEOUT_SECONDS: setting.seconds("Time limit of a create (decision C6).").prefault("150"),
-    DELIVERY_MARK_MAX_AGE_SECONDS: setting
-      .seconds("Age of the delivery mark at which the call is not begun any more (decision C6).")
+    ORDER_INTENT_MAX_AGE_SECONDS: setting
+      .seconds("Maximum age of an order intent at which the delivery service is still called (decision C6).")
       .prefault("10"),
     RECEIVED_MAX_AGE_SECONDS: setting
-      .seconds("Age at which a request without a delivery mark is undone (decision C6).")
+      .seconds("Age at which a request without an order intent is compensated and ends failed (decision C6).")
       .prefault("300"),
-    SETTLE_AFTER_SECONDS: setting
-      .seconds("Age of the delivery mark at which an unanswered call is settled (decision C6).")
+    RECONCILE_AFTER_SECONDS: setting
+      .seconds("Age of an order intent at which an unanswered order is reconciled (decision C6).")
       .prefault("900"),
-    SETTLE_DAYS: setting.days("How long an unanswered delivery call is settled (decision C6).").prefault("3"),
+    RECONCILE_DAYS: setting.days("How long an unanswered order is reconciled (decision C6).").prefault("3"),
     POLL_AFTER_SECONDS: setting
       .seconds("First poll of a shipment after it was accepted (decision C10).")
       .prefault("3600"),
@@ -191,7 +191,7 @@ export const connectorSettings = z
       const message = `is required where ${other} is set: on-site enrollment takes both (decision C12)`;
       context.addIssue({ code: "custom", path: [missing], message });
     }
-    // A comparison with one that could not be read is false: that one is told on its own.
+    // A comparison with a setting that could not be parsed is false; that setting is reported on its own.
     const refuseWhere = (wrong: boolean, name: keyof typeof settings, message: string) => {
       if (wrong) context.addIssue({ code: "custom", path: [name], message });
     };
@@ -199,16 +199,16 @@ export const connectorSettings = z
       const message = "must be shorter than LEASE_SECONDS: a lease outlasts every call (decision C15)";
       refuseWhere(settings[name] >= settings.LEASE_SECONDS, name, message);
     }
-    const lastAnswerMs = seconds(settings.DELIVERY_MARK_MAX_AGE_SECONDS) + seconds(settings.DELIVERY_TIMEOUT_SECONDS);
+    const lastAnswerMs = seconds(settings.ORDER_INTENT_MAX_AGE_SECONDS) + seconds(settings.DELIVERY_TIMEOUT_SECONDS);
     refuseWhere(
-      seconds(settings.SETTLE_AFTER_SECONDS) < lastAnswerMs,
-      "SETTLE_AFTER_SECONDS",
-      "must be at least DELIVERY_MARK_MAX_AGE_SECONDS and DELIVERY_TIMEOUT_SECONDS together: a call under way is not settled (decision C6)",
+      seconds(settings.RECONCILE_AFTER_SECONDS) < lastAnswerMs,
+      "RECONCILE_AFTER_SECONDS",
+      "must be at least ORDER_INTENT_MAX_AGE_SECONDS and DELIVERY_TIMEOUT_SECONDS together: a running call is not reconciled (decision C6)",
     );
     refuseWhere(
       settings.RECEIVED_MAX_AGE_SECONDS <= settings.CREATE_TIMEOUT_SECONDS,
       "RECEIVED_MAX_AGE_SECONDS",
-      "must be longer than CREATE_TIMEOUT_SECONDS: a create under way is not undone (decision C6)",
+      "must be longer than CREATE_TIMEOUT_SECONDS: a running create is not compensated (decision C6)",
     );
   });
 

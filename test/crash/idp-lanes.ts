@@ -66,7 +66,7 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
   const proxy = await startPausingProxy(system.storage.tableUrl);
   const start = {
     host: () => system.startHost({ through: proxy }),
-    settler: () => system.startHost({ through: proxy, settings: { ...settling, SETTLE_DAYS: "0" } }),
+    settler: () => system.startHost({ through: proxy, settings: { ...settling, RECONCILE_DAYS: "0" } }),
   };
   const living: { host?: Promise<HostProcess>; settler?: Promise<HostProcess> } = {};
   const hostOf = (kind: keyof typeof start) => {

@@ -20,7 +20,7 @@ let settler: HostProcess;
 beforeAll(async () => {
   system = await startTestSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
-  const settlers = { ...settling, SETTLE_DAYS: "0" };
+  const settlers = { ...settling, RECONCILE_DAYS: "0" };
   [host, settler] = await Promise.all([startHost(), system.startHost({ settings: settlers })]);
 });
 

@@ -25,11 +25,11 @@ let settler: HostProcess;
 let patient: HostProcess;
 
 beforeAll(async () => {
-  system = await startTestSystem({ DELIVERY_MARK_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
+  system = await startTestSystem({ ORDER_INTENT_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
   proxy = await startPausingProxy(system.storage.tableUrl);
   [creator, settler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
-    system.startHost({ settings: { ...settling, SETTLE_DAYS: "0" } }),
+    system.startHost({ settings: { ...settling, RECONCILE_DAYS: "0" } }),
     system.startHost(),
   ]);
 });

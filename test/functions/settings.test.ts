@@ -44,7 +44,7 @@ describe("bad settings (decision G14)", () => {
         CONNECTOR_PATH: "fido",
         TRUSTED_PROXIES: "hunter2",
         CLOUD_KEY_VAULT_ENDPOINT: "",
-        SETTLE_DAYS: "hunter2",
+        RECONCILE_DAYS: "hunter2",
         EMAIL_SENDER_ADDRESS: " ",
       }),
     ]);
@@ -69,7 +69,7 @@ describe("bad settings (decision G14)", () => {
       for (const method of methods) {
         const answer = await fetch(`${bad.url}/${route.replaceAll(/[{}]/g, "")}`, { method });
         expect([method, route, answer.status]).toEqual([method, route, 503]);
-        expect(await answer.text()).not.toContain("SETTLE_DAYS");
+        expect(await answer.text()).not.toContain("RECONCILE_DAYS");
       }
     }
     expect((await fetch(`${good.url}/v2/status`)).status).toBe(401);
@@ -77,7 +77,7 @@ describe("bad settings (decision G14)", () => {
     const lines = await bad.end();
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ event: "bad_settings" });
-    for (const name of ["TRUSTED_PROXIES", "CLOUD_KEY_VAULT_ENDPOINT", "SETTLE_DAYS", "EMAIL_SENDER_ADDRESS"]) {
+    for (const name of ["TRUSTED_PROXIES", "CLOUD_KEY_VAULT_ENDPOINT", "RECONCILE_DAYS", "EMAIL_SENDER_ADDRESS"]) {
       expect(lines[0]?.message).toContain(`\n  ${name}: must be`);
     }
     expect(JSON.stringify(lines)).not.toContain("hunter2");
@@ -148,13 +148,13 @@ describe("the settings of a deployment", () => {
       TRUSTED_PROXIES: "0",
       AUTH_ADDRESS_LIMIT: "10",
       SESSION_IDLE_SECONDS: "x",
-      SETTLE_DAYS: "x",
+      RECONCILE_DAYS: "x",
       IDPA_FIDO_API_CLIENT_ID: "",
     };
     expect(problemsOf({ ...goodSettings, ...wrong }).toSorted()).toEqual([
       "IDPA_FIDO_API_CLIENT_ID",
       "SESSION_IDLE_SECONDS",
-      "SETTLE_DAYS",
+      "RECONCILE_DAYS",
       "TRUSTED_PROXIES",
     ]);
     // A wrong one is told once, and the kind is that of what is set, however wrong.
@@ -185,20 +185,20 @@ describe("the settings of a deployment", () => {
   });
 
   it("let no job settle or undo what its creator may still be at (decision C6)", () => {
-    const settle = { DELIVERY_MARK_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
-    expect(problemsOf({ ...goodSettings, ...settle, SETTLE_AFTER_SECONDS: "70" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...settle, SETTLE_AFTER_SECONDS: "69.999" })).toEqual([
-      "SETTLE_AFTER_SECONDS",
+    const settle = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
+    expect(problemsOf({ ...goodSettings, ...settle, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...settle, RECONCILE_AFTER_SECONDS: "69.999" })).toEqual([
+      "RECONCILE_AFTER_SECONDS",
     ]);
     const undo = { CREATE_TIMEOUT_SECONDS: "150" };
     expect(problemsOf({ ...goodSettings, ...undo, RECEIVED_MAX_AGE_SECONDS: "150.001" })).toEqual([]);
     expect(problemsOf({ ...goodSettings, ...undo, RECEIVED_MAX_AGE_SECONDS: "150" })).toEqual([
       "RECEIVED_MAX_AGE_SECONDS",
     ]);
-    const unread = { SETTLE_AFTER_SECONDS: "x", CREATE_TIMEOUT_SECONDS: "x" };
+    const unread = { RECONCILE_AFTER_SECONDS: "x", CREATE_TIMEOUT_SECONDS: "x" };
     expect(problemsOf({ ...goodSettings, ...unread }).toSorted()).toEqual([
       "CREATE_TIMEOUT_SECONDS",
-      "SETTLE_AFTER_SECONDS",
+      "RECONCILE_AFTER_SECONDS",
     ]);
   });
 });

@@ -16,7 +16,7 @@ import { type CleanUpReport, cleanUp } from "../../lib/connector/jobs/clean-up.t
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import type { KeysReport } from "../../lib/connector/jobs/process-keys.ts";
 import { processShipments, type ShipmentsReport } from "../../lib/connector/jobs/process-shipments.ts";
-import type { CreatedRequest } from "../../lib/connector/model/draft.ts";
+import type { CreatedIds } from "../../lib/connector/model/draft.ts";
 import type { CredentialRequest, Queue, SecurityKey } from "../../lib/connector/model/request.ts";
 import type { Run } from "../../lib/connector/store/queue.ts";
 import { Fault } from "../../lib/fault.ts";
@@ -43,7 +43,7 @@ export interface TestConnector {
   /** Storage requests that `work` makes. */
   counted<T>(work: () => Promise<T>): Promise<CallCounts & { readonly result: T }>;
   /** Creates a request from a version 2 body, as the endpoint does. */
-  order(body?: unknown): Promise<CreatedRequest>;
+  order(body?: unknown): Promise<CreatedIds>;
   runShipments(mode?: Run["mode"]): Promise<ShipmentsReport>;
   runCredentials(mode?: Run["mode"]): Promise<KeysReport>;
   runCleanUp(completedDays: number): Promise<CleanUpReport>;

@@ -47,9 +47,9 @@ export const quick = {
 export const settling = {
   CREATE_TIMEOUT_SECONDS: "1",
   RECEIVED_MAX_AGE_SECONDS: "2",
-  DELIVERY_MARK_MAX_AGE_SECONDS: "0",
+  ORDER_INTENT_MAX_AGE_SECONDS: "0",
   DELIVERY_TIMEOUT_SECONDS: "2.5",
-  SETTLE_AFTER_SECONDS: "2.5",
+  RECONCILE_AFTER_SECONDS: "2.5",
 } as const;
 
 /** @param settings of every host, on top of `quick` */

@@ -4,7 +4,7 @@ import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../l
 import { connectorTables } from "../../../lib/azure/connector/store.ts";
 import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
 import { restore, restoreBlobs } from "../../../lib/azure/maintenance/restore.ts";
-import { type Erased, eraseRecipient } from "../../../lib/connector/cancel/erase-recipient.ts";
+import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
 import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
 import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
@@ -19,7 +19,7 @@ const eraseInput = z
     error: "must have exactly one of email, external_id and user_id",
   });
 
-const whoOf = ({ email, external_id: externalId, user_id: userId }: z.output<typeof eraseInput>): Erased => {
+const whoOf = ({ email, external_id: externalId, user_id: userId }: z.output<typeof eraseInput>): RecipientName => {
   if (email !== undefined) return { by: "email", name: email };
   return externalId === undefined ? { by: "userId", name: userId ?? "" } : { by: "externalId", name: externalId };
 };

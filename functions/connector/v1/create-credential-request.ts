@@ -18,7 +18,7 @@ export const createCredentialRequestOnSite = endpoint({
   answers: { 201: { description: "The request is taken.", schema: createdCredentialRequestV1 } },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
-    const once = { caller, key: headers["Idempotency-Key"] };
+    const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const { requestId } = await createOnce(body, createCredentialRequestV1, once, context);
     return { status: 201, body: { data: { credential_request_id: requestId } } };
   },

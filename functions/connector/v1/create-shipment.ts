@@ -18,7 +18,7 @@ export const createShipment = endpoint({
   answers: { 201: { description: "The shipment is ordered.", schema: createdShipmentV1 } },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
-    const once = { caller, key: headers["Idempotency-Key"] };
+    const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const { shipmentId } = await createOnce(body, createShipmentV1, once, context);
     return { status: 201, body: { data: { shipment_id: shipmentId } } };
   },

@@ -21,7 +21,7 @@ export const createCredentialRequest = endpoint({
   answers: { 201: { description: "The request is taken.", schema: createdV2 } },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
-    const once = { caller, key: headers["Idempotency-Key"] };
+    const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const done = await createOnce(body, createV2, once, context);
     return { status: 201, body: created(done) };
   },

@@ -3,7 +3,7 @@ import type { Claim } from "../../connector/model/idempotency.ts";
 import { listKeyOf, peopleLists } from "../../connector/model/people-lists.ts";
 import { shipmentStatusOf } from "../../connector/model/shipment-status.ts";
 import { isTerminal } from "../../connector/model/states.ts";
-import { type Restored, reopenRestored } from "../../connector/recovery/reopen-restored.ts";
+import { type RestoredRequest, restoreRequest } from "../../connector/recovery/reopen-restored.ts";
 import type { Log } from "../../log.ts";
 import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";
@@ -30,7 +30,7 @@ export interface ConnectorRestored {
 }
 
 interface Work {
-  request(item: Restored): Promise<void>;
+  request(item: RestoredRequest): Promise<void>;
   claim(claim: Claim): Promise<void>;
 }
 
@@ -42,11 +42,11 @@ async function forEachOfBackup(backup: Backup, work: Work, log: Log): Promise<nu
 }
 
 /** A request with its keys: one item, as a key alone says nothing. Undefined for keys whose request is gone. */
-function readRequest(rows: readonly Entity[]): Restored | undefined {
+function readRequest(rows: readonly Entity[]): RestoredRequest | undefined {
   const row = rows.find(({ rowKey }) => rowKey === requestRow);
   if (row === undefined) return undefined;
   const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
-  return reopenRestored({
+  return restoreRequest({
     request: fromRequestRow({ ...row, etag: "" }),
     keys: keyRows.map(key => fromKeyRow({ ...key, etag: "" })),
   });
@@ -66,13 +66,13 @@ export async function restoreConnector(
 ): Promise<ConnectorRestored> {
   const table = tables.table(requestsTable);
   const counts = { requests: 0, open: 0 };
-  const request = async ({ request, keys }: Restored) => {
+  const request = async ({ request, keys }: RestoredRequest) => {
     const { id, delivery } = request;
     // What is due is written before the row that says so (decision C15), and a shipment id before its request.
     await Promise.all([
       request.due && requests.schedule(request.due, id),
       ...keys.map(key => key.due && requests.schedule(key.due, id, key.id)),
-      delivery?.shipmentId && requests.claimShipment(delivery.shipmentId, id, shipmentStatusOf(request, keys)),
+      delivery?.shipmentId && requests.linkShipment(delivery.shipmentId, id, shipmentStatusOf(request, keys)),
       requests.enter(listKeyOf(request), [{ state: request.state }, ...peopleLists(request, keys)]),
     ]);
     await upsertAll(table, [

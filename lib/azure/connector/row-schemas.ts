@@ -34,8 +34,8 @@ const shipment = z.object({
 const delivery = z.object({
   sentAt: storedInstant.exactOptional(),
   shipmentId: text.exactOptional(),
-  adopted: isSet.exactOptional(),
-  strangers: z.array(text).exactOptional(),
+  tentative: isSet.exactOptional(),
+  rejectedShipmentIds: z.array(text).exactOptional(),
   stateId: z.number().exactOptional(),
   message: text.exactOptional(),
   missing: z.object({ count, since: storedInstant }).exactOptional(),
@@ -161,7 +161,7 @@ export const claimSchema = schemaOf<Claim>()(
         z.object({
           refused: z.object({ kind: z.enum(faultKinds), message: text, data: json.optional() }),
         }),
-        z.literal(["unsettled", "erased"]),
+        z.literal(["unreconciled", "erased"]),
       ])
       .exactOptional(),
   }),

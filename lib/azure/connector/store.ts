@@ -121,13 +121,13 @@ export function connectorStore(
       }
     },
 
-    async claimShipment(shipmentId, requestId, status = { state: "ongoing" }) {
+    async linkShipment(shipmentId, requestId, status = { state: "ongoing" }) {
       const columns = toShipmentColumns({ requestId, ...status });
       if ((await shipments.insert({ ...shipmentAt(shipmentId), ...columns })) !== undefined) return true;
       return (await findShipment(shipmentId))?.value.requestId === requestId;
     },
 
-    async releaseShipment(shipmentId, requestId) {
+    async unlinkShipment(shipmentId, requestId) {
       const { partitionKey, rowKey } = shipmentAt(shipmentId);
       // Its status may be written meanwhile, which moves the ETag: the row goes all the same.
       for (;;) {

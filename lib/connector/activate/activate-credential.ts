@@ -2,7 +2,7 @@ import { plus } from "../../time.ts";
 import { openAttestation } from "../collect/decode-responses.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
-import type { Idp, Sought } from "../idp/contract.ts";
+import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import { backOffMs } from "../model/intervals.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
@@ -82,7 +82,7 @@ const withCredential =
 async function readBack(
   idp: Idp,
   idpState: Challenge["idpState"],
-  sought: Sought,
+  sought: RegistrationQuery,
   deps: ConnectorDeps,
 ): Promise<boolean | undefined | PeerFailure> {
   try {

@@ -5,15 +5,15 @@ import type { CredentialRequest } from "../model/request.ts";
 import type { Run } from "../store/queue.ts";
 
 /** How the request is held while its shipment is deleted. */
-interface Holding {
+interface CancelLease {
   readonly run: Run;
-  hold(
+  renewLease(
     loaded: LoadedRequest,
     run: Run,
     more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
     deps: ConnectorDeps,
   ): Promise<LoadedRequest>;
-  letGo(
+  endRun(
     loaded: LoadedRequest,
     run: Run,
     end: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
@@ -22,7 +22,7 @@ interface Holding {
 }
 
 /** Of one run; after that the job tries again. */
-const mostTries = 2;
+const maxAttempts = 2;
 
 /**
  * Has the delivery service delete the shipment while it still can (decision C19). That it is tried is written down before. An
@@ -30,14 +30,14 @@ const mostTries = 2;
  */
 export async function cancelAtDelivery(
   loaded: LoadedRequest,
-  { run, hold, letGo }: Holding,
+  { run, renewLease: hold, endRun: letGo }: CancelLease,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;
   const shipmentId = loaded.request.value.delivery?.shipmentId ?? "";
   let current = loaded;
   let failure: PeerFailure | undefined;
-  for (let tried = 0; tried < mostTries; tried++) {
+  for (let tried = 0; tried < maxAttempts; tried++) {
     const { deleteSentAt } = current.request.value.cancelling ?? {};
     current = await hold(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
     try {
@@ -49,7 +49,7 @@ export async function cancelAtDelivery(
       if (error.kind !== "unanswered") {
         // Unknown to the service after an earlier try: that one has done it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
-        const next = deleteSentAt === undefined ? "ends" : again(error);
+        const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
         throw await letGo(current, run, { fault: deliveryFault(error), next }, deps);
       }
       failure = error;
@@ -67,7 +67,7 @@ export async function cancelAtDelivery(
 const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" && code !== undefined;
 
 /** An earlier try may have been done: only a "no" of the service itself tells that it was not. */
-const again = ({ kind, code }: PeerFailure): "ends" | "goes_on" =>
+const nextAfter = ({ kind, code }: PeerFailure): "ends" | "goes_on" =>
   kind === "refused" && code !== undefined ? "ends" : "goes_on";
 
 /** Whether the service has the shipment; undefined where it does not tell. */

@@ -19,11 +19,11 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
   if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
   if (loaded.request.value.state === "cancelled") return loaded;
   const run = startRun("on_demand", deps);
-  refuseWhatCannot(loaded, run, deps);
+  requireCancellable(loaded, run, deps);
   return withLogFields({ credentialRequestId: requestId }, () => performCancel(loaded, run, deps));
 }
 
-function refuseWhatCannot({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
+function requireCancellable({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
   const { now, intervals: timing } = deps;
   const conflict = (message: string, retryAfterMs?: number) =>
     new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs / 1000 });
@@ -37,7 +37,7 @@ function refuseWhatCannot({ request: { value: request }, keys }: LoadedRequest, 
     if (creatorEnds > now()) throw conflict("The request is still being made.", between(now(), creatorEnds));
   }
   // What was found by look-up may be another's until a response has opened with this request's keys (decision C6).
-  if (delivery?.adopted === true) throw conflict("The shipment is not confirmed to be of this request.");
+  if (delivery?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
   if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
 }
 

@@ -10,7 +10,7 @@ import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 
 /** Whose data goes: by one of the names that a create had for them, in any letter case. */
-export type Erased =
+export type RecipientName =
   | { readonly by: "email"; readonly name: string }
   | { readonly by: "externalId"; readonly name: string }
   | { readonly by: "userId"; readonly name: string };
@@ -27,7 +27,7 @@ const pageSize = 100;
  * Removes every request that concerns one person, with its rows, sealed keys, blobs and what the enrollment side holds of it (decision
  * C19). What is open is cancelled first; what cannot be cancelled, or not yet, is left and told. May be repeated, also after a crash.
  */
-export async function eraseRecipient(who: Erased, deps: ConnectorDeps): Promise<EraseReport> {
+export async function eraseRecipient(who: RecipientName, deps: ConnectorDeps): Promise<EraseReport> {
   const run = startRun("timer", deps);
   const list = personList(who.name);
   const left: EraseReport["left"][number][] = [];
@@ -39,7 +39,7 @@ export async function eraseRecipient(who: Erased, deps: ConnectorDeps): Promise<
       const { requestId } = entry;
       after = positionOf(entry);
       const end = await withLogFields({ credentialRequestId: requestId }, () =>
-        eraseOne(entry, who, run, deps).catch((error: unknown): End => {
+        eraseOne(entry, who, run, deps).catch((error: unknown): EraseResult => {
           logAndContinue(error, {}, deps);
           return { left: "It failed; the log says why." };
         }),
@@ -54,9 +54,9 @@ export async function eraseRecipient(who: Erased, deps: ConnectorDeps): Promise<
   return { erased, left };
 }
 
-type End = "erased" | "none" | { readonly left: string };
+type EraseResult = "erased" | "none" | { readonly left: string };
 
-async function eraseOne(entry: ListEntry, who: Erased, run: Run, deps: ConnectorDeps): Promise<End> {
+async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: ConnectorDeps): Promise<EraseResult> {
   if (isOver(run, deps)) return { left: "The time for one run was over." };
   const { requests, log } = deps;
   const foundBy = personList(who.name);
@@ -68,7 +68,7 @@ async function eraseOne(entry: ListEntry, who: Erased, run: Run, deps: Connector
   }
   if (!concerns(loaded, who)) return "none";
   try {
-    const ended = await endedOf(loaded, run, deps);
+    const ended = await requireEnded(loaded, run, deps);
     if ("left" in ended) return ended;
     await removeRequest(ended, deps, { foundBy });
   } catch (error) {
@@ -82,7 +82,7 @@ async function eraseOne(entry: ListEntry, who: Erased, run: Run, deps: Connector
 }
 
 /** The request where it has ended and nobody works on it, cancelled for that if need be. */
-async function endedOf(
+async function requireEnded(
   loaded: LoadedRequest,
   run: Run,
   deps: ConnectorDeps,
@@ -94,7 +94,7 @@ async function endedOf(
   return isHeld ? { left: "A job is working on the request." } : ended;
 }
 
-function concerns({ request: { value: request }, keys }: LoadedRequest, { by, name }: Erased): boolean {
+function concerns({ request: { value: request }, keys }: LoadedRequest, { by, name }: RecipientName): boolean {
   const names =
     by === "userId"
       ? keys.flatMap(({ value }) => value.credentials.map(({ userId }) => userId))

@@ -24,30 +24,30 @@ const cancelledByCaller = "The request was cancelled.";
  * written down before, so that a job goes on after a crash. Returns the request as it now stands.
  */
 export async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
-  let current = await held(loaded, run, {}, deps);
+  let current = await renewCancelLease(loaded, run, {}, deps);
   const { id } = current.request.value;
   const waiting = () => current.keys.map(({ value }) => value).filter(isWaiting);
 
   const shipped = waiting().filter(key => !isOnSite(key));
   if (shipped.length > 0 && current.request.value.delivery?.shipmentId !== undefined) {
-    current = await cancelAtDelivery(current, { hold: held, letGo, run }, deps);
+    current = await cancelAtDelivery(current, { renewLease: renewCancelLease, endRun: endCancelRun, run }, deps);
   }
   const onSite = waiting().filter(isOnSite);
   const enrollments = await cancelEnrollments(id, onSite, deps);
   if (enrollments.failure !== undefined) {
-    throw await letGo(current, run, { fault: peerFault(enrollments.failure), next: "goes_on" }, deps);
+    throw await endCancelRun(current, run, { fault: peerFault(enrollments.failure), next: "goes_on" }, deps);
   }
   const keyIds = [...shipped, ...onSite].map(({ id }) => id).filter(keyId => !enrollments.produced.includes(keyId));
   if (keyIds.length === 0) {
     const fault = new Fault("conflict", "Every key of the request has been produced.");
-    throw await letGo(current, run, { fault, next: "ends" }, deps);
+    throw await endCancelRun(current, run, { fault, next: "ends" }, deps);
   }
 
-  current = await held(current, run, {}, deps);
+  current = await renewCancelLease(current, run, {}, deps);
   const begun = waiting().filter(key => keyIds.includes(key.id));
-  const undone = await toResult(compensateAtIdps(id, begun.map(openPart), deps));
+  const undone = await toResult(compensateAtIdps(id, begun.map(withOpenCredentials), deps));
   if ("error" in undone) {
-    throw await letGo(current, run, { fault: peerFault(undone.error), next: "goes_on" }, deps);
+    throw await endCancelRun(current, run, { fault: peerFault(undone.error), next: "goes_on" }, deps);
   }
   const cancelled = await writeCancelled(current, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });
@@ -55,7 +55,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
 }
 
 /** Only what is not produced is undone at its IdP. */
-const openPart = (key: SecurityKey): SecurityKey => ({
+const withOpenCredentials = (key: SecurityKey): SecurityKey => ({
   ...key,
   credentials: key.credentials.map(({ idpState, ...credential }) =>
     credential.state === "processing" && idpState !== undefined ? { ...credential, idpState } : credential,
@@ -63,7 +63,7 @@ const openPart = (key: SecurityKey): SecurityKey => ({
 });
 
 /** Takes or renews the hold right before calls that change something, and has the job come back where this process dies. */
-async function held(
+async function renewCancelLease(
   loaded: LoadedRequest,
   run: Run,
   more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
@@ -75,13 +75,13 @@ async function held(
     const cancelling = { ...(request.cancelling ?? before), ...more };
     return { ...request, cancelling, lease, due: { queue: "reconcile", at: lease.until } };
   };
-  const written = await rewritten(loaded, run, hold, deps);
+  const written = await rewriteRequest(loaded, run, hold, deps);
   if (written !== undefined) return written;
   throw new Fault("conflict", "A job is working on the request.", { retryAfter: retryAfterLease });
 }
 
 /** @param next `ends`: nothing was cancelled, the request goes on as before; `goes_on`: the job tries again */
-async function letGo(
+async function endCancelRun(
   loaded: LoadedRequest,
   run: Run,
   { fault, next }: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
@@ -94,14 +94,14 @@ async function letGo(
     const attempts = request.attempts + 1;
     return { ...request, ...(cancelling && { cancelling }), attempts, due: { queue: "reconcile", at } };
   };
-  const written = await toResult(rewritten(loaded, run, released, deps));
+  const written = await toResult(rewriteRequest(loaded, run, released, deps));
   // The lease ends by itself, and the job goes on then.
-  if ("error" in written) deps.log.warn("cancel_not_given_back", { error: written.error });
+  if ("error" in written) deps.log.warn("cancel_not_released", { error: written.error });
   return fault;
 }
 
 /** The request's row changed, also where a key's job was faster; undefined where it is not held by this run any more. */
-async function rewritten(
+async function rewriteRequest(
   loaded: LoadedRequest,
   { owner }: Run,
   change: (request: CredentialRequest) => CredentialRequest,

@@ -21,7 +21,7 @@ export async function removeRequest(
   await concludeClaim(request, deps, { erased: erasing !== undefined });
   await removeAuthenticators(id, keys, deps);
   await responses.removeAll(id);
-  if (delivery?.shipmentId !== undefined) await requests.releaseShipment(delivery.shipmentId, id);
+  if (delivery?.shipmentId !== undefined) await requests.unlinkShipment(delivery.shipmentId, id);
   // A row that a crash left in the list of another state goes with a look at that list, which nobody may ever take.
   const states = erasing === undefined ? [state] : requestStates;
   const lists = [...states.map(each => ({ state: each })), ...peopleLists(request, keys)];

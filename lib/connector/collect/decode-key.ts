@@ -31,7 +31,7 @@ export async function decodeKey(
   const { opened = 0, unopened = 0 } = read ?? {};
   // What came for an authenticator came under our id; a shipment may be another's.
   const isOurs = key.place === "authenticator" || opened > 0;
-  const blob = responses !== undefined && isOurs ? await keep(request.id, key, responses, deps) : undefined;
+  const blob = responses !== undefined && isOurs ? await storeResponses(request.id, key, responses, deps) : undefined;
   const named = {
     ...(responses?.serial && { serial: responses.serial }),
     ...(responses?.firmware && { firmware: responses.firmware }),
@@ -41,7 +41,7 @@ export async function decodeKey(
   const apply = (current: SecurityKey): SecurityKey => {
     const credentials = current.credentials.map((credential, index) =>
       credential.state === "processing"
-        ? answered(credential, read?.credentials[index], challengeEnd(credential, request, deps), deps)
+        ? withResponse(credential, read?.credentials[index], challengeEnd(credential, request, deps), deps)
         : credential,
     );
     return withRollUp({ ...current, ...named, credentials }, now);
@@ -53,7 +53,7 @@ export async function decodeKey(
  * Keeps responses beside those that came before: what a credential was decoded from stays, and so does what the peer tells no more
  * (decision C14). Returns the name of the copy.
  */
-async function keep(
+async function storeResponses(
   requestId: string,
   { id, responses: before, credentials }: SecurityKey,
   told: KeyResponses,
@@ -69,7 +69,7 @@ async function keep(
 }
 
 /** A credential that waited for its key, with what came for it. */
-function answered(
+function withResponse(
   credential: Credential,
   answer: DecodedCredential | undefined,
   expiresAt: Instant,

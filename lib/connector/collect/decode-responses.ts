@@ -5,7 +5,7 @@ import { decodeCredentialResponse } from "../exchange/messages.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Attestation } from "../model/webauthn.ts";
-import { credentialKeyPurpose, sealContext } from "../store/seal-contexts.ts";
+import { responseKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
 export interface DecodedCredential {
   /** Set where the response is this credential's. */
@@ -64,7 +64,7 @@ export async function openAttestation(
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
-  const place = sealContext(requestId, key.id, credentialKeyPurpose(index));
+  const place = sealContext(requestId, key.id, responseKeyPurpose(index));
   const privateJwk = JSON.parse(await sealer.open(credential.responseKey, place)) as PrivateKey;
   try {
     const attestation = await decodeCredentialResponse(response, privateJwk, kid => delivery.signingKey(kid));

@@ -1,5 +1,5 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { isWaiting, tooLateFor } from "../model/credential.ts";
+import { isTooLateFor, isWaiting } from "../model/credential.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment-items.ts";
@@ -35,7 +35,7 @@ export async function decodeShipment(
   let unopened = 0;
   for (const [item, of] of shippedItems(stored.map(({ value }) => value)).entries()) {
     for (const [position, key] of of.entries()) {
-      const read = await readShippedKey(request, key, told[item]?.keys[position], deps);
+      const read = await decodeShippedKey(request, key, told[item]?.keys[position], deps);
       keys.push(read.key);
       opened += read.opened;
       unopened += read.unopened;
@@ -45,12 +45,12 @@ export async function decodeShipment(
 }
 
 /** Whether every shipped credential without a response has outlived its challenge: whatever its peer says is too late. */
-export const hasNoneWaiting = ({ request, keys }: LoadedRequest, deps: ConnectorDeps): boolean =>
+export const isTooLateForAll = ({ request, keys }: LoadedRequest, deps: ConnectorDeps): boolean =>
   shippedItems(keys.map(({ value }) => value))
     .flat()
-    .every(key => tooLateFor(key, request.value, deps));
+    .every(key => isTooLateFor(key, request.value, deps));
 
-async function readShippedKey(
+async function decodeShippedKey(
   request: CredentialRequest,
   key: SecurityKey,
   responses: KeyResponses | undefined,

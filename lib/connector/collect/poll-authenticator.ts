@@ -1,7 +1,7 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { tooLateFor } from "../model/credential.ts";
+import { isTooLateFor } from "../model/credential.ts";
 import { backOffMs } from "../model/intervals.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import type { SecurityKey } from "../model/request.ts";
@@ -37,7 +37,7 @@ export async function pollAuthenticator(
   const request = held.loaded.request.value;
   const key = securityKeyOf(held.loaded, held.keyId);
   try {
-    const told = tooLateFor(key, request, deps)
+    const told = isTooLateFor(key, request, deps)
       ? undefined
       : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
     return await takeOver(held, told, deps);

@@ -1,39 +1,39 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { PeerFailure } from "../http/failure.ts";
-import { deliveryReport } from "../model/delivery-states.ts";
+import { deliveryProblem } from "../model/delivery-states.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
 import { saveRequest } from "../store/save-request.ts";
-import { decodeShipment, hasNoneWaiting } from "./decode-shipment.ts";
+import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
-/** What a poll learned, for the run as a whole (decision C10). */
+/** The result of a poll, which the run uses to decide about the other shipments. */
 export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped";
 
-/** States that the service calls errors: recorded, polled again. Its word on the others is kept with its state (decision C10). */
+/** States that the delivery service documents as errors: their message is shown, and polling continues (C10). */
 const errorStates = [8, 9, 99, 105, 106];
 
 /**
- * Asks the delivery service for one shipment and takes over what is ready: credentials whose response opens, is signed and
- * answers this request become `activation_pending` (decisions C10, C11, C15).
+ * Asks the delivery service for one shipment and saves its state and responses. Credentials whose response decrypts, is signed by the key
+ * maker and matches this request become `activation_pending` (C10, C11).
  */
 export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { now, intervals: timing, delivery, log } = deps;
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const claimed = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
-  if (claimed === undefined) return "skipped";
-  if (hasNoneWaiting(claimed, deps)) {
-    const { keys } = await decodeShipment(claimed, undefined, deps);
-    await savePoll(claimed, claimed.request.value, keys, deps);
+  const leased = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
+  if (leased === undefined) return "skipped";
+  if (isTooLateForAll(leased, deps)) {
+    const { keys } = await decodeShipment(leased, undefined, deps);
+    await savePoll(leased, leased.request.value, keys, deps);
     return "skipped";
   }
   const failed = async (error: PeerFailure): Promise<"failed"> => {
     const errorMessage = `The delivery service did not answer: ${error.message}`;
-    await pollLater(claimed, { errorMessage }, deps, error.retryAfter);
+    await pollLater(leased, { errorMessage }, deps, error.retryAfter);
     return "failed";
   };
   let shipment: DeliveryShipment;
@@ -44,60 +44,60 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     log.warn("poll_failed", { shipmentId, error });
     const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
     if (!unchanged) return failed(error);
-    await release(claimed, deps);
+    await releaseLease(leased, deps);
     return error.kind === "missing" ? "missing" : "refused_us";
   }
   try {
-    await takeOver(claimed, shipment, deps);
+    await applyShipment(leased, shipment, deps);
     return "answered";
   } catch (error) {
-    // The signing keys: what they answer says nothing of the shipment.
+    // Only the signing keys could not be read, so the shipment is polled again.
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("signing_keys_failed", { shipmentId, error });
     return failed(error);
   }
 }
 
-/** Gives the claim back and changes nothing else. */
-async function release(claimed: LoadedRequest, deps: ConnectorDeps): Promise<void> {
-  const { lease: _, ...request } = claimed.request.value;
-  await saveRequest(claimed, { request }, deps);
+/** Releases the lease and changes nothing else. */
+async function releaseLease(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
+  const { lease: _, ...request } = leased.request.value;
+  await saveRequest(leased, { request }, deps);
 }
 
-async function takeOver(claimed: LoadedRequest, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
+async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
   const { state } = shipment;
-  const request = claimed.request.value;
+  const request = leased.request.value;
   const { missing, message, ...delivery } = request.delivery ?? {};
   const { errorMessage, ...rest } = request;
-  const told = { ...delivery, stateId: state.id, ...(state.message && { message: state.message }) };
-  const problem = errorStates.includes(state.id) ? deliveryReport(told) : undefined;
-  const seen: CredentialRequest = { ...rest, delivery: told, ...(problem && { errorMessage: problem }) };
+  const answered = { ...delivery, stateId: state.id, ...(state.message && { message: state.message }) };
+  const problem = errorStates.includes(state.id) ? deliveryProblem(answered) : undefined;
+  const seen: CredentialRequest = { ...rest, delivery: answered, ...(problem && { errorMessage: problem }) };
 
-  const { keys, opened, unopened } = await decodeShipment(claimed, shipment, deps);
-  if (request.delivery?.adopted === true && opened === 0 && unopened > 0)
-    return disown(claimed, shipment.shipmentId, deps);
-  return savePoll(claimed, opened > 0 ? confirmed(seen) : seen, keys, deps);
+  const { keys, opened, unopened } = await decodeShipment(leased, shipment, deps);
+  if (request.delivery?.tentative === true && opened === 0 && unopened > 0)
+    return unlinkShipment(leased, shipment.shipmentId, deps);
+  return savePoll(leased, opened > 0 ? withConfirmedLink(seen) : seen, keys, deps);
 }
 
-function confirmed(request: CredentialRequest): CredentialRequest {
-  const { adopted, ...delivery } = request.delivery ?? {};
+function withConfirmedLink(request: CredentialRequest): CredentialRequest {
+  const { tentative, ...delivery } = request.delivery ?? {};
   return { ...request, delivery };
 }
 
-/** An adopted shipment whose responses are not for this request's keys: another's. The look-up goes on (decision C6). */
-async function disown(claimed: LoadedRequest, shipmentId: string, deps: ConnectorDeps): Promise<void> {
-  const request = claimed.request.value;
-  deps.log.error("shipment_disowned", { shipmentId });
-  const { shipmentId: _, adopted, stateId, message, missing, ...delivery } = request.delivery ?? {};
+/** Unlinks a tentative shipment whose responses are for other response keys, so it belongs to another request. The look-up continues (C6). */
+async function unlinkShipment(leased: LoadedRequest, shipmentId: string, deps: ConnectorDeps): Promise<void> {
+  const request = leased.request.value;
+  deps.log.error("shipment_link_rejected", { shipmentId });
+  const { shipmentId: _, tentative, stateId, message, missing, ...delivery } = request.delivery ?? {};
   const { lease, ...rest } = request;
-  const strangers = [...(delivery.strangers ?? []), shipmentId];
+  const rejectedShipmentIds = [...(delivery.rejectedShipmentIds ?? []), shipmentId];
   const due = { queue: "reconcile", at: deps.now() } as const;
-  const unsettled = {
+  const received = {
     state: "received",
     errorMessage: unconfirmedMessage,
-    delivery: { ...delivery, strangers },
+    delivery: { ...delivery, rejectedShipmentIds },
     due,
   } as const;
-  const saved = await saveRequest(claimed, { request: { ...rest, ...unsettled } }, deps);
-  if (saved !== undefined) await deps.requests.releaseShipment(shipmentId, request.id);
+  const saved = await saveRequest(leased, { request: { ...rest, ...received } }, deps);
+  if (saved !== undefined) await deps.requests.unlinkShipment(shipmentId, request.id);
 }

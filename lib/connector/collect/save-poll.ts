@@ -6,7 +6,7 @@ import { rolledUp } from "../model/roll-up.ts";
 import { saveRequest } from "../store/save-request.ts";
 
 /** The request as it is to be polled next: when the service says so, else after 1 hour, backing off to 6 (decisions C10, C15). */
-function polledAgain(
+function withNextPoll(
   request: CredentialRequest,
   { now, intervals: timing }: ConnectorDeps,
   retryAfter?: number,
@@ -29,7 +29,7 @@ export async function pollLater(
 ): Promise<void> {
   await saveRequest(
     claimed,
-    { request: { ...polledAgain(claimed.request.value, deps, retryAfter), ...changes } },
+    { request: { ...withNextPoll(claimed.request.value, deps, retryAfter), ...changes } },
     deps,
   );
 }
@@ -46,7 +46,7 @@ export async function savePoll(
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;
-  const next = waiting ? polledAgain(request, deps) : rest;
+  const next = waiting ? withNextPoll(request, deps) : rest;
   const saved = await saveRequest(claimed, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
-  if (saved === undefined) deps.log.warn("poll_overtaken", {});
+  if (saved === undefined) deps.log.warn("poll_conflict", {});
 }

@@ -8,13 +8,13 @@ import { PeerFailure } from "../http/failure.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import { type Asked, type Challenges, credentialSlot, wantedOf } from "../recovery/asked-idps.ts";
+import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
 
-/** Every credential's IdP must be configured and its relying party be the IdP's (decisions C5, C13). */
+/** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
 export function idpProblems(
   { keys }: Pick<Decidable, "keys">,
   idps: Idps,
-  pathOf: (place: SecurityKeyPath) => string,
+  pathOf: (field: SecurityKeyPath) => string,
 ): readonly Problem[] {
   const found = keys.flatMap(({ id: keyId, credentials }) =>
     credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
@@ -25,41 +25,42 @@ export function idpProblems(
       return [{ path, reason: "is not the identity provider's relying party" }];
     }),
   );
-  // Keys of one item share its fields.
+  // The security keys of one item share its fields, so each path is reported once.
   return [...new Map(found.map(problem => [problem.path, problem])).values()];
 }
 
 const notConfigured = "is not a configured identity provider";
 
+/** Returns the challenge of a credential, if its IdP answered. */
 export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>
   challenges.get(credentialSlot(keyId, index));
 
-/** Why an IdP gave no creation options: its own failure, or that it is not configured any more. */
+/** Why there are no creation options: the IdP failed, or it is no longer configured. */
 export type AskFailure =
   | { readonly idp: Idp; readonly error: unknown }
-  | { readonly gone: { readonly keyId: string; readonly index: number } };
+  | { readonly notConfigured: { readonly keyId: string; readonly index: number } };
 
 /**
- * Asks the IdP of every credential for creation options, a few at a time. On the first refusal the rest is not asked.
- * @param until no IdP is asked later
- * @returns the answers, and the first failure
+ * Asks the IdP of each credential for creation options, with limited concurrency. Starts no further calls after the first failure.
+ * @param until time after which no call is started
+ * @returns the challenges, and the first failure
  */
 export async function askIdps(
   requestId: string,
   keys: readonly SecurityKey[],
   until: Instant,
   { idps, intervals: timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now">,
-): Promise<Asked & { failure?: AskFailure }> {
+): Promise<IdpAnswers & { failure?: AskFailure }> {
   const limit = pLimit(concurrency);
   const challenges = new Map<string, Challenge>();
-  const lost = new Set<string>();
+  const unanswered = new Set<string>();
   let failure: AskFailure | undefined;
   const ask = async (keyId: string, index: number, credential: Credential): Promise<void> => {
     if (failure !== undefined) return;
     const idp = idps.get(credential.idpId);
     if (idp === undefined) {
-      // The configuration was read again after the request was checked.
-      failure = { gone: { keyId, index } };
+      // The IdP file was reloaded after the request was validated.
+      failure = { notConfigured: { keyId, index } };
       return;
     }
     if (now() > until) {
@@ -67,34 +68,34 @@ export async function askIdps(
       failure = { idp, error: new PeerFailure(`IdP ${idp.id}`, "creation options", "unanswered", { detail }) };
       return;
     }
-    // A call under way is not cut: what it begins there has to be known, to be undone.
+    // A running call is not aborted with the others: its answer is needed to compensate the registration that it begins.
     const signal = AbortSignal.timeout(timing.idpCall);
     try {
       challenges.set(
         credentialSlot(keyId, index),
-        await idp.creationOptions(wantedOf(requestId, keyId, index, credential), signal),
+        await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal),
       );
     } catch (error) {
-      if (error instanceof PeerFailure && error.kind === "unanswered") lost.add(credentialSlot(keyId, index));
+      if (error instanceof PeerFailure && error.kind === "unanswered") unanswered.add(credentialSlot(keyId, index));
       failure ??= { idp, error };
     }
   };
   await Promise.all(
     keys.flatMap(({ id, credentials }) => credentials.map((credential, index) => limit(ask, id, index, credential))),
   );
-  return { challenges, lost, ...(failure && { failure }) };
+  return { challenges, unanswered, ...(failure && { failure }) };
 }
 
-/** Returns the refusal of a create to which an IdP gave no options (decisions C1, C6). */
-export function idpFault(failure: AskFailure, pathOf: (place: SecurityKeyPath) => string): Fault {
-  if ("gone" in failure) {
-    const problems = [{ path: pathOf({ field: "idp", ...failure.gone }), reason: notConfigured }];
+/** Returns the fault of a create for which an IdP returned no creation options (C6). */
+export function idpFault(failure: AskFailure, pathOf: (field: SecurityKeyPath) => string): Fault {
+  if ("notConfigured" in failure) {
+    const problems = [{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }];
     return new Fault("invalid", "The request is not valid.", { problems });
   }
   const { idp, error } = failure;
   if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-  // 403 is about this user or this right; 401, and no token at all, about the connector.
+  // 403 concerns this user or this permission. 401 and a missing token concern the connector's own credentials.
   if (error.kind === "refused" || error.kind === "missing" || error.status === 403) {
     return new Fault("idp_refused", `The identity provider ${idp.id} refused the credential${detail}`, {
       cause: error,

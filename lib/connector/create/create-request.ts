@@ -4,7 +4,7 @@ import type { CreateFormat, SecurityKeyPath } from "../api/create-wire.ts";
 import { pinMailProblems } from "../api/pin-mail-domains.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { CreatedRequest } from "../model/draft.ts";
+import type { CreatedIds } from "../model/draft.ts";
 import { newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
 import { listKeyOf, peopleLists } from "../model/people-lists.ts";
@@ -14,36 +14,36 @@ import { deliveryLimitViolation } from "./delivery-limits.ts";
 import { authenticateEnrollment, enroll } from "./enroll.ts";
 import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
 import { prepareRequest } from "./prepare-request.ts";
-import { startOnSite } from "./start-request.ts";
+import { startWithoutShipment } from "./start-request.ts";
 
-/** The caller that creates a request (decision G3). */
-interface MadeBy {
+/** The caller that creates a request; stored with it. */
+interface CreatedBy {
   readonly createdBy?: Caller;
 }
 
 /**
- * Takes a credential request under a new id: checks it, then creates it.
- * Throws Fault as `checkRequest` and `createUnder` do.
+ * Validates a credential request and creates it under a new id.
+ * Throws Fault as `checkRequest` and `createWithId` do.
  */
 export async function createRequest<D extends RequestDraft>(
   draft: D,
-  wire: CreateFormat<D> & MadeBy,
+  wire: CreateFormat<D> & CreatedBy,
   deps: ConnectorDeps,
-): Promise<CreatedRequest> {
+): Promise<CreatedIds> {
   checkRequest(draft, wire, deps);
-  return createUnder(newRequestId(deps.random), draft, wire, deps);
+  return createWithId(newRequestId(deps.random), draft, wire, deps);
 }
 
 /**
- * Every check that needs nobody else and stores nothing (decision C5).
- * Throws Fault: `invalid`, `delivery_refused`.
+ * Validates a request against the settings of the deployment and the limits of the delivery service. Calls no peer and stores nothing.
+ * Throws Fault `invalid` or `delivery_refused`.
  */
 export function checkRequest<D extends RequestDraft>(
   draft: D,
   wire: CreateFormat<D>,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): void {
-  const problems = requestProblems(draft, place => wire.pathOf(place, draft), deps);
+  const problems = requestProblems(draft, field => wire.pathOf(field, draft), deps);
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   const violation = deliveryLimitViolation(draft);
   if (violation !== undefined) {
@@ -53,10 +53,10 @@ export function checkRequest<D extends RequestDraft>(
   }
 }
 
-/** Returns what the deployment's settings say is wrong with a request. */
+/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs and PIN mail domains. */
 export const requestProblems = (
   draft: Decidable,
-  pathOf: (place: SecurityKeyPath) => string,
+  pathOf: (field: SecurityKeyPath) => string,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): readonly Problem[] => [
   ...enrollmentProblems(draft, deps.rfpr, pathOf),
@@ -65,17 +65,17 @@ export const requestProblems = (
 ];
 
 /**
- * Creates a checked request under an id chosen beforehand (decision C6): stores it, asks the IdPs, hands authenticators to the
- * enrollment side, marks it, orders the shipment last because that can not be taken back. Every step leaves a row from which the job
- * can tell what may have happened.
- * Throws Fault: `idp_refused`, `delivery_refused`, `invalid` by the enrollment side, `unavailable`, `internal`.
+ * Creates a validated request under `id`: stores it, asks the IdPs, sends authenticators to the pre-registration API, writes the order
+ * intent, and orders the shipment last, because an order cannot be withdrawn. After a crash at any step, the job can tell from the rows
+ * what may have been done (C6).
+ * Throws Fault `idp_refused`, `delivery_refused`, `invalid` (refused by the pre-registration API), `unavailable` or `internal`.
  */
-export async function createUnder<D extends RequestDraft>(
+export async function createWithId<D extends RequestDraft>(
   id: string,
   draft: D,
-  wire: CreateFormat<D> & MadeBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
+  wire: CreateFormat<D> & CreatedBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
   deps: ConnectorDeps,
-): Promise<CreatedRequest> {
+): Promise<CreatedIds> {
   const { origin, claim, createdBy } = wire;
   const { now, intervals: timing, requests, idps } = deps;
   const rows = receivedRequest(draft, {
@@ -83,7 +83,7 @@ export async function createUnder<D extends RequestDraft>(
     origin,
     claim: claim?.scope,
     createdBy,
-    // A claim is judged by its age, so the time that a create has counts from there.
+    // A claim is judged by its age, so the time limit of the create starts with the claim.
     now: claim?.claimedAt ?? now(),
     receivedMaxAge: timing.receivedMaxAge,
     defaultIdp: idps.defaultId,
@@ -95,17 +95,17 @@ export async function createUnder<D extends RequestDraft>(
   const stored = await requests.insert(rows.request, rows.keys);
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticateEnrollment(stored, deps);
-  const prepared = await prepareRequest(stored, place => wire.pathOf(place, draft), deps);
+  const prepared = await prepareRequest(stored, field => wire.pathOf(field, draft), deps);
   const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
-  if (rows.request.shipment === undefined) return startOnSite(enrolled, deps);
+  if (rows.request.shipment === undefined) return startWithoutShipment(enrolled, deps);
   return orderShipment(await recordOrderIntent(enrolled, prepared, deps), deps);
 }
 
-/** On-site authenticators need an enrollment service. */
+/** Returns a problem if the request has authenticators and the deployment has no enrollment service. */
 const enrollmentProblems = (
   { keys }: Pick<Decidable, "keys">,
   rfpr: ConnectorDeps["rfpr"],
-  pathOf: (place: SecurityKeyPath) => string,
+  pathOf: (field: SecurityKeyPath) => string,
 ): readonly Problem[] =>
   rfpr === undefined && keys.some(isOnSite)
     ? [

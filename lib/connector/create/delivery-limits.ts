@@ -5,12 +5,20 @@ interface DeliveryLimitViolation {
   readonly message: string;
 }
 
-/** Most characters that the delivery service takes, in the order in which it looks (decision C5). */
-const limits = { firstName: 15, lastName: 20, company: 20, email: 80, streetLine: 60, city: 60, customerReference: 50 };
+/** Maximum characters that the delivery service accepts, in the order in which it checks them (C5). */
+const maxLengths = {
+  firstName: 15,
+  lastName: 20,
+  company: 20,
+  email: 80,
+  streetLine: 60,
+  city: 60,
+  customerReference: 50,
+};
 
 /**
- * The first of the delivery service's own limits that a request breaks, worded as that service would for any version's names;
- * undefined when there is none, or no shipment (decision C5).
+ * Returns the first limit of the delivery service that a request exceeds, with the code that the service would return. Returns undefined
+ * if it exceeds none, or has no shipment. The message names fields in words, because both API versions show it.
  */
 export function deliveryLimitViolation({
   recipient,
@@ -19,20 +27,23 @@ export function deliveryLimitViolation({
   if (shipment === undefined) return undefined;
   const { mailingAddress } = shipment;
   return (
-    tooLong("first name", recipient.firstName, limits.firstName) ??
-    tooLong("last name", recipient.lastName, limits.lastName) ??
-    tooLong("company", recipient.company, limits.company) ??
-    tooLong("email", recipient.email, limits.email) ??
-    tooLong("first street line", mailingAddress.streetLine1, limits.streetLine) ??
-    tooLong("second street line", mailingAddress.streetLine2, limits.streetLine) ??
-    tooLong("city", mailingAddress.city, limits.city) ??
-    tooLong("customer reference", shipment.customerReference, limits.customerReference)
+    tooLong("first name", recipient.firstName, maxLengths.firstName) ??
+    tooLong("last name", recipient.lastName, maxLengths.lastName) ??
+    tooLong("company", recipient.company, maxLengths.company) ??
+    tooLong("email", recipient.email, maxLengths.email) ??
+    tooLong("first street line", mailingAddress.streetLine1, maxLengths.streetLine) ??
+    tooLong("second street line", mailingAddress.streetLine2, maxLengths.streetLine) ??
+    tooLong("city", mailingAddress.city, maxLengths.city) ??
+    tooLong("customer reference", shipment.customerReference, maxLengths.customerReference)
   );
 }
 
-function tooLong(name: string, value: string | undefined, most: number): DeliveryLimitViolation | undefined {
-  // Code points: a letter outside the basic plane is one character to the person who wrote it.
+function tooLong(name: string, value: string | undefined, maxLength: number): DeliveryLimitViolation | undefined {
+  // Counts code points, so that a letter outside the Basic Multilingual Plane counts as one character.
   const length = [...(value ?? "")].length;
-  if (length <= most) return undefined;
-  return { code: "validation_error", message: `The ${name} must have at most ${most} characters, not ${length}.` };
+  if (length <= maxLength) return undefined;
+  return {
+    code: "validation_error",
+    message: `The ${name} must have at maxLength ${maxLength} characters, not ${length}.`,
+  };
 }

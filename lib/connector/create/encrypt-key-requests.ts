@@ -4,21 +4,22 @@ import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../e
 import type { PublicKey } from "../http/jwks.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import type { Challenges } from "../recovery/asked-idps.ts";
-import { credentialKeyPurpose, pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
+import type { Challenges } from "../recovery/idp-answers.ts";
+import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 import { sealIdpState } from "../store/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
-/** The encrypted requests of one key, as they go to whoever programs it. */
-export interface KeyRequests {
+/** The encrypted credential requests and PIN request of one security key, for the party that programs it. */
+export interface EncryptedRequests {
   readonly keyId: string;
   readonly pinRequest?: string;
   readonly credentialRequests: readonly string[];
 }
 
 /**
- * Makes a response key for every credential and PIN, encrypts the requests to the key maker and seals the private halves
- * into the rows, and what the IdPs need (decisions C6, C11).
+ * Creates a response key for each credential and PIN of a security key, and encrypts the requests to the key maker's transport keys.
+ * Returns the security key with its private response keys and IdP states sealed, and the encrypted requests. Throws if a credential has
+ * no challenge.
  */
 export async function encryptKeyRequests(
   requestId: string,
@@ -26,17 +27,17 @@ export async function encryptKeyRequests(
   challenges: Challenges,
   transportKeys: readonly PublicKey[],
   deps: Pick<ConnectorDeps, "sealer" | "random">,
-): Promise<{ key: SecurityKey; order: KeyRequests }> {
+): Promise<{ key: SecurityKey; order: EncryptedRequests }> {
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {
     const challenge = challengeOf(challenges, key.id, index);
     if (challenge === undefined) throw new Error(`credential ${index} of key ${key.id} has no creation options`);
     const { publicJwk, privateJwk } = await makeResponseKey();
-    const place = sealContext(requestId, key.id, credentialKeyPurpose(index));
-    const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), place);
+    const context = sealContext(requestId, key.id, responseKeyPurpose(index));
+    const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), context);
     const idpState = await sealIdpState(requestId, key.id, index, challenge.idpState, deps.sealer);
-    credentials.push({ ...credential, ...kept(challenge), idpState, responseKey });
+    credentials.push({ ...credential, ...storedPart(challenge), idpState, responseKey });
     const { options, origin } = challenge;
     credentialRequests.push(
       await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random),
@@ -49,7 +50,8 @@ export async function encryptKeyRequests(
   };
 }
 
-const kept = (challenge: Challenge): Partial<Credential> => ({
+/** Returns the part of a challenge that is stored with its credential. */
+const storedPart = (challenge: Challenge): Partial<Credential> => ({
   binding: bindingOf(challenge),
   relyingPartyId: challenge.options.rp.id,
   ...(challenge.expiresAt && { challengeExpiresAt: challenge.expiresAt.toISOString() }),

@@ -10,11 +10,11 @@ import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from 
 import { requireRfpr } from "../peers/enrollment-side.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
 import { abortCreate } from "./abort.ts";
-import type { KeyRequests } from "./encrypt-key-requests.ts";
-import type { Prepared } from "./prepare-request.ts";
-import { saveFromHandler, tooLate, tooLateWith } from "./save-from-handler.ts";
+import type { EncryptedRequests } from "./encrypt-key-requests.ts";
+import type { PreparedRequest } from "./prepare-request.ts";
+import { compensateTooLate, saveFromHandler, tooLateFault } from "./save-from-handler.ts";
 
-/** Makes sure of the enrollment side's access token before anybody else is asked (decision C6). Gives up and throws a Fault without one. */
+/** Gets an access token for the pre-registration API before any other peer is called. Without one, aborts the create and throws a Fault. */
 export async function authenticateEnrollment(stored: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   try {
     await requireRfpr(deps).authenticate();
@@ -27,37 +27,38 @@ export async function authenticateEnrollment(stored: LoadedRequest, deps: Connec
 }
 
 /**
- * Stores what the IdPs gave, then hands every authenticator to the enrollment side under our id (decision C6). The rows come first:
- * they tell the job what to take back there. Gives up and throws a Fault where one is not taken.
+ * Stores the sealed keys and IdP states, then sends each authenticator to the pre-registration API under an id of our own. The rows are
+ * written first, so that the job knows what to remove there after a crash (C6). Aborts the create and throws a Fault if an authenticator
+ * is not accepted.
  */
 export async function enroll(
   stored: LoadedRequest,
-  { keys, orders }: Prepared,
+  { keys, orders }: PreparedRequest,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const request = stored.request.value;
-  const isOurs = (now: LoadedRequest) => now.keys.every(({ value }) => hasKeysOf(value, keys));
-  // The request's row is written too, so that a job that has begun to undo it is met here.
+  const isOurs = (now: LoadedRequest) => now.keys.every(({ value }) => hasResponseKeysOf(value, keys));
+  // The request's row is written too, so that this save conflicts with a job that is compensating the request.
   const loaded = await saveFromHandler(stored, { request, keys }, isOurs, deps);
-  if (loaded === undefined) throw await tooLateWith(request.id, keys, deps);
+  if (loaded === undefined) throw await compensateTooLate(request.id, keys, deps);
   const onSite = keys.filter(isOnSite);
   const put = await toResult(putAll(request, onSite, orders, deps));
   if ("error" in put)
-    throw await abortCreate(loaded, put.error instanceof Fault ? put.error : internal(put.error), deps);
+    throw await abortCreate(loaded, put.error instanceof Fault ? put.error : internalFault(put.error), deps);
   return loaded;
 }
 
-/** Sealed keys are never twice the same. */
-const hasKeysOf = (stored: SecurityKey, ours: readonly SecurityKey[]): boolean =>
+/** Whether the stored row has our sealed response keys. Sealing the same key twice gives different values. */
+const hasResponseKeysOf = (stored: SecurityKey, ours: readonly SecurityKey[]): boolean =>
   stored.credentials[0]?.responseKey === ours.find(({ id }) => id === stored.id)?.credentials[0]?.responseKey;
 
-const internal = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
+const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
 
-/** A few at a time; after the first failure no more are begun. Ends when none is under way. */
+/** Sends the authenticators with limited concurrency. Starts no further calls after the first failure, and throws it when all have ended. */
 async function putAll(
   request: CredentialRequest,
   keys: readonly SecurityKey[],
-  orders: readonly KeyRequests[],
+  orders: readonly EncryptedRequests[],
   deps: ConnectorDeps,
 ): Promise<void> {
   const rfpr = requireRfpr(deps);
@@ -69,7 +70,7 @@ async function putAll(
     const order = orders.find(({ keyId }) => keyId === key.id);
     if (order === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
     try {
-      await rfpr.put(enrollmentId(request.id, key.id), orderOf(request, key, order, deps), { notAfter });
+      await rfpr.put(enrollmentId(request.id, key.id), authenticatorOrderOf(request, key, order, deps), { notAfter });
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       deps.log.warn("authenticator_not_taken", { credentialRequestId: request.id, keyId: key.id, error });
@@ -80,10 +81,10 @@ async function putAll(
   if (failure !== undefined) throw failure;
 }
 
-const orderOf = (
+const authenticatorOrderOf = (
   request: CredentialRequest,
   key: SecurityKey,
-  { pinRequest, credentialRequests }: KeyRequests,
+  { pinRequest, credentialRequests }: EncryptedRequests,
   deps: Pick<ConnectorDeps, "intervals">,
 ): AuthenticatorOrder => ({
   recipient: request.recipient,
@@ -97,7 +98,7 @@ const orderOf = (
   credentialRequests,
 });
 
-/** From then on nothing that comes back is of any use. */
+/** Returns the time after which no response for this authenticator can be activated. */
 const lastChallengeEnd = (
   request: CredentialRequest,
   key: SecurityKey,
@@ -108,19 +109,19 @@ const lastChallengeEnd = (
     .toSorted()
     .at(-1) ?? request.createdAt;
 
-/** What the caller is told when the enrollment side did not take an authenticator. */
+/** Returns the fault of a create whose authenticator the pre-registration API did not accept. */
 function enrollmentFault(error: PeerFailure, key: SecurityKey): Fault {
-  if (error.status === 410) return tooLate();
+  if (error.status === 410) return tooLateFault();
   if (error.kind === "unauthorized") {
-    return new Fault("internal", "The enrollment side does not accept the connector.", { cause: error });
+    return new Fault("internal", "The enrollment service does not accept the connector.", { cause: error });
   }
   if (error.kind === "refused" && error.status !== 409) {
     const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-    const message = `The enrollment side refused authenticator ${positionOf(key.id) + 1}${detail}`;
+    const message = `The enrollment service refused authenticator ${positionOf(key.id) + 1}${detail}`;
     return new Fault("invalid", message, { cause: error });
   }
-  if (!error.passing) return internal(error);
-  return new Fault("unavailable", "The enrollment side does not answer now; nothing was ordered.", {
+  if (!error.passing) return internalFault(error);
+  return new Fault("unavailable", "The enrollment service does not answer now; nothing was ordered.", {
     retryAfter: error.retryAfter ?? 30,
     cause: error,
   });

@@ -4,32 +4,32 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { deliveryFault, isClientError, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { toResult } from "../http/to-result.ts";
-import type { CreatedRequest } from "../model/draft.ts";
+import type { CreatedIds } from "../model/draft.ts";
 import { saveRequest } from "../store/save-request.ts";
 import { abortCreate } from "./abort.ts";
-import { orderOf } from "./delivery-order.ts";
-import type { KeyRequests } from "./encrypt-key-requests.ts";
-import type { Prepared } from "./prepare-request.ts";
-import { saveFromHandler, tooLateWith } from "./save-from-handler.ts";
-import { startShipped } from "./start-request.ts";
+import { deliveryOrderOf } from "./delivery-order.ts";
+import type { EncryptedRequests } from "./encrypt-key-requests.ts";
+import type { PreparedRequest } from "./prepare-request.ts";
+import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
+import { startWithShipment } from "./start-request.ts";
 
-/** A request that is marked, with what goes to the delivery service. */
-interface Marked {
+/** A request whose order intent is stored, with the encrypted requests for the delivery service. */
+interface RecordedOrder {
   readonly loaded: LoadedRequest;
-  readonly orders: readonly KeyRequests[];
-  /** Before the write of the mark was sent. */
-  readonly markedAt: Instant;
+  readonly orders: readonly EncryptedRequests[];
+  /** The time before the write of the intent was sent. */
+  readonly intentAt: Instant;
 }
 
 /**
- * Writes the delivery mark, together with what the IdPs gave where that is not stored yet. From here on the order may exist
- * (decision C6).
+ * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the order may exist (C6).
+ * Throws Fault `unavailable` if the create took too long or the job has taken the request over.
  */
 export async function recordOrderIntent(
   loaded: LoadedRequest,
-  { keys, orders }: Prepared,
+  { keys, orders }: PreparedRequest,
   deps: ConnectorDeps,
-): Promise<Marked> {
+): Promise<RecordedOrder> {
   const markedAt = deps.now();
   const request = { ...loaded.request.value, delivery: { sentAt: markedAt } };
   const stored = loaded.keys.every(({ value }) =>
@@ -37,43 +37,44 @@ export async function recordOrderIntent(
   );
   const changes = { request, ...(stored ? {} : { keys }) };
   const isOurs = (now: LoadedRequest) => now.request.value.delivery?.sentAt === markedAt;
-  const marked = await saveFromHandler(loaded, changes, isOurs, deps);
-  if (marked === undefined) throw await tooLateWith(request.id, stored ? [] : keys, deps);
-  return { loaded: marked, orders, markedAt };
+  const recorded = await saveFromHandler(loaded, changes, isOurs, deps);
+  if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
+  return { loaded: recorded, orders, intentAt: markedAt };
 }
 
-/** Orders the shipment: one call, never repeated. */
+/**
+ * Orders the shipment with one call that is never repeated, and starts the request.
+ * Throws Fault `delivery_refused`, `unavailable` or `internal`; `internal` also if it is not known whether the order was accepted.
+ */
 export async function orderShipment(
-  { loaded, orders, markedAt }: Marked,
+  { loaded, orders, intentAt: markedAt }: RecordedOrder,
   deps: ConnectorDeps,
-): Promise<CreatedRequest> {
-  const notAfter = plus(markedAt, deps.intervals.markMaxAge);
-  const shipment = orderOf(loaded, orders);
+): Promise<CreatedIds> {
+  const notAfter = plus(markedAt, deps.intervals.orderIntentMaxAge);
+  const shipment = deliveryOrderOf(loaded, orders);
   let shipmentId: string;
   try {
     ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
   } catch (error) {
-    if (!(error instanceof PeerFailure) || mayBeTaken(error)) throw await leaveUnsettled(loaded, markedAt, error, deps);
+    if (!(error instanceof PeerFailure) || mayHaveOrdered(error))
+      throw await leaveForReconciliation(loaded, markedAt, error, deps);
     throw await abortCreate(loaded, deliveryFault(error), deps);
   }
   try {
-    return await startShipped(loaded, shipmentId, markedAt, deps);
+    return await startWithShipment(loaded, shipmentId, markedAt, deps);
   } catch (error) {
-    // Storage that fails here must not look like a call that may be repeated: the shipment is ordered.
+    // The shipment is ordered, so a storage failure here must not be reported as a call that may be repeated.
     deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
-    throw await leaveUnsettled(loaded, markedAt, error, deps);
+    throw await leaveForReconciliation(loaded, markedAt, error, deps);
   }
 }
 
-/**
- * Whether the order may have been taken. A 4xx says that it was not (decision C6); a 5xx never does, not even one that names a time
- * to come back.
- */
-const mayBeTaken = ({ kind, status = 0 }: PeerFailure): boolean =>
+/** Whether the order may have been accepted. Only a 4xx excludes it: a gateway may answer 5xx, even with `Retry-After`, after the work was done. */
+const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean =>
   status >= 500 || (kind === "unanswered" && !isClientError(status));
 
-/** The call may have been taken: nothing is undone, nothing repeated, the job settles it (decision C6). */
-async function leaveUnsettled(
+/** Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated (C6). Returns the fault for the caller. */
+async function leaveForReconciliation(
   loaded: LoadedRequest,
   markedAt: Instant,
   cause: unknown,
@@ -81,11 +82,11 @@ async function leaveUnsettled(
 ): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
-  const due = { queue: "reconcile", at: plus(markedAt, deps.intervals.settleAfter) } as const;
+  const due = { queue: "reconcile", at: plus(markedAt, deps.intervals.reconcileAfter) } as const;
   const written = await toResult(
     saveRequest(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }, deps),
   );
   if ("error" in written)
-    deps.log.error("unsettled_not_written", { credentialRequestId: value.id, error: written.error });
+    deps.log.error("reconcile_not_scheduled", { credentialRequestId: value.id, error: written.error });
   return unreconciledFault(value.id, cause);
 }

@@ -7,10 +7,9 @@ import { compensateAtIdps } from "../recovery/compensate.ts";
 import { saveRequest } from "../store/save-request.ts";
 
 /**
- * A write of the creator's. One whose answer got lost looks as if another had been faster, so the request is read again then.
- * A creator that has used up its time, or whose request the job has taken over, stops here and leaves the rest to the job (decision
- * C6): undefined then.
- * @param isOurs tells from the request as it now stands whether the write was done
+ * Saves a request from its create handler. A write whose response was lost looks like a conflict, so the request is read again then.
+ * Returns undefined if the create took too long, or if the job has taken the request over: the handler stops, and the job continues (C6).
+ * @param isOurs whether the stored request is the one that this call wrote
  */
 export async function saveFromHandler(
   loaded: LoadedRequest,
@@ -27,19 +26,20 @@ export async function saveFromHandler(
 }
 
 /**
- * Takes back what was begun at the IdPs for keys that could not be written down any more: no row tells the job of it. Returns what
- * the caller is told.
+ * Compensates at the IdPs for security keys whose rows could not be written, because the job cannot find these registrations. Returns the
+ * fault for the caller.
  */
-export async function tooLateWith(
+export async function compensateTooLate(
   requestId: string,
   keys: readonly SecurityKey[],
   deps: ConnectorDeps,
 ): Promise<Fault> {
-  const undone = await toResult(compensateAtIdps(requestId, keys, deps));
-  if ("error" in undone) deps.log.warn("undo_failed", { credentialRequestId: requestId, error: undone.error });
-  return tooLate();
+  const compensated = await toResult(compensateAtIdps(requestId, keys, deps));
+  if ("error" in compensated)
+    deps.log.warn("compensation_failed", { credentialRequestId: requestId, error: compensated.error });
+  return tooLateFault();
 }
 
-/** What the caller of a create is told that has used up its time. */
-export const tooLate = (): Fault =>
+/** Returns the fault of a create that took too long. */
+export const tooLateFault = (): Fault =>
   new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });

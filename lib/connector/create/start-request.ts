@@ -1,47 +1,47 @@
 import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import type { CreatedRequest } from "../model/draft.ts";
+import type { CreatedIds } from "../model/draft.ts";
 import { listKeyOf } from "../model/people-lists.ts";
 import type { CredentialRequest, Due } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../store/next-due.ts";
-import { saveFromHandler, tooLate } from "./save-from-handler.ts";
+import { saveFromHandler, tooLateFault } from "./save-from-handler.ts";
 
 /**
- * Writes down the accepted shipment. A creator that was held up writes its id also over what the job has found meanwhile: it
- * was told by the delivery service itself (decision C6).
+ * Stores the accepted shipment and starts the request. A delayed handler also replaces a tentative link that the job has found meanwhile:
+ * its shipment id comes from the delivery service itself (C6). Throws if the shipment id belongs to another request.
  */
-export async function startShipped(
-  marked: LoadedRequest,
+export async function startWithShipment(
+  recorded: LoadedRequest,
   shipmentId: string,
-  markedAt: Instant,
+  intentAt: Instant,
   deps: ConnectorDeps,
-): Promise<CreatedRequest> {
+): Promise<CreatedIds> {
   const { requests, now, intervals: timing, log } = deps;
-  const requestId = marked.request.value.id;
+  const requestId = recorded.request.value.id;
   const due = { queue: "poll", at: plus(now(), timing.pollAfter) } as const;
-  const polls = withPollDue(marked, deps);
-  const [ours] = await Promise.all([
-    requests.claimShipment(shipmentId, requestId),
+  const polls = withPollDue(recorded, deps);
+  const [isLinked] = await Promise.all([
+    requests.linkShipment(shipmentId, requestId),
     requests.schedule(due, requestId),
-    requests.enter(listKeyOf(marked.request.value), [{ state: "started" }]),
+    requests.enter(listKeyOf(recorded.request.value), [{ state: "started" }]),
     ...polls.map(key => key.due && requests.schedule(key.due, requestId, key.id)),
   ]);
-  if (!ours) throw new Error("the delivery service gave the id of another request's shipment");
-  let loaded: LoadedRequest | undefined = marked;
+  if (!isLinked) throw new Error("the delivery service gave the id of another request's shipment");
+  let loaded: LoadedRequest | undefined = recorded;
   while (loaded !== undefined) {
     const request = loaded.request.value;
-    const { adopted, ...delivery } = request.delivery ?? {};
-    if (!(request.state === "received" || (request.state === "started" && adopted === true))) break;
+    const { tentative, ...delivery } = request.delivery ?? {};
+    if (!(request.state === "received" || (request.state === "started" && tentative === true))) break;
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
-    const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: markedAt, shipmentId } };
+    const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: intentAt, shipmentId } };
     const keys = withPollDue(loaded, deps, polls);
     if ((await requests.save(loaded, { request: started, keys })) !== undefined) {
-      leave(request, before, deps);
-      const { shipmentId: stranger = shipmentId } = delivery;
-      if (stranger !== shipmentId) await requests.releaseShipment(stranger, requestId);
+      removeOldIndexRows(request, before, deps);
+      const { shipmentId: tentativeId = shipmentId } = delivery;
+      if (tentativeId !== shipmentId) await requests.unlinkShipment(tentativeId, requestId);
       return { requestId, shipmentId };
     }
     loaded = await requests.load(requestId);
@@ -52,30 +52,34 @@ export async function startShipped(
 }
 
 /**
- * Starts a request of which nothing is shipped, as soon as every authenticator was handed over (decision C6). Throws Fault: `unavailable`
- * where the job has taken it back meanwhile, `internal` where storage does not tell.
+ * Starts a request without a shipment after all its authenticators were sent to the pre-registration API. Throws Fault `unavailable` if the
+ * job has compensated the request meanwhile, and `internal` if storage does not answer.
  */
-export async function startOnSite(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedRequest> {
+export async function startWithoutShipment(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedIds> {
   const { id, due, ...rest } = enrolled.request.value;
   const started = { ...rest, id, state: startRequest(rest.state) };
   const changes = { request: started, keys: withPollDue(enrolled, deps) };
   const isOurs = (now: LoadedRequest) => now.keys.some(({ value }) => value.enrollment !== undefined);
   const written = await saveFromHandler(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
-    // Storage that fails here must not look like a call that may be repeated: the request may have started.
+    // The request may have started, so a storage failure here must not be reported as a call that may be repeated.
     deps.log.error("start_failed", { credentialRequestId: id, error: cause });
     const message = "It is not known whether the request was started; ask for it later.";
     throw new Fault("internal", message, { data: { credential_request_id: id }, cause });
   });
-  if (written === undefined) throw tooLate();
+  if (written === undefined) throw tooLateFault();
   return { requestId: id };
 }
 
-/** Removes the index rows of what a request was. The caller does not wait for that: what stays is swept (decisions C15, C19). */
-function leave(request: CredentialRequest, before: Due | undefined, { requests, log }: ConnectorDeps): void {
+/** Removes the index rows of a request's former state, without waiting for it: a job sweeps rows that remain (C15). */
+function removeOldIndexRows(
+  request: CredentialRequest,
+  before: Due | undefined,
+  { requests, log }: ConnectorDeps,
+): void {
   const { id, state } = request;
-  const leaving = Promise.all([
+  const removals = Promise.all([
     before && requests.unschedule(before, id),
     state === "received" && requests.leave(listKeyOf(request), [{ state }]),
   ]);
-  leaving.catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error }));
+  removals.catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error }));
 }

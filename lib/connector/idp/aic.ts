@@ -134,7 +134,7 @@ function connect(id: string, told: AicSettings, deps: IdpDeps): Idp {
 
     // Reading a user's devices takes rights that the settings of this kind do not provide for (decision C8).
     isRegistered: async () => undefined,
-    undo: async () => {},
+    compensate: async () => {},
   };
 }
 

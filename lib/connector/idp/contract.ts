@@ -2,7 +2,7 @@ import type { Instant } from "../../time.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 
 /** A credential as an IdP is asked for it. */
-export interface Wanted {
+export interface OptionsRequest {
   readonly userId: string;
   readonly relyingPartyId?: string;
   /** Unique to this credential: what the IdP begins for it is found by this, also where the answer is lost. */
@@ -10,7 +10,7 @@ export interface Wanted {
 }
 
 /** The credential of an activation that was not answered. */
-export interface Sought {
+export interface RegistrationQuery {
   readonly credentialId: string;
   /** The name that the activation gave it. */
   readonly name: string;
@@ -33,16 +33,20 @@ export interface Idp {
   readonly id: string;
   /** The relying party of this IdP: a request that names another one is refused before the IdP is asked. */
   readonly defaultRelyingPartyId: string;
-  creationOptions(wanted: Wanted, signal: AbortSignal): Promise<Challenge>;
+  creationOptions(wanted: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
   /** @param name shown at the IdP: `<name>: <serial>` (decision C13) */
   activate(idpState: Challenge["idpState"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
   /** Whether the credential is registered; undefined where the IdP offers no read-back, or none that is certain. */
-  isRegistered(idpState: Challenge["idpState"], sought: Sought, signal: AbortSignal): Promise<boolean | undefined>;
+  isRegistered(
+    idpState: Challenge["idpState"],
+    sought: RegistrationQuery,
+    signal: AbortSignal,
+  ): Promise<boolean | undefined>;
   /** Takes back what `creationOptions` began; nothing where the IdP keeps no state. Safe to repeat. */
-  undo(idpState: Challenge["idpState"], signal: AbortSignal): Promise<void>;
+  compensate(idpState: Challenge["idpState"], signal: AbortSignal): Promise<void>;
   /**
    * Removes what a call of `creationOptions` began whose answer was lost. Absent where the IdP keeps no state. Safe to repeat, and
    * safe where nothing was begun.
    */
-  readonly undoLost?: (wanted: Wanted, signal: AbortSignal) => Promise<void>;
+  readonly compensateUnanswered?: (wanted: OptionsRequest, signal: AbortSignal) => Promise<void>;
 }

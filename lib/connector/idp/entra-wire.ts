@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { trimEnd } from "../../trim-end.ts";
 import type { Attestation, CreationOptions } from "../model/webauthn.ts";
-import type { Sought } from "./contract.ts";
+import type { RegistrationQuery } from "./contract.ts";
 import { optionMembers } from "./option-members.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 
@@ -47,7 +47,7 @@ const clockToleranceMs = 5 * 60_000;
  */
 export function isAmong(
   methods: readonly Method[],
-  { credentialId, name, since }: Sought,
+  { credentialId, name, since }: RegistrationQuery,
 ): "by id" | "by name" | false | undefined {
   const ids = spellings(credentialId);
   if (methods.some(({ id }) => ids.has(id))) return "by id";

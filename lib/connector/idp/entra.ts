@@ -142,7 +142,7 @@ function connect(id: string, told: EntraSettings, deps: IdpDeps): Idp {
         });
       }),
 
-    undo: async () => {},
+    compensate: async () => {},
   };
 }
 

@@ -154,7 +154,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
       }),
 
     // A device is begun under its tag for a nickname, so one whose id is not known is found by it.
-    undoLost: ({ userId: named, tag }, outer) =>
+    compensateUnanswered: ({ userId: named, tag }, outer) =>
       operate(outer, async call => {
         const operation = "undo";
         // Who may not be asked about may not be given a device either.
@@ -169,7 +169,7 @@ function connect(id: string, told: PingOneSettings, deps: IdpDeps): Idp {
         }
       }),
 
-    undo: (stored, outer) =>
+    compensate: (stored, outer) =>
       operate(outer, async call => {
         const operation = "undo";
         const of = handleOf(operation, stored);

@@ -7,7 +7,7 @@ export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): bo
   credentials.some(({ state }) => state === "processing");
 
 /** Whether every credential without a response has outlived its challenge: whatever its peer says is too late. */
-export const tooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
+export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
   credentials
     .filter(({ state }) => state === "processing")
     .every(credential => challengeEnd(credential, request, clock) <= clock.now());

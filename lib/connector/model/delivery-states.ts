@@ -1,10 +1,10 @@
 import type { Delivery } from "./request.ts";
 
 /** In work, shipped, delivered: nothing to tell. */
-const uneventful = [101, 102, 103, 104];
+const expectedStates = [101, 102, 103, 104];
 
 /** The delivery service's word on a shipment that needs somebody's attention; undefined for one that goes its way (decision C10). */
-export function deliveryReport({ stateId, message }: Pick<Delivery, "stateId" | "message">): string | undefined {
-  if (stateId === undefined || uneventful.includes(stateId)) return undefined;
+export function deliveryProblem({ stateId, message }: Pick<Delivery, "stateId" | "message">): string | undefined {
+  if (stateId === undefined || expectedStates.includes(stateId)) return undefined;
   return `The delivery service reports: ${message ?? `state ${stateId}`}`;
 }

@@ -97,7 +97,7 @@ export function receivedRequest(
 }
 
 /** What a create gives: the ids of the request and, where keys are shipped, of the shipment. */
-export interface CreatedRequest {
+export interface CreatedIds {
   readonly requestId: string;
   readonly shipmentId?: string;
 }

@@ -2,15 +2,15 @@ import { createHash, createHmac } from "node:crypto";
 import type { Caller } from "../../caller.ts";
 import type { Fault } from "../../fault.ts";
 import { between, type Instant } from "../../time.ts";
-import type { CreatedRequest } from "./draft.ts";
+import type { CreatedIds } from "./draft.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
 
 /** What a create with an Idempotency-Key came to, as far as it is kept (decision C6). */
 export type KeptAnswer =
-  | { readonly created: CreatedRequest }
+  | { readonly created: CreatedIds }
   | { readonly refused: Pick<Fault, "kind" | "message"> & { readonly data?: Fault["data"] } }
   /** The order was not answered: the request's row tells. */
-  | "unsettled"
+  | "unreconciled"
   /** The request was erased, with whatever had been answered. */
   | "erased";
 
@@ -55,12 +55,12 @@ export type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other
  * What the row of a claim's request says.
  * - `free`: nothing came of the call, so that it may be made again by whoever takes the claim over by its version
  * - `abandoned`: as `free`, once the row was rewritten by its version, so that a creator still at work loses its delivery mark
- * - `unsettled`: the order was sent, and nobody knows yet whether it was taken
+ * - `unreconciled`: the order was sent, and nobody knows yet whether it was taken
  * - `never_confirmed`: that was never known, and is not looked up any more
  */
 export type RequestVerdict =
   | Answered
-  | { readonly is: "free" | "abandoned" | "unsettled" | "cancelled" }
+  | { readonly is: "free" | "abandoned" | "unreconciled" | "cancelled" }
   | { readonly is: "never_confirmed"; readonly reason: string };
 
 /**
@@ -74,7 +74,7 @@ export function judgeClaim(
   if (endsAt <= call.now) return { is: "free" };
   if (fingerprint !== call.fingerprint) return { is: "other_body" };
   if (answer === "erased") return { is: "erased" };
-  if (answer === "unsettled") return { is: "look" };
+  if (answer === "unreconciled") return { is: "look" };
   if (answer !== undefined) return { is: "answered", answer };
   return { is: between(claimedAt, call.now) > call.runningFor ? "look" : "running" };
 }
@@ -83,7 +83,7 @@ export function judgeClaim(
 export function judgeRequest(request: CredentialRequest | undefined): RequestVerdict {
   if (request === undefined || request.neverSent === true) return { is: "free" };
   const { id, state, delivery } = request;
-  if (state === "received") return { is: delivery?.sentAt === undefined ? "abandoned" : "unsettled" };
+  if (state === "received") return { is: delivery?.sentAt === undefined ? "abandoned" : "unreconciled" };
   if (request.shipment !== undefined && delivery?.shipmentId === undefined) {
     if (state === "cancelled") return { is: "cancelled" };
     return { is: "never_confirmed", reason: request.errorMessage ?? "The order was never confirmed." };
@@ -91,4 +91,4 @@ export function judgeRequest(request: CredentialRequest | undefined): RequestVer
   const { shipmentId } = delivery ?? {};
   return { is: "answered", answer: { created: { requestId: id, ...(shipmentId !== undefined && { shipmentId }) } } };
 }
-export type Final = Exclude<ClaimVerdict | RequestVerdict, { readonly is: "look" | "abandoned" }>;
+export type FinalVerdict = Exclude<ClaimVerdict | RequestVerdict, { readonly is: "look" | "abandoned" }>;

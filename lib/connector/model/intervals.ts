@@ -8,10 +8,10 @@ export interface Intervals {
   readonly enrollmentCall: number;
   readonly mailCall: number;
   readonly create: number;
-  readonly markMaxAge: number;
+  readonly orderIntentMaxAge: number;
   readonly receivedMaxAge: number;
-  readonly settleAfter: number;
-  readonly settleFor: number;
+  readonly reconcileAfter: number;
+  readonly reconcileFor: number;
   readonly pollAfter: number;
   readonly pollMax: number;
   readonly enrollmentPollAfter: number;

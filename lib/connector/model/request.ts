@@ -40,9 +40,9 @@ export interface Delivery {
   readonly sentAt?: Instant;
   readonly shipmentId?: string;
   /** Found by look-up after an unanswered call and not yet proven by a response that opens with our keys (decision C6). */
-  readonly adopted?: boolean;
+  readonly tentative?: boolean;
   /** Adopted once and proven to be another request's: never adopted again. */
-  readonly strangers?: readonly string[];
+  readonly rejectedShipmentIds?: readonly string[];
   readonly stateId?: number;
   /** The delivery service's own text for its state, which only its error states make the request's `errorMessage`. */
   readonly message?: string;

@@ -113,7 +113,7 @@ async function lookAtIdp(
       : "Registered credentials can be read, so an activation without an answer is never repeated blindly.";
   });
   const undone = await look(peer, "undo", async () => {
-    await idp.undo(stored, signal());
+    await idp.compensate(stored, signal());
     return "What was begun for the test user is taken back.";
   });
   log.info("peers_checked", { idp: idpId });

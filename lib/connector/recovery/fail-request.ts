@@ -4,8 +4,8 @@ import { endAll, rolledUp } from "../model/roll-up.ts";
 import { saveRequest } from "../store/save-request.ts";
 
 /**
- * Ends a request that never started, with all below it (decision C7). Returns undefined when a row changed meanwhile.
- * @param order `never_sent`: its delivery mark goes; `never_confirmed`: the mark stays, because a shipment may exist
+ * Ends a request that never started as `failed`, with its security keys and credentials. Returns undefined on a conflict.
+ * @param order `never_sent` removes the order intent; `never_confirmed` keeps it, because a shipment may exist
  */
 export function failRequest(
   loaded: LoadedRequest,
@@ -25,7 +25,7 @@ export function failRequest(
   return saveRequest(loaded, { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys }, deps);
 }
 
-/** The request without its delivery mark: the delivery service did not get it, or said no. */
+/** Returns the request without its order intent, for an order that was not sent or was refused. */
 export function withoutOrderIntent({ delivery: _, ...request }: CredentialRequest): CredentialRequest {
   return request;
 }

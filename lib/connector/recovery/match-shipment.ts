@@ -3,32 +3,37 @@ import { shippedItems } from "../model/shipment-items.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 
 /**
- * Whether a shipment found by look-up is what this request ordered: recipient, address and items are equal (decision C6).
- * Letter case and outer blanks do not count, absent and empty are the same.
+ * Whether a shipment that was found by look-up has the recipient, address and items that this request ordered. Ignores letter case and outer
+ * spaces, and treats empty as absent (C6).
  */
-export function isOurOrder({ request: { value: request }, keys }: LoadedRequest, shipment: DeliveryShipment): boolean {
+export function matchesOrder(
+  { request: { value: request }, keys }: LoadedRequest,
+  shipment: DeliveryShipment,
+): boolean {
   if (request.shipment === undefined) return false;
   const { externalId: _, ...recipient } = request.recipient;
   const items = shippedItems(keys.map(({ value }) => value));
   return (
-    equalFields(recipient, shipment.recipient) &&
-    equalFields(request.shipment.mailingAddress, shipment.mailingAddress) &&
+    hasEqualFields(recipient, shipment.recipient) &&
+    hasEqualFields(request.shipment.mailingAddress, shipment.mailingAddress) &&
     items.length === shipment.items.length &&
-    items.every((of, index) => {
-      const told = shipment.items[index];
+    items.every((securityKeys, index) => {
+      const found = shipment.items[index];
       return (
-        told?.productId === of[0]?.productId &&
-        told?.inventoryProductId === of[0]?.inventoryProductId &&
-        told?.quantity === of.length
+        found?.productId === securityKeys[0]?.productId &&
+        found?.inventoryProductId === securityKeys[0]?.inventoryProductId &&
+        found?.quantity === securityKeys.length
       );
     })
   );
 }
 
-const equalFields = <T extends object>(ours: T, told: Partial<Record<keyof T, string | undefined>>): boolean =>
-  (Object.keys({ ...ours, ...told }) as (keyof T)[]).every(name => plain(ours[name]) === plain(told[name]));
+const hasEqualFields = <T extends object>(ordered: T, found: Partial<Record<keyof T, string | undefined>>): boolean =>
+  (Object.keys({ ...ordered, ...found }) as (keyof T)[]).every(
+    name => normalized(ordered[name]) === normalized(found[name]),
+  );
 
-const plain = (text: unknown): string =>
+const normalized = (text: unknown): string =>
   String(text ?? "")
     .trim()
     .toLowerCase();

@@ -12,11 +12,11 @@ import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
 import { saveRequest } from "../store/save-request.ts";
 import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
-import { isOurOrder } from "./match-shipment.ts";
+import { matchesOrder } from "./match-shipment.ts";
 
 /**
- * What a creator left behind (decision C6): a request without a delivery mark is undone and ends `failed`; one whose delivery
- * call was not answered is looked up until it is found or the time for it ends.
+ * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
+ * shipment is looked up until it is found or `reconcileFor` has passed (C6).
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const { now, intervals: timing } = deps;
@@ -24,87 +24,93 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   const { sentAt } = request.delivery ?? {};
   if (isLeasedByAnother(request.lease, run, now())) return;
   const dueAt =
-    sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.settleAfter);
+    sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.reconcileAfter);
   if (dueAt > now()) {
-    // Its creator may still be at work: the row is touched only where the index would find it too early again and again.
+    // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
       await saveRequest(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } }, deps);
     }
     return;
   }
-  const claimed = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
-  if (claimed === undefined) return;
-  await (sentAt === undefined ? undoAll(claimed, deps) : lookUp(claimed, sentAt, deps));
+  const leased = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
+  if (leased === undefined) return;
+  await (sentAt === undefined ? compensateAndFail(leased, deps) : lookUp(leased, sentAt, deps));
 }
 
-async function undoAll(claimed: LoadedRequest, deps: ConnectorDeps): Promise<void> {
-  const request = claimed.request.value;
+async function compensateAndFail(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
+  const request = leased.request.value;
   try {
-    const keys = claimed.keys.map(({ value }) => value);
+    const keys = leased.keys.map(({ value }) => value);
     await compensate(request.id, keys, deps);
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("undo_failed", { error });
-    const message = request.errorMessage ?? "What was begun for the request is being undone.";
-    await later(claimed, message, deps, error.retryAfter);
+    deps.log.warn("compensation_failed", { error });
+    const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
+    await reconcileLater(leased, message, deps, error.retryAfter);
     return;
   }
   const interrupted =
     request.shipment === undefined
       ? "The request was interrupted before it was started."
       : "The request was interrupted and never sent to the delivery service.";
-  await failRequest(claimed, request.errorMessage ?? interrupted, deps);
+  await failRequest(leased, request.errorMessage ?? interrupted, deps);
 }
 
-async function lookUp(claimed: LoadedRequest, sentAt: string, deps: ConnectorDeps): Promise<void> {
+async function lookUp(leased: LoadedRequest, sentAt: string, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals: timing, log } = deps;
-  const request = claimed.request.value;
-  const { found, retryAfter } = await candidates(claimed, sentAt, deps);
+  const request = leased.request.value;
+  const { found, retryAfter } = await findCandidates(leased, sentAt, deps);
   const [shipment] = found;
-  if (found.length === 1 && shipment !== undefined && (await requests.claimShipment(shipment.shipmentId, request.id))) {
-    log.info("shipment_adopted", { shipmentId: shipment.shipmentId });
+  if (found.length === 1 && shipment !== undefined && (await requests.linkShipment(shipment.shipmentId, request.id))) {
+    log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     const { errorMessage, lease, ...rest } = request;
-    const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, adopted: true };
+    const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, tentative: true };
     const due = { queue: "poll", at: now() } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
-    await saveRequest(claimed, { request: started, keys: withPollDue(claimed, deps) }, deps);
+    await saveRequest(leased, { request: started, keys: withPollDue(leased, deps) }, deps);
     return;
   }
-  if (between(sentAt, now()) > timing.settleFor) {
+  if (between(sentAt, now()) > timing.reconcileFor) {
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-    const failure = await takeBackOnSite(claimed, deps);
-    if (failure === undefined) await failRequest(claimed, reason, deps, "never_confirmed");
-    else await later(claimed, reason, deps, failure.retryAfter);
+    const failure = await compensateOnSite(leased, deps);
+    if (failure === undefined) await failRequest(leased, reason, deps, "never_confirmed");
+    else await reconcileLater(leased, reason, deps, failure.retryAfter);
     return;
   }
-  await later(claimed, request.errorMessage ?? unconfirmedMessage, deps, retryAfter);
+  await reconcileLater(leased, request.errorMessage ?? unconfirmedMessage, deps, retryAfter);
 }
 
-/** The authenticators of a request that never starts are not to be enrolled. A failure where they may still be: the undoing goes on. */
-async function takeBackOnSite({ request, keys }: LoadedRequest, deps: ConnectorDeps): Promise<PeerFailure | undefined> {
+/**
+ * Compensates for the authenticators of a request that never starts, so that they are not enrolled. Returns the failure of a peer, after
+ * which the compensation has to be repeated.
+ */
+async function compensateOnSite(
+  { request, keys }: LoadedRequest,
+  deps: ConnectorDeps,
+): Promise<PeerFailure | undefined> {
   const waiting = keys.map(({ value }) => value).filter(key => isOnSite(key) && key.state === "processing");
   try {
     await compensate(request.value.id, waiting, deps);
     return undefined;
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("undo_failed", { error });
+    deps.log.warn("compensation_failed", { error });
     return error;
   }
 }
 
 /**
- * Shipments that may be this request's: made no earlier than 5 minutes before the mark, equal in content, nobody else's. With them,
- * the seconds after which the service wants to be asked again, where it did not answer now.
+ * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
+ * linked to no other request. If the delivery service did not answer, returns none, with its `retryAfter` in seconds.
  */
-async function candidates(
-  claimed: LoadedRequest,
+async function findCandidates(
+  leased: LoadedRequest,
   sentAt: string,
   deps: ConnectorDeps,
 ): Promise<{ readonly found: readonly DeliveryShipment[]; readonly retryAfter?: number | undefined }> {
-  const request = claimed.request.value;
+  const request = leased.request.value;
   const found = await deps.delivery.findByReference(referenceOf(request)).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("look_up_failed", { error });
@@ -113,26 +119,26 @@ async function candidates(
   if (found instanceof PeerFailure) return { found: [], retryAfter: found.retryAfter };
   if (found === "cannot_tell") return { found: [] };
   const earliest = plus(sentAt, -5 * 60_000);
-  const likely = found.filter(
+  const matching = found.filter(
     shipment =>
       (shipment.requestedAt ?? "") > earliest &&
-      isOurOrder(claimed, shipment) &&
-      request.delivery?.strangers?.includes(shipment.shipmentId) !== true,
+      matchesOrder(leased, shipment) &&
+      request.delivery?.rejectedShipmentIds?.includes(shipment.shipmentId) !== true,
   );
-  const owners = await Promise.all(likely.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
-  return { found: likely.filter((_, index) => owners[index] === undefined || owners[index] === request.id) };
+  const owners = await Promise.all(matching.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
+  return { found: matching.filter((_, index) => owners[index] === undefined || owners[index] === request.id) };
 }
 
-/** @param retryAfter seconds that a peer asked to wait */
-async function later(
-  claimed: LoadedRequest,
+/** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to waitMs */
+async function reconcileLater(
+  leased: LoadedRequest,
   errorMessage: string,
   deps: ConnectorDeps,
   retryAfter?: number,
 ): Promise<void> {
   const { now, intervals: timing } = deps;
-  const { lease, ...request } = claimed.request.value;
-  const wait = Math.max(backOffMs(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
-  const due = { queue: "reconcile", at: plus(now(), wait), ...(retryAfter !== undefined && { held: true }) } as const;
-  await saveRequest(claimed, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
+  const { lease, ...request } = leased.request.value;
+  const waitMs = Math.max(backOffMs(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
+  const due = { queue: "reconcile", at: plus(now(), waitMs), ...(retryAfter !== undefined && { held: true }) } as const;
+  await saveRequest(leased, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
 }

@@ -5,21 +5,21 @@ import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/enrollment-side.ts";
 
 /**
- * Takes authenticators back at the enrollment side: none can be enrolled from here on, and what came for them is forgotten there. Throws
- * the first failure; repeating is safe.
+ * Removes authenticators at the pre-registration API: they can no longer be enrolled, and their responses are deleted there. Throws the
+ * first failure. May be repeated.
  */
 export async function removeAuthenticators(
   requestId: string,
   keys: readonly SecurityKey[],
   deps: Pick<ConnectorDeps, "rfpr" | "concurrency">,
 ): Promise<void> {
-  const handedOver = keys.filter(key => isOnSite(key) && hasResponseKey(key));
-  if (handedOver.length === 0) return;
+  const authenticators = keys.filter(key => isOnSite(key) && hasResponseKey(key));
+  if (authenticators.length === 0) return;
   const rfpr = requireRfpr(deps);
   const limit = pLimit(deps.concurrency);
-  await Promise.all(handedOver.map(({ id }) => limit(() => rfpr.remove(enrollmentId(requestId, id)))));
+  await Promise.all(authenticators.map(({ id }) => limit(() => rfpr.remove(enrollmentId(requestId, id)))));
 }
 
-/** Response keys are stored before anything is handed over. */
+/** Response keys are stored before an authenticator is sent, so one without them was never sent. */
 const hasResponseKey = ({ credentials }: SecurityKey): boolean =>
   credentials.some(({ responseKey }) => responseKey !== undefined);

@@ -2,29 +2,31 @@ import type { Instant } from "../../time.ts";
 import { type Credential, type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 
-export interface Restored {
+export interface RestoredRequest {
   readonly request: CredentialRequest;
   readonly keys: readonly SecurityKey[];
 }
 
 /**
- * A request out of a backup. What was done after the backup was made is not known here, so whatever is open looks like a call without
- * an answer: it is read back at its peer before anything is called again (decisions C6, C8, C14).
+ * Prepares a request from a backup for further work. What was done after the backup is not known, so each open part is marked as a call
+ * without an answer: it is read back at its peer before the call is repeated (C6).
  */
-export function reopenRestored({ request, keys }: Restored): Restored {
-  const { lease, ...held } = request;
-  const tried = keys.map(key => restoredKey(key, request.createdAt));
-  return mayBeHandedOver(request, keys) ? started(held, tried) : { request: marked(held), keys: tried };
+export function restoreRequest({ request, keys }: RestoredRequest): RestoredRequest {
+  const { lease, ...unleased } = request;
+  const attempted = keys.map(key => restoreSecurityKey(key, request.createdAt));
+  return mayBeEnrolled(request, keys)
+    ? startEnrolled(unleased, attempted)
+    : { request: withOrderIntent(unleased), keys: attempted };
 }
 
-/** Nothing is handed over on site before its response keys are stored (decision C6). */
-const mayBeHandedOver = ({ state, shipment }: CredentialRequest, keys: readonly SecurityKey[]): boolean =>
+/** Whether authenticators may have been sent to the pre-registration API. They are sent only after their response keys are stored. */
+const mayBeEnrolled = ({ state, shipment }: CredentialRequest, keys: readonly SecurityKey[]): boolean =>
   state === "received" &&
   shipment === undefined &&
   keys.every(({ credentials }) => credentials.every(({ responseKey }) => responseKey !== undefined));
 
-/** Undone as never started, it would lose what was enrolled since: so the enrollment side is asked instead. */
-function started({ due, ...request }: CredentialRequest, keys: readonly SecurityKey[]): Restored {
+/** Starts the request instead of compensating it: keys enrolled after the backup would be lost. The pre-registration API is polled. */
+function startEnrolled({ due, ...request }: CredentialRequest, keys: readonly SecurityKey[]): RestoredRequest {
   const at = request.createdAt;
   return {
     request: { ...request, state: startRequest(request.state) },
@@ -32,19 +34,19 @@ function started({ due, ...request }: CredentialRequest, keys: readonly Security
   };
 }
 
-/** Without a mark it would be undone as never sent. */
-const marked = (request: CredentialRequest): CredentialRequest =>
+/** Adds an order intent to a request with a shipment. Without one, the request would be compensated as never sent. */
+const withOrderIntent = (request: CredentialRequest): CredentialRequest =>
   request.state === "received" && request.shipment !== undefined
     ? { ...request, delivery: { sentAt: request.createdAt, ...request.delivery } }
     : request;
 
-function restoredKey({ lease, ...key }: SecurityKey, since: Instant): SecurityKey {
-  const tried = (credential: Credential): Credential =>
+function restoreSecurityKey({ lease, ...key }: SecurityKey, since: Instant): SecurityKey {
+  const withAttempt = (credential: Credential): Credential =>
     isTerminal(credential.state) ? credential : { ...credential, triedAt: credential.triedAt ?? since };
   const isOpen = key.mail.state === "waiting" || key.mail.state === "due";
-  // The number names the send that may have been made: the first one where there was none yet.
+  // The number identifies the send that may have been made. Without an earlier send, that is the first one.
   const mail = isOpen
     ? { ...key.mail, number: Math.max(1, key.mail.number), triedAt: key.mail.triedAt ?? since }
     : key.mail;
-  return { ...key, mail, credentials: key.credentials.map(tried) };
+  return { ...key, mail, credentials: key.credentials.map(withAttempt) };
 }

@@ -1,5 +1,5 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { faultOf } from "../faults.ts";
+import { claimFault } from "../faults.ts";
 import { type Claim, judgeRequest, type KeptAnswer } from "../model/idempotency.ts";
 import type { CredentialRequest } from "../model/request.ts";
 
@@ -16,17 +16,17 @@ export async function concludeClaim(
   for (;;) {
     const found = await claims.find(request.claim);
     if (found === undefined || found.value.requestId !== request.id) return;
-    const answer = erased ? "erased" : lastWord(found.value, request);
+    const answer = erased ? "erased" : finalAnswer(found.value, request);
     if (answer === found.value.answer) return;
     if ((await claims.replace(found, withAnswer(found.value, answer))) !== undefined) return;
   }
 }
-function lastWord({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
-  if (answer !== undefined && answer !== "unsettled") return answer;
+function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
+  if (answer !== undefined && answer !== "unreconciled") return answer;
   const verdict = judgeRequest(request);
   if (verdict.is === "answered") return verdict.answer;
   if (verdict.is === "never_confirmed" || verdict.is === "cancelled") {
-    const { kind, message, data } = faultOf(verdict, { requestId: request.id } as Claim);
+    const { kind, message, data } = claimFault(verdict, { requestId: request.id } as Claim);
     return { refused: { kind, message, ...(data && { data }) } };
   }
   return undefined;

@@ -2,7 +2,7 @@ import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { listKeyOf } from "../model/people-lists.ts";
 import type { Due, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
-import { keepShipmentRecord } from "./shipment-record.ts";
+import { updateShipmentRecord } from "./shipment-record.ts";
 
 export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
   a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
@@ -29,7 +29,7 @@ export async function saveRequest(
   const saved = await requests.save(loaded, changes);
   if (saved === undefined) return undefined;
   // Before the old index rows go: after a crash in between, the job that sweeps them writes the record.
-  await keepShipmentRecord(loaded, saved, { requests });
+  await updateShipmentRecord(loaded, saved, { requests });
   await Promise.all([
     next === state ? undefined : requests.leave(place, [{ state }]),
     ...moves.map(({ from, to, keyId }) => from && !(to && sameRow(from, to)) && requests.unschedule(from, id, keyId)),

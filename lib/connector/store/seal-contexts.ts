@@ -5,6 +5,6 @@ export const sealContext = (requestId: string, keyId: string, purpose: string) =
   purpose,
 });
 
-export const credentialKeyPurpose = (index: number): string => `response-key-${index}`;
+export const responseKeyPurpose = (index: number): string => `response-key-${index}`;
 export const pinKeyPurpose = "pin-key";
 export const idpStatePurpose = (index: number): string => `idp-idpState-${index}`;

@@ -8,7 +8,7 @@ const statusIn = ({ request, keys }: LoadedRequest): ShipmentStatus =>
   );
 
 /** Writes the record after a save that changed the status. Costs nothing after any other save. */
-export async function keepShipmentRecord(
+export async function updateShipmentRecord(
   before: LoadedRequest,
   after: LoadedRequest,
   deps: Pick<ConnectorDeps, "requests">,

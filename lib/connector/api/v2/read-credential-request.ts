@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { deliveryReport } from "../../model/delivery-states.ts";
+import { deliveryProblem } from "../../model/delivery-states.ts";
 import { omitUndefined } from "../../model/omit-undefined.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
 import {
@@ -87,7 +87,7 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
     credential_request_id: request.id,
     state: request.state,
     error_message:
-      request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryReport(request.delivery ?? {})),
+      request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(request.delivery ?? {})),
     authenticators: authenticators.length === 0 ? undefined : authenticators,
     shipment:
       request.shipment &&

@@ -107,9 +107,9 @@ describe("the settings of several IdPs (decision C13)", () => {
 
   test("are told with all that is wrong elsewhere (decision G14)", () => {
     writeFileSync(path, "entra: { type: B, tenant-id: t }\n");
-    expect(told({ SETTLE_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
+    expect(told({ RECONCILE_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
       "CLOUD_KEY_VAULT_ENDPOINT: must be set",
-      "SETTLE_DAYS: must be a number of days",
+      "RECONCILE_DAYS: must be a number of days",
       "IDP_CONFIGURATION_PATH/entra/client-id: must be set",
       "IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH",
     ]);

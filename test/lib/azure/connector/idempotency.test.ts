@@ -67,7 +67,7 @@ describe("the claims of Idempotency-Keys in storage (decision C6)", () => {
     const { store, rows } = await opened();
     const held = await store.insert(claim("ab1"));
     if (held === undefined) throw new Error("not inserted");
-    const changed = await store.replace(held, { ...claim("ab1"), answer: "unsettled" });
+    const changed = await store.replace(held, { ...claim("ab1"), answer: "unreconciled" });
     expect(await store.release(held)).toBe(false);
     expect(changed && (await store.release(changed))).toBe(true);
     expect(await rows()).toEqual([]);

@@ -58,8 +58,8 @@ const fullRequest = (id: string): CredentialRequest => ({
   delivery: {
     sentAt: now,
     shipmentId: "s",
-    adopted: true,
-    strangers: ["t"],
+    tentative: true,
+    rejectedShipmentIds: ["t"],
     stateId: 8,
     message: "Error",
     missing: { count: 2, since: now },
@@ -297,34 +297,34 @@ describe("the index of due work", () => {
 
 describe("the row of a shipment id (decision C6)", () => {
   test("belongs to whoever claims it first, also when that one asks again", async () => {
-    expect(await store.claimShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
-    expect(await store.claimShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
-    expect(await store.claimShipment("U89bvfKKCtQfhnqaFBrAZW", "two")).toBe(false);
+    expect(await store.linkShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
+    expect(await store.linkShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
+    expect(await store.linkShipment("U89bvfKKCtQfhnqaFBrAZW", "two")).toBe(false);
     expect(await store.requestOfShipment("U89bvfKKCtQfhnqaFBrAZW")).toBe("one");
     expect(await store.requestOfShipment("u89bvfKKCtQfhnqaFBrAZW")).toBeUndefined();
   });
 
   test("is claimed by one of many at once", async () => {
-    const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => store.claimShipment("contested", `r${n}`)));
+    const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => store.linkShipment("contested", `r${n}`)));
     expect(claims.filter(Boolean)).toHaveLength(1);
   });
 
   test("is released by its owner alone", async () => {
-    await store.claimShipment("mine", "one");
-    await store.releaseShipment("mine", "two");
+    await store.linkShipment("mine", "one");
+    await store.unlinkShipment("mine", "two");
     expect(await store.requestOfShipment("mine")).toBe("one");
-    await store.releaseShipment("mine", "one");
-    await store.releaseShipment("mine", "one");
+    await store.unlinkShipment("mine", "one");
+    await store.unlinkShipment("mine", "one");
     expect(await store.requestOfShipment("mine")).toBeUndefined();
-    expect(await store.claimShipment("mine", "two")).toBe(true);
+    expect(await store.linkShipment("mine", "two")).toBe(true);
   });
 
   test.each(["a.b~c", "a/b", "#?\\", "é🔑", "it's", "x".repeat(300), ""])(
     "is found by any id: %j",
     async shipmentId => {
-      expect(await store.claimShipment(shipmentId, "one")).toBe(true);
+      expect(await store.linkShipment(shipmentId, "one")).toBe(true);
       expect(await store.requestOfShipment(shipmentId)).toBe("one");
-      expect(await store.claimShipment(shipmentId, "two")).toBe(false);
+      expect(await store.linkShipment(shipmentId, "two")).toBe(false);
     },
   );
 });

@@ -25,9 +25,9 @@ async function ordered(body: unknown = orderBody([2, 1]), state = 101) {
   const connector = await testConnector(peers, {
     ports: context => ({
       idps: idpsOf(context, idp => ({
-        undo: (handle, signal) => {
+        compensate: (handle, signal) => {
           undone.push(handle);
-          return idp.undo(handle, signal);
+          return idp.compensate(handle, signal);
         },
       })),
     }),
@@ -179,7 +179,7 @@ describe("a cancel (decision C19)", () => {
     await peers.delivery.control(found?.id ?? "", { state: 101 });
     connector.advance(minutes(16));
     await connector.runCredentials();
-    expect(await connector.requestRow(requestId)).toMatchObject({ delivery: { adopted: true } });
+    expect(await connector.requestRow(requestId)).toMatchObject({ delivery: { tentative: true } });
     expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 409 });
     expect(deletions()).toBe(0);
   });
@@ -266,9 +266,9 @@ describe("a cancel whose delivery call fails (decision C19)", () => {
       const connector = await testConnector(peers, {
         ports: context => ({
           idps: idpsOf(context, idp => ({
-            undo: async (handle, signal) => {
+            compensate: async (handle, signal) => {
               if (fail === undefined && isAway) throw new PeerFailure("IdP", "undo", "unreachable");
-              await idp.undo(handle, signal);
+              await idp.compensate(handle, signal);
             },
           })),
         }),

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
-import { type Erased, eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
+import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { listKeyOf, peopleLists } from "../../../../lib/connector/model/people-lists.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
@@ -20,7 +20,7 @@ import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 
-const once = { caller: { kind: "api_token", application: "one" }, key: "key-1" } as const;
+const once = { caller: { kind: "api_token", application: "one" }, idempotencyKey: "key-1" } as const;
 const create = ({ context }: TestConnector, body: Body) =>
   createOnce(createBodyV2.parse(body), createV2, once, context);
 
@@ -44,7 +44,7 @@ const named = (email: string, user: string) =>
   });
 
 describe("erasing one recipient (decision C19)", () => {
-  test.each<[Erased["by"], (email: string, user: string) => string]>([
+  test.each<[RecipientName["by"], (email: string, user: string) => string]>([
     ["email", email => email.toUpperCase()],
     ["externalId", (_, user) => ` STAFF ${user} `],
     ["userId", (_, user) => user.toUpperCase()],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
-import { createUnder } from "../../../../lib/connector/create/create-request.ts";
+import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/model/draft.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../support/connector.ts";
@@ -10,7 +10,7 @@ import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 // Looked up once, then given up: the three days of decision C6 without their waiting.
-const settings = { SETTLE_DAYS: "0" };
+const settings = { RECONCILE_DAYS: "0" };
 
 /** Runs the jobs for as long as anything is due but clean-up; the agent enrolls whatever still waits. */
 async function healed(connector: TestConnector): Promise<void> {
@@ -64,7 +64,7 @@ describe("a creator that dies at any of its calls (decision C6)", () => {
       const dying = crashing(step, "before", "all");
       const dead = connector.beside({ ports: dying.ports });
       const requestId = newRequestId(connector.context.random);
-      const made = createUnder(requestId, createBodyV2.parse(sent), createV2, dead.context).then(() => undefined);
+      const made = createWithId(requestId, createBodyV2.parse(sent), createV2, dead.context).then(() => undefined);
       const call = await Promise.race([dying.died, made]);
       await healed(connector);
       const { state, ...rest } = await outcome(connector, requestId, sent);
@@ -161,7 +161,7 @@ describe("a job that dies at any of its calls", () => {
           },
         }),
       });
-      void createUnder(requestId, createBodyV2.parse(body), createV2, dead.context);
+      void createWithId(requestId, createBodyV2.parse(body), createV2, dead.context);
       await starting.promise;
       connector.advance(minutes(5));
       return { requestId, body };
@@ -207,7 +207,7 @@ test("a creator that dies while it hands over tells its caller nothing, and what
   const dying = crashing("rfpr.put", "before", "all");
   const requestId = newRequestId(connector.context.random);
   const late = connector.beside({ ports: dying.ports });
-  const answer = refusalOf(createUnder(requestId, createBodyV2.parse(onSiteBody()), createV2, late.context));
+  const answer = refusalOf(createWithId(requestId, createBodyV2.parse(onSiteBody()), createV2, late.context));
   await dying.died;
   connector.advance(minutes(5));
   await connector.runCredentials("timer");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Caller } from "../../../../lib/caller.ts";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import type { CreatedRequest } from "../../../../lib/connector/model/draft.ts";
+import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { Delivery } from "../../../../lib/connector/peers/delivery.ts";
 import { days, minutes } from "../../../../lib/time.ts";
@@ -24,8 +24,8 @@ const unknown = "not known whether the shipment was ordered";
 
 const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 
-const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedRequest> =>
-  createOnce(createBodyV2.parse(body), createV2, { caller, key }, context);
+const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> =>
+  createOnce(createBodyV2.parse(body), createV2, { caller, idempotencyKey: key }, context);
 
 /** The claim of "key-1" as it lies in storage. */
 const claimOf = async ({ context }: TestConnector) => (await context.claims.find(scopeOf("v2", one, "key-1")))?.value;
@@ -69,7 +69,7 @@ describe("a create with an Idempotency-Key (decision C6)", () => {
       await once(connector, body, "key-1", { ...one, subject: "two" }),
       await once(connector, body, "key-1", { kind: "tenant", application: "app" }),
       await once(connector, body, "key-1", { ...one, kind: "api_token" }),
-      await createOnce(createBodyV2.parse(body), v1, { caller: one, key: "key-1" }, connector.context),
+      await createOnce(createBodyV2.parse(body), v1, { caller: one, idempotencyKey: "key-1" }, connector.context),
     ];
     expect(new Set(made.map(({ requestId }) => requestId)).size).toBe(made.length);
   });

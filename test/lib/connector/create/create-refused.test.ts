@@ -124,7 +124,7 @@ describe("a create that an identity provider answers no (decision C6)", () => {
             asked.push(wanted.userId);
             return idp.creationOptions(wanted, signal);
           },
-          undo: async handle => void undone.push(handle.userId),
+          compensate: async handle => void undone.push(handle.userId),
         })),
       }),
     });
@@ -196,7 +196,7 @@ describe("a create that the delivery service answers no (decision C6)", () => {
     const undone: unknown[] = [];
     const connector = await testConnector(peers, {
       ports: context => ({
-        idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle.userId) })),
+        idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle.userId) })),
       }),
     });
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
@@ -212,7 +212,7 @@ describe("a create that the delivery service answers no (decision C6)", () => {
     const connector = await testConnector(peers, {
       ports: context => ({
         idps: idpsOf(context, () => ({
-          undo: async () => {
+          compensate: async () => {
             if (away) throw new PeerFailure("IdP entra", "undo", "unanswered");
             undone++;
           },

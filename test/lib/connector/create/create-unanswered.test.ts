@@ -90,7 +90,7 @@ describe("a create whose delivery call is not answered (decision C6)", () => {
   test("undoes nothing", async () => {
     const undone: unknown[] = [];
     const connector = await testConnector(peers, {
-      ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle) })) }),
+      ports: context => ({ idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle) })) }),
     });
     peers.delivery.fail({ kind: "drop", method: "POST" });
     await unanswered(connector);
@@ -103,7 +103,7 @@ describe("a create whose delivery call is not answered (decision C6)", () => {
   test("also where storage fails once the order was taken: the job finds the shipment", async () => {
     const connector = await testConnector(peers, {
       ports: ({ requests }) => ({
-        requests: { ...requests, claimShipment: () => Promise.reject(new Error("storage is away")) },
+        requests: { ...requests, linkShipment: () => Promise.reject(new Error("storage is away")) },
       }),
     });
     const requestId = await unanswered(connector);
@@ -210,7 +210,7 @@ describe("a create and time (decision C6)", () => {
             begun.push(challenge.idpState);
             return challenge;
           },
-          undo: async handle => void undone.push(handle),
+          compensate: async handle => void undone.push(handle),
         })),
       }),
     });
@@ -229,7 +229,7 @@ describe("a create and time (decision C6)", () => {
     });
     await expect(connector.order(orderBody([1, 2]))).rejects.toThrow("killed");
     const host = connector.beside({
-      ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle) })) }),
+      ports: context => ({ idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle) })) }),
     });
     const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     expect(await host.read(requestId)).toMatchObject({ state: "received" });
@@ -257,7 +257,7 @@ describe("a creator that returns late with an id (decision C6)", () => {
             clock.advance(minutes(16));
             await connector.runCredentials();
             const [{ requestId } = { requestId: "" }] = await connector.queue("poll");
-            expect((await connector.requestRow(requestId)).delivery).toMatchObject({ adopted: true });
+            expect((await connector.requestRow(requestId)).delivery).toMatchObject({ tentative: true });
             return created;
           },
         },
@@ -266,7 +266,7 @@ describe("a creator that returns late with an id (decision C6)", () => {
     const { requestId, shipmentId = "" } = await connector.order();
     const row = await connector.requestRow(requestId);
     expect(row).toMatchObject({ state: "started", delivery: { shipmentId } });
-    expect(row.delivery?.adopted).toBeUndefined();
+    expect(row.delivery?.tentative).toBeUndefined();
     expect(await connector.queue("reconcile")).toEqual([]);
     await connector.runShipments();
     await connector.runCredentials();

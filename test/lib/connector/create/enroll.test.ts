@@ -213,7 +213,9 @@ describe("a create whose authenticators are not taken (decision C6)", () => {
   /** Undoes at the IdPs as told, and says for whom. */
   const undoing = async (undone: unknown[] = []) =>
     testConnector(peers, {
-      ports: context => ({ idps: idpsOf(context, () => ({ undo: async handle => void undone.push(handle.userId) })) }),
+      ports: context => ({
+        idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle.userId) })),
+      }),
     });
 
   test("because one is refused: 400 with its position and why; all of it is undone", async () => {
@@ -500,7 +502,7 @@ test("an undoing for which the deployment has no enrollment side any more stays 
   await host.runCredentials("timer");
   const row = await host.requestRow(requestId);
   expect(row).toMatchObject({ state: "received", attempts: 1, due: { queue: "reconcile" } });
-  expect(host.events("undo_failed")).toHaveLength(1);
+  expect(host.events("compensation_failed")).toHaveLength(1);
   const again = connector.beside();
   again.advance(minutes(1));
   await again.runCredentials("timer");

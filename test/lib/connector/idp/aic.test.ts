@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
+import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
@@ -15,7 +15,7 @@ import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } 
 const user = "jan@example.com";
 const { signal } = new AbortController();
 const tag = "request-1.s-01-001.1";
-const sought = (credentialId: string, name = "Desk key: 30000001"): Sought => ({
+const sought = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
   credentialId,
   name,
   since: tools.now(),
@@ -326,7 +326,7 @@ describe("an IdP of kind C (decision C13)", () => {
     const { idpState: handle } = await ask();
     const before = aic.requests().length;
     expect(await idp.isRegistered(handle, sought("aWQ"), signal)).toBeUndefined();
-    await idp.undo(handle, signal);
+    await idp.compensate(handle, signal);
     expect(aic.requests()).toHaveLength(before);
   });
 });

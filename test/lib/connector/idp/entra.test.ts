@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
+import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
@@ -19,7 +19,7 @@ const clientId = "3f2b";
 const user = "jan@example.com";
 const { signal } = new AbortController();
 const tag = "request-1.s-01-001.1";
-const sought = (credentialId: string, name = "Desk key: 30000001"): Sought => ({
+const sought = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
   credentialId,
   name,
   since: tools.now(),
@@ -139,7 +139,7 @@ describe("an IdP of kind B (decision C13)", () => {
     const name = "Desk key: 30000001";
     const challenge = await ask();
     const { credentialId } = answerTo(challenge);
-    const found = (changes: Partial<Sought> = {}) =>
+    const found = (changes: Partial<RegistrationQuery> = {}) =>
       idp.isRegistered(challenge.idpState, { ...sought(credentialId, name), ...changes }, signal);
     expect(await found()).toBe(false);
     await idp.activate(challenge.idpState, answerTo(challenge), name, { signal });
@@ -162,7 +162,7 @@ describe("an IdP of kind B (decision C13)", () => {
   });
 
   test("keeps nothing that would have to be undone", async () => {
-    await idp.undo((await ask()).idpState, signal);
+    await idp.compensate((await ask()).idpState, signal);
     expect(graphCalls()).toHaveLength(1);
   });
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, Sought } from "../../../../lib/connector/idp/contract.ts";
+import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
 import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
@@ -17,7 +17,7 @@ const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
 const user = "jan@example.com";
 const { signal } = new AbortController();
 const tag = "request-1.s-01-001.1";
-const sought = (credentialId: string, name = "Desk key: 30000001"): Sought => ({
+const sought = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
   credentialId,
   name,
   since: tools.now(),
@@ -330,7 +330,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "refuse", status: 403, method: "GET", body: { code: "ACCESS_FAILED" }, times: 2 });
     expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("unauthorized");
-    expect(await kindOf(idp.undo(challenge.idpState, signal))).toBe("unauthorized");
+    expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("unauthorized");
   });
 
   test("by throttling passes, and tells when", async () => {
@@ -430,7 +430,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     for (const handle of [{}, { userId: "u" }, { ...whole, deviceId: 7 }, ...empty]) {
       expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
       expect(await kindOf(idp.isRegistered(handle, sought("aWQ"), signal))).toBe("refused");
-      expect(await kindOf(idp.undo(handle, signal))).toBe("refused");
+      expect(await kindOf(idp.compensate(handle, signal))).toBe("refused");
     }
     expect(activations()).toBe(0);
   });
@@ -440,12 +440,12 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
     expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("missing");
-    expect(await kindOf(idp.undo(challenge.idpState, signal))).toBe("missing");
+    expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("missing");
   });
 });
 
 describe("what an IdP of kind A has begun (decision C6)", () => {
-  const lost = (of: string, at = tag) => idp.undoLost?.({ userId: of, tag: at }, signal);
+  const lost = (of: string, at = tag) => idp.compensateUnanswered?.({ userId: of, tag: at }, signal);
 
   test("has its tag for a nickname, by which it is found and removed where its answer was lost", async () => {
     pingone.settings({ maxDevices: 5 });
@@ -487,8 +487,8 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
   test("is undone by deleting the pending device, as often as one likes", async () => {
     pingone.settings({ maxDevices: 1 });
     const challenge = await ask();
-    await idp.undo(challenge.idpState, signal);
-    await idp.undo(challenge.idpState, signal);
+    await idp.compensate(challenge.idpState, signal);
+    await idp.compensate(challenge.idpState, signal);
     expect(await idp.isRegistered(challenge.idpState, sought("aWQ"), signal)).toBe(false);
     expect(pingone.count("DELETE", device)).toBe(1);
     // Its place is free again.
@@ -499,7 +499,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
 
   test("stays when it is an active device, which is its user's", async () => {
     const { challenge, attestation } = await activated();
-    await idp.undo(challenge.idpState, signal);
+    await idp.compensate(challenge.idpState, signal);
     expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
     expect(pingone.count("DELETE", device)).toBe(0);
   });
@@ -507,7 +507,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
   test("is undone again after a passing failure, also when the first try did it", async () => {
     const challenge = await ask();
     pingone.fail({ kind: "drop", method: "DELETE", phase: "after" });
-    await idp.undo(challenge.idpState, signal);
+    await idp.compensate(challenge.idpState, signal);
     expect(pingone.count("DELETE", device)).toBe(2);
   });
 

@@ -16,7 +16,7 @@ const start = Date.UTC(2026, 0, 31);
 const time = fc.integer({ min: 0, max: 20 * 86_400_000 }).map(ms => instant(start + ms));
 
 const answer = fc.oneof(
-  fc.constant("unsettled" as const),
+  fc.constant("unreconciled" as const),
   fc.constant("erased" as const),
   fc.constant({ created: { requestId: "r1", shipmentId: "s1" } }),
   fc.constant({ refused: { kind: "delivery_refused" as const, message: "The last name is too long." } }),
@@ -45,7 +45,7 @@ const order = {
   mailingAddress: { streetLine1: "1", postalCode: "1", city: "1", countryCode: "SE" },
 } as const;
 const delivery: fc.Arbitrary<Delivery> = fc.record(
-  { sentAt: time, shipmentId: fc.constant("s1"), adopted: fc.constant(true) },
+  { sentAt: time, shipmentId: fc.constant("s1"), tentative: fc.constant(true) },
   { requiredKeys: [] },
 );
 const request = fc.record(
@@ -95,7 +95,7 @@ describe("a claim of an Idempotency-Key (decision C6)", () => {
   test("that is unsettled is judged by its request at once", () => {
     forAll(fc.tuple(claim, call), ([claim, call]) => {
       fc.pre(claim.endsAt > call.now);
-      const unsettled: Claim = { ...claim, fingerprint: call.fingerprint, answer: "unsettled" };
+      const unsettled: Claim = { ...claim, fingerprint: call.fingerprint, answer: "unreconciled" };
       expect(judgeClaim(unsettled, call)).toEqual({ is: "look" });
     });
   });

@@ -97,11 +97,11 @@ describe("a delivery call without an answer (decision C6)", () => {
     await connector.runCredentials();
     const row = await connector.requestRow(requestId);
     expect(row.errorMessage).toBeUndefined();
-    expect(row.delivery).toMatchObject({ adopted: true, shipmentId: expect.any(String) });
+    expect(row.delivery).toMatchObject({ tentative: true, shipmentId: expect.any(String) });
     expect(await connector.context.requests.requestOfShipment(row.delivery?.shipmentId ?? "")).toBe(requestId);
 
     await connector.runShipments("timer");
-    expect((await connector.requestRow(requestId)).delivery?.adopted).toBeUndefined();
+    expect((await connector.requestRow(requestId)).delivery?.tentative).toBeUndefined();
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(ordered()).toBe(1);
@@ -276,7 +276,7 @@ describe("a shipment that looks like the order (decision C6)", () => {
     expect(read).toMatchObject({ state: "received", error_message: message });
     expect(read.shipment?.shipment_id).toBeUndefined();
     expect(await connector.context.requests.requestOfShipment(shipmentId)).toBeUndefined();
-    expect(connector.events("shipment_disowned")).toMatchObject([{ shipmentId }]);
+    expect(connector.events("shipment_link_rejected")).toMatchObject([{ shipmentId }]);
 
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });
@@ -296,7 +296,7 @@ describe("a shipment that looks like the order (decision C6)", () => {
     await connector.runCredentials();
     await peers.delivery.control(shipmentId, { sabotage: "garbage" });
     await connector.runShipments();
-    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ adopted: true, shipmentId });
+    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ tentative: true, shipmentId });
     await peers.delivery.control(shipmentId, { sabotage: null });
     await connector.runShipments();
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });

@@ -36,7 +36,7 @@ async function watched(padding = 0) {
           back.push(handle.authId);
           return idp.isRegistered(handle, ...rest);
         },
-        undo: async handle => void back.push(handle.authId),
+        compensate: async handle => void back.push(handle.authId),
       })),
     }),
   });
@@ -102,7 +102,7 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
             if (second) throw new Error("cut off");
             return { ...challenge, idpState: { authId: "kept" } };
           },
-          undo: async () => {
+          compensate: async () => {
             undone++;
             throw new Error("away");
           },

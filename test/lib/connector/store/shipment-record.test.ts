@@ -159,7 +159,7 @@ describe("two writers of one record", () => {
     const table = connector.deployment.tables.table("fprshipments");
     const row = await table.get(shipmentId, "shipment");
     await Promise.all([
-      requests.releaseShipment(shipmentId, requestId),
+      requests.unlinkShipment(shipmentId, requestId),
       table.merge({ partitionKey: shipmentId, rowKey: "shipment", state: "complete" }, row?.etag ?? ""),
     ]);
     expect(await table.get(shipmentId, "shipment")).toBeUndefined();

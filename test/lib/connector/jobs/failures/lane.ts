@@ -64,7 +64,7 @@ async function setUp(peers: Peers, storage: FreshStorage, idpPath: string, body:
     peer.resetRequests();
   }
   // Half a day of looking-up shows what three do.
-  const settings = { SETTLE_DAYS: "0.5", IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: idpPath };
+  const settings = { RECONCILE_DAYS: "0.5", IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: idpPath };
   const connector = await testConnector(peers, { storage, settings });
   return { peers, connector, requestId: newRequestId(connector.context.random), body };
 }
