@@ -11,13 +11,13 @@ import type { ShipmentRecord, ShipmentStatus } from "./model/shipment-status.ts"
 import type { Delivery } from "./peers/delivery.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 
-/** A value as read, with the version that a write must name. */
+/** A value as read, with the ETag that a write must name. */
 export interface Stored<T> {
   readonly value: T;
   readonly etag: string;
 }
 
-/** A request with all of its keys in the request's order: one storage read (decision C15). */
+/** A request with all its security keys in the order of the request. Read by one query. */
 export interface LoadedRequest {
   readonly request: Stored<CredentialRequest>;
   readonly keys: readonly Stored<SecurityKey>[];
@@ -39,12 +39,13 @@ export interface ListEntry extends ListKey {
   readonly writtenAt: Instant;
 }
 
-/** Lists of requests (decision C19). Rows are upserted before, and removed after, what the request's row says (decision C15). */
+/** The lists of requests. A list row is upserted before the change of the request's row and removed after it, so that none is missing (C15). */
 export interface RequestLists {
-  enter(place: ListKey, lists: readonly RequestList[]): Promise<void>;
-  /** Absent is fine. */
-  leave(place: ListKey, lists: readonly RequestList[]): Promise<void>;
-  /** In the order of creation, those after the position `after`. */
+  /** Adds a request to lists. */
+  enter(listKey: ListKey, lists: readonly RequestList[]): Promise<void>;
+  /** Removes a request from lists. Does nothing for a list that does not have it. */
+  leave(listKey: ListKey, lists: readonly RequestList[]): Promise<void>;
+  /** Returns at most `top` entries in the order of creation, after the position `after`. */
   entries(
     list: RequestList,
     range: { readonly after?: string | undefined; readonly top: number },
@@ -52,58 +53,58 @@ export interface RequestLists {
 }
 
 export interface RequestStore extends RequestLists {
-  /** One transaction. Fails when the id exists. */
+  /** Inserts all rows in one transaction. Throws if the id exists. */
   insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest>;
   load(id: string): Promise<LoadedRequest | undefined>;
   /**
-   * Writes the named rows whole, in one transaction, each by the version that was read.
-   * Returns the request as it now stands; undefined when any row changed meanwhile: nothing was written then.
+   * Replaces the given rows in one transaction, each by the ETag that was read.
+   * Returns the current request; undefined on a conflict, and then nothing was written.
    */
   save(loaded: LoadedRequest, changes: Changes): Promise<LoadedRequest | undefined>;
-  /** Deletes keys, then the request's row. */
+  /** Deletes the rows of the security keys and of the request. */
   remove(loaded: LoadedRequest): Promise<void>;
 
-  /** Upserts an index row; always before the row that it points to. */
+  /** Upserts a `due` row. Called before the row that it points to is written. */
   schedule(due: Due, requestId: string, keyId?: string): Promise<void>;
-  /** Removes an index row; always after the row that it pointed to. Absent is fine. */
+  /** Removes a `due` row, if it exists. Called after the row that it pointed to is written. */
   unschedule(due: Due, requestId: string, keyId?: string): Promise<void>;
-  /** Index rows of a queue in order of time, those due at or before `until`; all of them where it is absent. */
+  /** Yields the `due` rows of a queue in order of time, up to `until` if it is given. */
   due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
 
-  /** Inserts the record of a shipment id, `ongoing` where no status is given; false when it belongs to another request. Ours already counts as success. */
+  /** Links a shipment id to a request by inserting its record. False if it is linked to another request. May be repeated. */
   linkShipment(shipmentId: string, requestId: string, status?: ShipmentStatus): Promise<boolean>;
   unlinkShipment(shipmentId: string, requestId: string): Promise<void>;
   requestOfShipment(shipmentId: string): Promise<string | undefined>;
   findShipment(shipmentId: string): Promise<Stored<ShipmentRecord> | undefined>;
-  /** Writes the status into the record by its ETag. False where the record changed meanwhile or is gone. */
+  /** Writes the status to the record by its ETag. False if the record has changed or is gone. */
   saveShipment(shipmentId: string, stored: Stored<ShipmentRecord>, status: ShipmentStatus): Promise<boolean>;
 }
 
-/** The claims of Idempotency-Keys (decision C6). Undefined and false: another was faster, or an earlier try of the same call. */
+/** The claims of Idempotency-Keys. `undefined` and `false` mean a conflict, also with an earlier attempt of the same call. */
 export interface ClaimStore {
   insert(claim: Claim): Promise<Stored<Claim> | undefined>;
   find(scope: string): Promise<Stored<Claim> | undefined>;
   replace(found: Stored<Claim>, claim: Claim): Promise<Stored<Claim> | undefined>;
-  /** Removes it: the key is free again. */
-  release(held: Stored<Claim>): Promise<boolean>;
-  /** Removes claims that ended at or before `until`, by an order of expiry. @returns how many */
+  /** Removes a claim, so that its Idempotency-Key may be used again. */
+  release(claim: Stored<Claim>): Promise<boolean>;
+  /** Removes claims that ended at or before `until`, by the index sorted by expiry. Returns their number. */
   removeEnded(until: Instant, isOver: () => boolean): Promise<number>;
 }
 
 export interface ResponseStore {
-  /** @returns the name to keep in the key's row */
+  /** Stores the responses of a security key. Returns the blob name, which its row keeps. */
   put(requestId: string, keyId: string, responses: KeyResponses): Promise<string>;
   get(name: string): Promise<KeyResponses | undefined>;
   remove(name: string): Promise<void>;
-  /** All of a request, also those that no row names. */
+  /** Removes all responses of a request, including those that no row names. */
   removeAll(requestId: string): Promise<void>;
 }
 
 export type MailStatus = "succeeded" | "running" | "failed" | "unknown";
 
-/** The mail service (decision C14). Failures are `PeerFailure`. */
+/** The mail service. Methods throw `PeerFailure`. */
 export interface Mailer {
-  /** One POST at most. */
+  /** Sends a mail with at most one POST. */
   send(mail: {
     readonly to: readonly string[];
     readonly subject: string;
@@ -120,7 +121,7 @@ export interface Idps {
   get(id: string): Idp | undefined;
 }
 
-/** What the connector's verbs act through. */
+/** The ports and settings of the connector's operations. */
 export interface ConnectorDeps {
   readonly requests: RequestStore;
   readonly responses: ResponseStore;
@@ -128,15 +129,15 @@ export interface ConnectorDeps {
   readonly sealer: Sealer;
   readonly mailer: Mailer;
   readonly delivery: Delivery;
-  /** Where the deployment has on-site enrollment (decision C12). */
+  /** The pre-registration API. Absent if the deployment has no on-site enrollment. */
   readonly rfpr?: Rfpr;
   readonly idps: Idps;
-  /** Domains that PIN mails may go to, lower case; empty allows any (decision C14). */
+  /** Domains to which PIN mails may be sent, in lower case. An empty list allows any domain. */
   readonly pinMailDomains: readonly string[];
   readonly intervals: Intervals;
-  /** How often one key's PIN may be resent within an hour (decision C1). */
+  /** How often the PIN of a security key may be resent within an hour. */
   readonly resendsPerHour: number;
-  /** Requests that a job works on at once. */
+  /** The number of requests that a job works on at once. */
   readonly concurrency: number;
   readonly log: Log;
   readonly now: Now;

@@ -2,13 +2,13 @@ import { Fault } from "../fault.ts";
 import { PeerFailure } from "./http/failure.ts";
 import type { Claim, FinalVerdict } from "./model/idempotency.ts";
 
-/** What the caller is told when the keys to encrypt to can not be had: it is not the shipment that is refused. */
+/** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */
 export function transportKeysFault(error: unknown): Fault {
   if (error instanceof PeerFailure && error.passing) return unavailableFault(error);
   return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
 }
 
-/** What the caller is told when the delivery service said no or could not be asked (decision C6). */
+/** Returns the fault of a create whose order the delivery service refused or did not receive. */
 export function deliveryFault(error: PeerFailure): Fault {
   if (error.kind === "unauthorized") {
     return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
@@ -28,17 +28,17 @@ const unavailableFault = (error: PeerFailure): Fault =>
     cause: error,
   });
 
-/** What the caller is told while nobody knows whether the order was taken (decision C6). */
+/** Returns the fault of a create while it is not known whether the order was accepted. */
 export const unreconciledFault = (requestId: string, cause?: unknown): Fault =>
   new Fault("internal", "It is not known whether the shipment was ordered; ask for the credential request later.", {
     data: { credential_request_id: requestId },
     cause,
   });
 
-/** What a request says of itself while nobody knows whether its order was taken. */
+/** The error message of a request while it is not known whether its order was accepted. */
 export const unconfirmedMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
 
-/** What a call is told that meets another's claim. */
+/** Returns the fault of a call whose Idempotency-Key was used before. */
 export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {
   const data = { credential_request_id: requestId };
   switch (verdict.is) {
@@ -54,8 +54,8 @@ export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {
       return new Fault("internal", verdict.reason, { data });
     case "answered":
       if ("refused" in verdict.answer) {
-        const { kind, message, data: told } = verdict.answer.refused;
-        return new Fault(kind, message, told && { data: told });
+        const { kind, message, data: refusalData } = verdict.answer.refused;
+        return new Fault(kind, message, refusalData && { data: refusalData });
       }
   }
   return stillRunningFault();

@@ -4,7 +4,7 @@ import { PeerFailure } from "../http/failure.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { Run } from "../store/queue.ts";
 
-/** How the request is held while its shipment is deleted. */
+/** The lease on the request while its shipment is deleted. */
 interface CancelLease {
   readonly run: Run;
   renewLease(
@@ -21,12 +21,12 @@ interface CancelLease {
   ): Promise<Fault>;
 }
 
-/** Of one run; after that the job tries again. */
+/** Attempts in one run. After that, the job tries again. */
 const maxAttempts = 2;
 
 /**
- * Has the delivery service delete the shipment while it still can (decision C19). That it is tried is written down before. An
- * unanswered call is read back before it is made again. Throws a Fault where the shipment is not deleted, or nobody knows.
+ * Deletes the shipment at the delivery service. The time of the first attempt is stored before the call, and a call without an answer is
+ * read back before it is repeated (C19). Throws a Fault if the shipment was not deleted, or if that is not known.
  */
 export async function cancelAtDelivery(
   loaded: LoadedRequest,
@@ -47,7 +47,7 @@ export async function cancelAtDelivery(
       if (!(error instanceof PeerFailure)) throw error;
       log.warn("shipment_not_deleted", { shipmentId, error });
       if (error.kind !== "unanswered") {
-        // Unknown to the service after an earlier try: that one has done it.
+        // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
         const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
         throw await letGo(current, run, { fault: deliveryFault(error), next }, deps);
@@ -63,14 +63,14 @@ export async function cancelAtDelivery(
   throw await letGo(current, run, { fault, next: "goes_on" }, deps);
 }
 
-/** The service's own word, not a proxy's. */
+/** Whether the service itself, and not a proxy, answered that it does not know the shipment. */
 const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" && code !== undefined;
 
-/** An earlier try may have been done: only a "no" of the service itself tells that it was not. */
+/** Returns `ends` only if the service itself refused: otherwise an earlier attempt may have deleted the shipment. */
 const nextAfter = ({ kind, code }: PeerFailure): "ends" | "goes_on" =>
   kind === "refused" && code !== undefined ? "ends" : "goes_on";
 
-/** Whether the service has the shipment; undefined where it does not tell. */
+/** Whether the service has the shipment; undefined if it does not answer. */
 async function readBack(shipmentId: string, { delivery }: ConnectorDeps): Promise<boolean | undefined> {
   try {
     await delivery.getShipment(shipmentId);

@@ -6,8 +6,8 @@ import type { SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/enrollment-side.ts";
 
 /**
- * Has the enrollment side cancel authenticators (decision C12). One that it does not know, or not any more, counts as cancelled; one
- * that was enrolled before goes on. Repeating is safe.
+ * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled. May be repeated.
+ * Returns the ids of those that were already enrolled, and the first failure.
  */
 export async function cancelEnrollments(
   requestId: string,
@@ -30,5 +30,5 @@ export async function cancelEnrollments(
   return { produced, ...(failure && { failure }) };
 }
 
-/** The enrollment side's own word, not a proxy's. */
+/** Whether the service itself, and not a proxy, answered that it does not know the authenticator. */
 const isUnknown = ({ status, code }: PeerFailure): boolean => (status === 404 || status === 410) && code !== undefined;

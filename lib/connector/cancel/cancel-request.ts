@@ -9,10 +9,10 @@ import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../store
 import { performCancel } from "./perform-cancel.ts";
 
 /**
- * Cancels what of a request is not produced yet (decision C19); keys that are produced go on. Cancelling again what was cancelled
- * changes nothing. Returns the request as it now stands.
- * Throws Fault: `not_found`; `conflict` where nothing can be cancelled any more or yet; `unavailable` where a peer does not answer, in
- * which case the job goes on with what was begun.
+ * Cancels the security keys of a request that are not produced yet. Those that are produced continue. Cancelling a cancelled request
+ * changes nothing (C19). Returns the current request.
+ * Throws Fault `not_found`; `conflict` if nothing can be cancelled now; `unavailable` if a peer does not answer, and then the job continues
+ * the cancel.
  */
 export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<LoadedRequest> {
   const loaded = await deps.requests.load(requestId);
@@ -33,15 +33,15 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
     throw conflict("A job is working on the request.", seconds(retryAfterLease));
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
-    const creatorEnds = plus(request.createdAt, timing.receivedMaxAge);
-    if (creatorEnds > now()) throw conflict("The request is still being made.", between(now(), creatorEnds));
+    const createEndsAt = plus(request.createdAt, timing.receivedMaxAge);
+    if (createEndsAt > now()) throw conflict("The request is still being created.", between(now(), createEndsAt));
   }
-  // What was found by look-up may be another's until a response has opened with this request's keys (decision C6).
+  // A shipment that was found by look-up may belong to another request until a response opens with our response keys (C6).
   if (delivery?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
   if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
 }
 
-/** Goes on with a cancel that was cut off, as a job. */
+/** Continues an interrupted cancel in a job. */
 export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return;
   const ended = await toResult(performCancel(loaded, run, deps));

@@ -9,7 +9,7 @@ import { isLeasedByAnother, isOver, logAndContinue, type Run, startRun } from ".
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 
-/** Whose data goes: by one of the names that a create had for them, in any letter case. */
+/** The person whose data is erased, by one of the names that creates used. Letter case does not count. */
 export type RecipientName =
   | { readonly by: "email"; readonly name: string }
   | { readonly by: "externalId"; readonly name: string }
@@ -17,15 +17,15 @@ export type RecipientName =
 
 export interface EraseReport {
   readonly erased: number;
-  /** What is still there, and why. */
+  /** The requests that were not erased, and why. */
   readonly left: readonly { readonly requestId: string; readonly reason: string }[];
 }
 
 const pageSize = 100;
 
 /**
- * Removes every request that concerns one person, with its rows, sealed keys, blobs and what the enrollment side holds of it (decision
- * C19). What is open is cancelled first; what cannot be cancelled, or not yet, is left and told. May be repeated, also after a crash.
+ * Removes each request that concerns one person: its rows, sealed keys, blobs, and its authenticators at the pre-registration API. Cancels
+ * open requests first, and reports those that cannot be cancelled now (C19). May be repeated, also after a crash.
  */
 export async function eraseRecipient(who: RecipientName, deps: ConnectorDeps): Promise<EraseReport> {
   const run = startRun("timer", deps);
@@ -41,7 +41,7 @@ export async function eraseRecipient(who: RecipientName, deps: ConnectorDeps): P
       const end = await withLogFields({ credentialRequestId: requestId }, () =>
         eraseOne(entry, who, run, deps).catch((error: unknown): EraseResult => {
           logAndContinue(error, {}, deps);
-          return { left: "It failed; the log says why." };
+          return { left: "The erasure failed; the log has the reason." };
         }),
       );
       if (end === "erased") erased++;
@@ -49,7 +49,7 @@ export async function eraseRecipient(who: RecipientName, deps: ConnectorDeps): P
     }
     if (entries.length < pageSize) break;
   }
-  // Who asked for it is in the host's own log; whom it concerned is in none.
+  // The host's own log has the caller. No log has the person who was erased.
   deps.log.info("recipient_erased", { by: who.by, erased, left: left.length });
   return { erased, left };
 }
@@ -62,7 +62,7 @@ async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: Co
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
-    // Its creator may be between its two writes.
+    // The create handler may have written the list and not yet the request.
     if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphan) await requests.leave(entry, [foundBy]);
     return "none";
   }
@@ -81,7 +81,7 @@ async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: Co
   return "erased";
 }
 
-/** The request where it has ended and nobody works on it, cancelled for that if need be. */
+/** Returns the request once it has ended, after a cancel if it is open, and if no job has a lease on it. Otherwise returns the reason. */
 async function requireEnded(
   loaded: LoadedRequest,
   run: Run,
@@ -89,9 +89,10 @@ async function requireEnded(
 ): Promise<LoadedRequest | { readonly left: string }> {
   const { id, state } = loaded.request.value;
   const ended = isTerminal(state) ? loaded : await cancelRequest(id, deps);
-  if (!isTerminal(ended.request.value.state)) return { left: "Keys that are produced are still to be activated." };
-  const isHeld = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
-  return isHeld ? { left: "A job is working on the request." } : ended;
+  if (!isTerminal(ended.request.value.state))
+    return { left: "Security keys that are produced wait for their activation." };
+  const isLeased = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
+  return isLeased ? { left: "A job is working on the request." } : ended;
 }
 
 function concerns({ request: { value: request }, keys }: LoadedRequest, { by, name }: RecipientName): boolean {

@@ -15,13 +15,13 @@ import { saveRequest } from "../store/save-request.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";
 
-/** Shown with every credential that was cancelled. */
+/** The `error_message` of cancelled credentials. */
 const cancelledByCaller = "The request was cancelled.";
 
 /**
- * Does what a cancel takes, peers first and states last (decision C19): the delivery service deletes the shipment, or nothing is
- * cancelled; the enrollment side cancels what is not enrolled; the IdPs forget what was begun for it. That it is under way is
- * written down before, so that a job goes on after a crash. Returns the request as it now stands.
+ * Cancels a request at its peers first and in its rows last: deletes the shipment, cancels authenticators that are not enrolled, and
+ * compensates at the IdPs. If the shipment cannot be deleted, nothing is cancelled. The cancel is recorded before the first call, so that
+ * a job continues it after a crash (C19). Returns the current request. Throws Fault `conflict`, `unavailable` or `internal`.
  */
 export async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   let current = await renewCancelLease(loaded, run, {}, deps);
@@ -44,17 +44,17 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   }
 
   current = await renewCancelLease(current, run, {}, deps);
-  const begun = waiting().filter(key => keyIds.includes(key.id));
-  const undone = await toResult(compensateAtIdps(id, begun.map(withOpenCredentials), deps));
-  if ("error" in undone) {
-    throw await endCancelRun(current, run, { fault: peerFault(undone.error), next: "goes_on" }, deps);
+  const cancellable = waiting().filter(key => keyIds.includes(key.id));
+  const compensated = await toResult(compensateAtIdps(id, cancellable.map(withOpenCredentials), deps));
+  if ("error" in compensated) {
+    throw await endCancelRun(current, run, { fault: peerFault(compensated.error), next: "goes_on" }, deps);
   }
   const cancelled = await writeCancelled(current, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });
   return cancelled;
 }
 
-/** Only what is not produced is undone at its IdP. */
+/** Returns the security key with IdP states only on credentials that are not produced, so that only these are compensated. */
 const withOpenCredentials = (key: SecurityKey): SecurityKey => ({
   ...key,
   credentials: key.credentials.map(({ idpState, ...credential }) =>
@@ -62,25 +62,28 @@ const withOpenCredentials = (key: SecurityKey): SecurityKey => ({
   ),
 });
 
-/** Takes or renews the hold right before calls that change something, and has the job come back where this process dies. */
+/** Takes or renews the lease right before calls that change something, and schedules the job for the case that this process dies. */
 async function renewCancelLease(
   loaded: LoadedRequest,
   run: Run,
   more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
-  const hold = (request: CredentialRequest): CredentialRequest => {
+  const withLease = (request: CredentialRequest): CredentialRequest => {
     const lease = newLease(run, deps.now(), deps.intervals);
     const before = request.due === undefined ? {} : { before: request.due };
     const cancelling = { ...(request.cancelling ?? before), ...more };
     return { ...request, cancelling, lease, due: { queue: "reconcile", at: lease.until } };
   };
-  const written = await rewriteRequest(loaded, run, hold, deps);
+  const written = await rewriteRequest(loaded, run, withLease, deps);
   if (written !== undefined) return written;
   throw new Fault("conflict", "A job is working on the request.", { retryAfter: retryAfterLease });
 }
 
-/** @param next `ends`: nothing was cancelled, the request goes on as before; `goes_on`: the job tries again */
+/**
+ * Releases the lease, and returns the fault for the caller.
+ * @param next `ends`: nothing was cancelled, and the request continues as before; `goes_on`: the job tries again
+ */
 async function endCancelRun(
   loaded: LoadedRequest,
   run: Run,
@@ -95,12 +98,12 @@ async function endCancelRun(
     return { ...request, ...(cancelling && { cancelling }), attempts, due: { queue: "reconcile", at } };
   };
   const written = await toResult(rewriteRequest(loaded, run, released, deps));
-  // The lease ends by itself, and the job goes on then.
+  // If this write fails, the lease expires and the job continues then.
   if ("error" in written) deps.log.warn("cancel_not_released", { error: written.error });
   return fault;
 }
 
-/** The request's row changed, also where a key's job was faster; undefined where it is not held by this run any more. */
+/** Changes the request's row, and retries on a conflict while this run has the lease. Returns undefined when the lease is lost. */
 async function rewriteRequest(
   loaded: LoadedRequest,
   { owner }: Run,
@@ -125,7 +128,7 @@ function peerFault(cause: unknown): Fault {
   return new Fault("unavailable", message, { retryAfter: cause.retryAfter ?? 30, cause });
 }
 
-/** States last. A row that changed meanwhile is read again: what was cancelled at its peer has not been produced. */
+/** Writes the cancelled states, and retries on a conflict: security keys that were cancelled at their peer are never produced. */
 async function writeCancelled(
   loaded: LoadedRequest,
   keyIds: readonly string[],
@@ -139,7 +142,7 @@ async function writeCancelled(
   ) {
     const all = current.keys.map(({ value }) => (keyIds.includes(value.id) ? cancelledKey(value, deps) : value));
     const { lease, due, cancelling, ...request } = current.request.value;
-    // A job has ended it meanwhile.
+    // A job has ended the request meanwhile.
     if (cancelling === undefined || isTerminal(request.state)) return current;
     const keys = all.filter(({ id }) => keyIds.includes(id));
     const written = await saveRequest(current, { request: rolledUp(request, all, now()), keys }, deps);
@@ -148,7 +151,7 @@ async function writeCancelled(
   throw new Error("the request vanished while it was cancelled");
 }
 
-/** A job that holds the key gives it back itself. */
+/** Returns the cancelled security key. If a job has the lease on it, that job releases it. */
 function cancelledKey(key: SecurityKey, deps: ConnectorDeps): SecurityKey {
   const ended = endWaiting(key, "cancelled", cancelledByCaller, deps.now());
   return ended.lease === undefined ? releaseLease(ended, deps) : ended;

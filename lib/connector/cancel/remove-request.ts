@@ -5,9 +5,9 @@ import { removeAuthenticators } from "../recovery/remove-authenticators.ts";
 import { concludeClaim } from "../store/conclude-claim.ts";
 
 /**
- * Removes all that is kept of a request, here and at the enrollment side. Every step may be repeated; what it is found again by
- * after a crash goes last: its row in the index of due work, and where it is erased the list that it was found by.
- * @param erasing set for decision C19: its Idempotency-Key keeps no answer, and `foundBy` is the list of whom it is erased for
+ * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated. The rows by which a repeat finds
+ * the request are removed last: its `due` row and, in an erasure, its row in the list of the person.
+ * @param erasing set for an erasure: its claim keeps no answer, and `foundBy` is the list of the person who is erased
  */
 export async function removeRequest(
   loaded: LoadedRequest,
@@ -22,7 +22,7 @@ export async function removeRequest(
   await removeAuthenticators(id, keys, deps);
   await responses.removeAll(id);
   if (delivery?.shipmentId !== undefined) await requests.unlinkShipment(delivery.shipmentId, id);
-  // A row that a crash left in the list of another state goes with a look at that list, which nobody may ever take.
+  // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
   const states = erasing === undefined ? [state] : requestStates;
   const lists = [...states.map(each => ({ state: each })), ...peopleLists(request, keys)];
   await requests.leave(

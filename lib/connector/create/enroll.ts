@@ -113,15 +113,15 @@ const lastChallengeEnd = (
 function enrollmentFault(error: PeerFailure, key: SecurityKey): Fault {
   if (error.status === 410) return tooLateFault();
   if (error.kind === "unauthorized") {
-    return new Fault("internal", "The enrollment service does not accept the connector.", { cause: error });
+    return new Fault("internal", "The enrollment side does not accept the connector.", { cause: error });
   }
   if (error.kind === "refused" && error.status !== 409) {
     const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-    const message = `The enrollment service refused authenticator ${positionOf(key.id) + 1}${detail}`;
+    const message = `The enrollment side refused authenticator ${positionOf(key.id) + 1}${detail}`;
     return new Fault("invalid", message, { cause: error });
   }
   if (!error.passing) return internalFault(error);
-  return new Fault("unavailable", "The enrollment service does not answer now; nothing was ordered.", {
+  return new Fault("unavailable", "The enrollment side does not answer now; nothing was ordered.", {
     retryAfter: error.retryAfter ?? 30,
     cause: error,
   });

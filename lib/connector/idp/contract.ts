@@ -1,15 +1,15 @@
 import type { Instant } from "../../time.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 
-/** A credential as an IdP is asked for it. */
+/** The input of a request for creation options. */
 export interface OptionsRequest {
   readonly userId: string;
   readonly relyingPartyId?: string;
-  /** Unique to this credential: what the IdP begins for it is found by this, also where the answer is lost. */
+  /** Unique to this credential. A registration whose answer was lost is found by it. */
   readonly tag: string;
 }
 
-/** The credential of an activation that was not answered. */
+/** The credential of an unanswered activation that is read back. */
 export interface RegistrationQuery {
   readonly credentialId: string;
   /** The name that the activation gave it. */
@@ -18,35 +18,34 @@ export interface RegistrationQuery {
   readonly since: Instant;
 }
 
-/** Bounds of a call that changes something: it is not begun after `notAfter`, also by a process that was stopped for a while. */
+/** The limits of a call that changes something. It does not start after `notAfter`, even if the process was suspended meanwhile. */
 export interface CallLimits {
   readonly signal: AbortSignal;
   readonly notAfter?: Instant;
 }
 
 /**
- * What the connector asks of any identity provider. Every call is ended by its signal and fails with `PeerFailure` only.
- * Activation is not idempotent anywhere (decision C8): the caller records a try before `activate` and reads back after an
- * unanswered one.
+ * An identity provider. Each method ends with its signal and throws `PeerFailure` only. Activation is not idempotent at any IdP, so the
+ * caller records an attempt before `activate` and reads it back if it was not answered (C8).
  */
 export interface Idp {
   readonly id: string;
-  /** The relying party of this IdP: a request that names another one is refused before the IdP is asked. */
+  /** The relying party of this IdP. A request that names another one is rejected before the IdP is called. */
   readonly defaultRelyingPartyId: string;
-  creationOptions(wanted: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
-  /** @param name shown at the IdP: `<name>: <serial>` (decision C13) */
+  creationOptions(request: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
+  /** Registers the credential. @param name shown at the IdP, `<name>: <serial>` */
   activate(idpState: Challenge["idpState"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
-  /** Whether the credential is registered; undefined where the IdP offers no read-back, or none that is certain. */
+  /** Whether the credential is registered; undefined if the IdP has no reliable read-back. */
   isRegistered(
     idpState: Challenge["idpState"],
-    sought: RegistrationQuery,
+    query: RegistrationQuery,
     signal: AbortSignal,
   ): Promise<boolean | undefined>;
-  /** Takes back what `creationOptions` began; nothing where the IdP keeps no state. Safe to repeat. */
+  /** Removes the registration that `creationOptions` began. Does nothing if the IdP keeps no state. May be repeated. */
   compensate(idpState: Challenge["idpState"], signal: AbortSignal): Promise<void>;
   /**
-   * Removes what a call of `creationOptions` began whose answer was lost. Absent where the IdP keeps no state. Safe to repeat, and
-   * safe where nothing was begun.
+   * Removes the registration of a `creationOptions` call without an answer, if there is one. Absent if the IdP keeps no state. May be
+   * repeated.
    */
-  readonly compensateUnanswered?: (wanted: OptionsRequest, signal: AbortSignal) => Promise<void>;
+  readonly compensateUnanswered?: (request: OptionsRequest, signal: AbortSignal) => Promise<void>;
 }

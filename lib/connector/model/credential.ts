@@ -2,17 +2,17 @@ import { type Instant, plus } from "../../time.ts";
 import type { Clock } from "./intervals.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 
-/** Whether any credential has no response yet. */
+/** Whether any credential of the security key has no response yet. */
 export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
   credentials.some(({ state }) => state === "processing");
 
-/** Whether every credential without a response has outlived its challenge: whatever its peer says is too late. */
+/** Whether the challenge of every credential without a response has expired, so that no response can be activated any more. */
 export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
   credentials
     .filter(({ state }) => state === "processing")
     .every(credential => challengeEnd(credential, request, clock) <= clock.now());
 
-/** When the IdP stops taking an answer to the credential's challenge (decision C8). */
+/** Returns the time at which the credential's challenge expires; `credentialMax` after the creation if the IdP names none (C8). */
 export const challengeEnd = (
   { challengeExpiresAt }: Credential,
   { createdAt }: Pick<CredentialRequest, "createdAt">,

@@ -9,14 +9,14 @@ import {
   type ShipmentOrder,
 } from "./request.ts";
 
-/** A credential as the caller asked for it. */
+/** A credential as the caller requested it. */
 export interface CredentialDraft {
   readonly idpId?: string;
   readonly relyingPartyId?: string;
   readonly userId: string;
 }
 
-/** A key as the caller asked for it. */
+/** A security key as the caller requested it. */
 export type SecurityKeyDraft = Pick<
   SecurityKey,
   | "id"
@@ -29,7 +29,7 @@ export type SecurityKeyDraft = Pick<
   | "pinRequest"
 > & { readonly credentials: readonly CredentialDraft[] };
 
-/** A parsed create body, whatever version it came in (decision C4). */
+/** A parsed create body of either API version. */
 export interface RequestDraft {
   readonly recipient: Recipient;
   readonly emailsTo: readonly string[];
@@ -37,7 +37,7 @@ export interface RequestDraft {
   readonly keys: readonly SecurityKeyDraft[];
 }
 
-/** A random version 4 UUID (RFC 9562 section 5.4). */
+/** Returns a random version 4 UUID (RFC 9562 section 5.4). */
 export function newRequestId(random: (bytes: number) => Uint8Array): string {
   const bytes = Buffer.from(random(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
@@ -45,7 +45,7 @@ export function newRequestId(random: (bytes: number) => Uint8Array): string {
   return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** The rows of a request that was just received; due to be undone where its creator dies before the delivery mark (decision C6). */
+/** Returns the rows of a new request. It is due for compensation in case its create handler stops before the order intent (C6). */
 export function receivedRequest(
   draft: RequestDraft,
   {
@@ -96,7 +96,7 @@ export function receivedRequest(
   };
 }
 
-/** What a create gives: the ids of the request and, where keys are shipped, of the shipment. */
+/** The ids that a create returns: of the request and, if security keys are shipped, of the shipment. */
 export interface CreatedIds {
   readonly requestId: string;
   readonly shipmentId?: string;

@@ -5,41 +5,41 @@ import { between, type Instant } from "../../time.ts";
 import type { CreatedIds } from "./draft.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
 
-/** What a create with an Idempotency-Key came to, as far as it is kept (decision C6). */
+/** The stored outcome of a create with an Idempotency-Key (C6). */
 export type KeptAnswer =
   | { readonly created: CreatedIds }
   | { readonly refused: Pick<Fault, "kind" | "message"> & { readonly data?: Fault["data"] } }
-  /** The order was not answered: the request's row tells. */
+  /** The order was not answered: the request's row decides. */
   | "unreconciled"
-  /** The request was erased, with whatever had been answered. */
+  /** The request was erased, and with it the answer. */
   | "erased";
 
-/** One caller's use of a key at one endpoint. */
+/** The use of an Idempotency-Key by one caller at one endpoint. */
 export interface Claim {
-  /** SHA-256 of caller, endpoint and key: none of them is kept in clear. */
+  /** SHA-256 of caller, endpoint and Idempotency-Key, none of which is stored in clear. */
   readonly scope: string;
   readonly fingerprint: string;
   /** Chosen before the request is stored. */
   readonly requestId: string;
   readonly claimedAt: Instant;
-  /** From then on the key is free again. */
+  /** The time from which the Idempotency-Key may be used again. */
   readonly endsAt: Instant;
-  /** Absent while the call runs, or where it crashed. */
+  /** Absent while the call runs, and after a crash. */
   readonly answer?: KeptAnswer;
 }
 
-/** Names a key of one caller at one endpoint: two subjects of one application are two callers (decision G3). */
-export const scopeOf = (origin: Origin, { kind, application, subject }: Caller, key: string): string =>
+/** Returns the scope of an Idempotency-Key: its caller and endpoint. Two subjects of one application are two callers (G3). */
+export const scopeOf = (origin: Origin, { kind, application, subject }: Caller, idempotencyKey: string): string =>
   createHash("sha256")
-    .update(JSON.stringify([origin, kind, application, subject ?? null, key]))
+    .update(JSON.stringify([origin, kind, application, subject ?? null, idempotencyKey]))
     .digest("hex");
 
 /**
- * Tells bodies apart by what was understood of them, whatever the order of their fields. Keyed with the Idempotency-Key, which is
- * not stored: whoever reads the storage cannot try out addresses and telephones against it.
+ * Returns the HMAC of a parsed body, independent of the order of its fields. It is keyed with the Idempotency-Key, which is not stored, so
+ * that a reader of the storage cannot test guesses of addresses and telephone numbers against it.
  */
-export const fingerprintOf = (draft: object, key: string): string =>
-  createHmac("sha256", key).update(JSON.stringify(draft, sorted)).digest("base64url");
+export const fingerprintOf = (draft: object, idempotencyKey: string): string =>
+  createHmac("sha256", idempotencyKey).update(JSON.stringify(draft, sorted)).digest("base64url");
 
 const sorted = (_: string, value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -48,15 +48,15 @@ const sorted = (_: string, value: unknown): unknown =>
 
 type Answered = { readonly is: "answered"; readonly answer: Exclude<KeptAnswer, string> };
 
-/** What a claim says by itself; `look`: its request's row has to tell. */
+/** The verdict on a claim alone. `look` means that the row of its request decides. */
 export type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other_body" | "erased" | "look" };
 
 /**
- * What the row of a claim's request says.
- * - `free`: nothing came of the call, so that it may be made again by whoever takes the claim over by its version
- * - `abandoned`: as `free`, once the row was rewritten by its version, so that a creator still at work loses its delivery mark
- * - `unreconciled`: the order was sent, and nobody knows yet whether it was taken
- * - `never_confirmed`: that was never known, and is not looked up any more
+ * The verdict on a claim by the row of its request.
+ * - `free`: nothing was ordered, so the caller that takes over the claim by its ETag may create again
+ * - `abandoned`: like `free`, after the row was rewritten by its ETag, so that a handler that still runs fails to write its order intent
+ * - `unreconciled`: the order was sent, and it is not known yet whether it was accepted
+ * - `never_confirmed`: the look-up has ended without finding the order
  */
 export type RequestVerdict =
   | Answered
@@ -64,8 +64,8 @@ export type RequestVerdict =
   | { readonly is: "never_confirmed"; readonly reason: string };
 
 /**
- * Judges a claim that is there (decision C6).
- * @param runningFor milliseconds after which a call that left no answer is taken for dead
+ * Returns the verdict on a stored claim (C6).
+ * @param runningFor milliseconds after which a call without an answer counts as stopped
  */
 export function judgeClaim(
   { endsAt, fingerprint, answer, claimedAt }: Claim,
@@ -79,7 +79,7 @@ export function judgeClaim(
   return { is: between(claimedAt, call.now) > call.runningFor ? "look" : "running" };
 }
 
-/** Judges the request of a claim whose creator has failed or is taken for dead (decision C6). */
+/** Returns the verdict on the request of a claim whose create handler failed or stopped (C6). */
 export function judgeRequest(request: CredentialRequest | undefined): RequestVerdict {
   if (request === undefined || request.neverSent === true) return { is: "free" };
   const { id, state, delivery } = request;

@@ -1,6 +1,6 @@
 import type { Now } from "../../time.ts";
 
-/** Every interval of the connector's decisions, in milliseconds (decision G9). */
+/** The time limits and intervals of the connector, all in milliseconds. */
 export interface Intervals {
   readonly lease: number;
   readonly idpCall: number;
@@ -31,12 +31,12 @@ export interface Intervals {
   readonly jobTimer: number;
 }
 
-/** The present time and the intervals. */
+/** The current time and the intervals. */
 export interface Clock {
   readonly now: Now;
   readonly intervals: Intervals;
 }
 
-/** The wait before the next try: doubles from `least` with each attempt, up to `most`. Milliseconds. */
-export const backOffMs = (attempts: number, least: number, most: number): number =>
-  Math.min(most, least * 2 ** Math.min(attempts, 30));
+/** Returns the wait before the next attempt in milliseconds. It doubles with each attempt from `minMs` up to `maxMs`. */
+export const backOffMs = (attempts: number, minMs: number, maxMs: number): number =>
+  Math.min(maxMs, minMs * 2 ** Math.min(attempts, 30));

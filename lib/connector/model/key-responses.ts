@@ -1,4 +1,4 @@
-/** A key's responses as received from its peer, still encrypted (decision C14). */
+/** The responses of a security key as received from its peer, still encrypted. */
 export interface KeyResponses {
   readonly serial?: string;
   readonly firmware?: string;

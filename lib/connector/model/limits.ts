@@ -1,2 +1,2 @@
-/** How much one request may hold (decision C5). Keys count with their quantities. */
+/** The maximum sizes of a request (C5). Security keys are counted by quantity. */
 export const requestLimits = { keys: 50, credentialsPerKey: 20, credentials: 100, emailsTo: 20 } as const;

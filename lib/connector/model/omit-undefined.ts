@@ -1,4 +1,4 @@
-/** A record without the fields that are `undefined`: what is absent inside has no name outside. */
+/** Returns the record without the fields that are `undefined`. */
 export const omitUndefined = <T extends object>(record: T): Present<T> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Present<T>;
 

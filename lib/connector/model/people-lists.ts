@@ -3,16 +3,16 @@ import type { Instant } from "../../time.ts";
 import type { CredentialRequest, SecurityKey } from "./request.ts";
 import type { RequestState } from "./states.ts";
 
-/** A list of requests in the order of their creation (decision C19): those in a state, and those that concern a person. */
+/** A list of requests in the order of their creation: those in one state, or those that concern one person. */
 export type RequestList = { readonly state: RequestState } | { readonly person: string };
 
-/** Where a request stands in every list that it is in. */
+/** The sort key of a request, equal in each of its lists. */
 export interface ListKey {
   readonly createdAt: Instant;
   readonly requestId: string;
 }
 
-/** Sorts as the requests were created, and names one. */
+/** Returns the list key as text that sorts by creation time and is unique. */
 export const positionOf = ({ createdAt, requestId }: ListKey): string => `${createdAt}_${requestId}`;
 
 export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "createdAt">): ListKey => ({
@@ -21,8 +21,8 @@ export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "cre
 });
 
 /**
- * The list of whoever goes by an e-mail address, an external id or a user id, in any letter case. The name is a hash: the
- * characters of an address cannot all stand in a row key.
+ * Returns the list of the person with this e-mail address, external id or user id. The name is folded and hashed, because a row key does
+ * not allow every character of an address.
  */
 export const personList = (name: string): { readonly person: string } => ({
   person: createHash("sha256").update(foldName(name)).digest("base64url"),
@@ -31,10 +31,10 @@ export const personList = (name: string): { readonly person: string } => ({
 export const isSameList = (a: RequestList, b: RequestList): boolean =>
   "state" in a ? "state" in b && a.state === b.state : "person" in b && a.person === b.person;
 
-/** The form in which names of people are compared. */
+/** Returns a name of a person in the form in which names are compared. */
 export const foldName = (name: string): string => name.normalize("NFC").trim().toLowerCase();
 
-/** The lists of all whom a request concerns: who gets the keys, and whose credentials they carry. */
+/** Returns the lists of the persons whom a request concerns: its recipient and the users of its credentials. */
 export function peopleLists(
   { recipient }: Pick<CredentialRequest, "recipient">,
   keys: readonly Pick<SecurityKey, "credentials">[],

@@ -3,7 +3,7 @@ import type { Instant } from "../../time.ts";
 import type { CredentialState, RequestState, SecurityKeyState } from "./states.ts";
 import type { Binding, Challenge } from "./webauthn.ts";
 
-/** The endpoint family that made a request; reads translate, whatever made it (decision C4). */
+/** The endpoint that created a request. Requests of each origin can be read by both API versions. */
 export type Origin = "v2" | "v1_credential_request" | "v1_shipment";
 
 export interface Recipient {
@@ -11,7 +11,7 @@ export interface Recipient {
   readonly firstName: string;
   readonly lastName: string;
   readonly company: string;
-  /** For the carrier only: in no read, mail or log (decision C5). */
+  /** For the carrier only: appears in no read, mail or log. */
   readonly telephone: string;
   readonly externalId: string;
 }
@@ -25,7 +25,7 @@ export interface MailingAddress {
   readonly countryCode: string;
 }
 
-/** What the caller asked of the delivery service. */
+/** The shipment as the caller requested it. */
 export interface ShipmentOrder {
   readonly deliveryType: 1 | 2;
   readonly resellerOrganizationId?: string;
@@ -34,47 +34,47 @@ export interface ShipmentOrder {
   readonly mailingAddress: MailingAddress;
 }
 
-/** What became of the order. */
+/** The order at the delivery service and its progress. */
 export interface Delivery {
-  /** The mark that is written before the delivery call: from here on the order may exist there (decision C6). */
+  /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
   readonly sentAt?: Instant;
   readonly shipmentId?: string;
-  /** Found by look-up after an unanswered call and not yet proven by a response that opens with our keys (decision C6). */
+  /** Whether the shipment was found by look-up, and no response has opened with our response keys yet (C6). */
   readonly tentative?: boolean;
-  /** Adopted once and proven to be another request's: never adopted again. */
+  /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
   readonly rejectedShipmentIds?: readonly string[];
   readonly stateId?: number;
-  /** The delivery service's own text for its state, which only its error states make the request's `errorMessage`. */
+  /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
-  /** Polls that answered 404 with the service's own error object (decision C10). */
+  /** The number of polls that got 404 with the service's own error object, and the time of the first (C10). */
   readonly missing?: { readonly count: number; readonly since: Instant };
 }
 
-/** Who holds an item and until when; a crash lets it expire (decision C15). */
+/** The exclusive right of a run to work on a row for a limited time. After a crash it expires. */
 export interface Lease {
   readonly owner: string;
   readonly until: Instant;
 }
 
 /**
- * The queues of due work: `poll` and `shipment_key` are process-shipments', `settle` and both kinds of keys
- * process-credential-requests', `clean` (ended requests) and `forget` (response copies whose time is over) clean-up's.
+ * The queues of due work. process-shipments works on `poll` and `shipment_key`; process-credential-requests on `reconcile`, `key` and
+ * `shipment_key`; clean-up on `clean` (ended requests) and `purge` (copies of responses).
  */
 export const queues = ["reconcile", "poll", "key", "shipment_key", "clean", "purge"] as const;
 export type Queue = (typeof queues)[number];
 
-/** When an item is next to be worked on. Its index row carries the same values (decision C15). */
+/** The queue and time of the next work on a row. Its index row has the same values. */
 export interface Due {
   readonly queue: Queue;
   readonly at: Instant;
-  /** Waits for a peer's Retry-After: an on-demand job leaves it alone until `at`. */
+  /** Whether `at` comes from a peer's Retry-After, so that an on-demand job also waits for it. */
   readonly held?: boolean;
 }
 
-/** Tries of one piece of work, for the back-off. */
+/** Attempts of one piece of work, for the back-off. */
 export type Attempts = number;
 
-/** The request's row. */
+/** A credential request, as stored in its row. */
 export interface CredentialRequest {
   readonly id: string;
   readonly origin: Origin;
@@ -86,13 +86,13 @@ export interface CredentialRequest {
   readonly shipment?: ShipmentOrder;
   readonly delivery?: Delivery;
   readonly errorMessage?: string;
-  /** Ended before any order was sent, or by the delivery service's "no" (decision C6). */
+  /** Whether it ended before an order was sent, or because the delivery service refused the order (C6). */
   readonly neverSent?: boolean;
-  /** Set while it is cancelled (decision C19): when its shipment's deletion was first tried, and what was due before. */
+  /** Set while a cancel is in progress: when the DELETE of the shipment was first sent, and what was due before. */
   readonly cancelling?: { readonly before?: Due; readonly deleteSentAt?: Instant };
-  /** Scope of the Idempotency-Key that it was made with (decision C6). */
+  /** The scope of the Idempotency-Key of its create. */
   readonly claim?: string;
-  /** The caller that created it (decision G3). */
+  /** The caller that created the request. */
   readonly createdBy?: Caller;
   readonly due?: Due;
   readonly attempts: Attempts;
@@ -101,43 +101,43 @@ export interface CredentialRequest {
 
 export interface PinRequest {
   readonly length: number;
-  /** Who makes up the PIN: `generated` by the key maker, `user_entered` at enrollment. */
+  /** Who chooses the PIN: the key maker (`generated`), or the user at enrollment (`user_entered`). */
   readonly entryMethod: "generated" | "user_entered";
   readonly deliveryMethod: "none" | "app" | "email";
 }
 
-/** A credential on a key. */
+/** A credential on a security key. */
 export interface Credential {
   readonly idpId: string;
-  /** As the caller named it, then as the IdP's options have it. */
+  /** The value of the caller, later that of the IdP's creation options. */
   readonly relyingPartyId?: string;
   readonly userId: string;
   readonly state: CredentialState;
   readonly errorMessage?: string;
-  /** What the IdP needs to activate, read back and undo: sealed in a row (decision G8), but for those of the version before. */
+  /** The state that the IdP needs to activate, read back and compensate. Sealed, except in rows of the previous schema version. */
   readonly idpState?: string | Challenge["idpState"];
-  /** What an answer must match (decisions C11, C18). */
+  /** The values that a response must match. */
   readonly binding?: Binding;
   readonly challengeExpiresAt?: Instant;
-  /** Private response key, sealed (decisions G8, C11). */
+  /** The private response key, sealed. */
   readonly responseKey?: string;
   readonly credentialId?: string;
   readonly retryableUntil?: Instant;
-  /** Set before an activation is sent, cleared by its answer: an unanswered try is read back first (decision C8). */
+  /** Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one (C8). */
   readonly triedAt?: Instant;
-  /** A refusal that followed an unanswered try, believed only after a second read-back (decision C8). */
+  /** A refusal after an unanswered attempt. It is accepted only after a second read-back (C8). */
   readonly refusal?: { readonly at: Instant; readonly reason: string };
   readonly attempts: Attempts;
   readonly nextAt?: Instant;
   readonly held?: boolean;
 }
 
-/** The PIN mail of a key (decision C14). */
+/** The PIN mail of a security key (C14). */
 export interface PinMail {
   readonly state: "waiting" | "due" | "sent" | "given_up" | "none";
-  /** Counts sends; with the key it gives the operation id. 0 before the first. */
+  /** The number of sends, 0 before the first. The operation id of a send is computed from it. */
   readonly number: number;
-  /** Set before a send, cleared by its outcome. */
+  /** Set before a send, removed by its outcome. */
   readonly triedAt?: Instant;
   readonly sentAt?: Instant;
   readonly firstDueAt?: Instant;
@@ -145,25 +145,25 @@ export interface PinMail {
   readonly nextAt?: Instant;
   readonly held?: boolean;
   readonly errorMessage?: string;
-  /** Addresses that the last send, or the last attempt of one, left out: `PIN_MAIL_DOMAINS` no longer allows them. */
+  /** Addresses that the last attempt left out, because `PIN_MAIL_DOMAINS` no longer allows them. */
   readonly leftOut?: readonly string[];
-  /** Times of resends within the last hour (decision C1). */
+  /** Times of resends within the last hour. */
   readonly resentAt?: readonly Instant[];
 }
 
-/** The polls of an authenticator that waits at the enrollment side. */
+/** The polls of an authenticator that waits for its enrollment. */
 export interface EnrollmentPoll {
   readonly attempts: Attempts;
   readonly nextAt: Instant;
   readonly held?: boolean;
 }
 
-/** One physical key of a shipment, or one on-site authenticator. */
+/** A security key of a shipment, or an on-site authenticator. */
 export interface SecurityKey {
-  /** `s-01-001`: shipment item 1, first key of it; `a-01`: first authenticator. Sorts in the request's order. */
+  /** `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order of the request. */
   readonly id: string;
   readonly place: "shipment" | "authenticator";
-  /** Custom name, without serial. */
+  /** The custom name, without the serial number. */
   readonly name?: string;
   readonly customizationId?: string;
   readonly productId?: number;
@@ -173,34 +173,34 @@ export interface SecurityKey {
   readonly serial?: string;
   readonly firmware?: string;
   readonly pinRequest?: PinRequest;
-  /** Private response key of the PIN, sealed. */
+  /** The private response key of the PIN, sealed. */
   readonly pinKey?: string;
-  /** Blob with the key's responses as received: encrypted (decision C18). */
+  /** The name of the blob with the responses as received, still encrypted. */
   readonly responses?: string;
   readonly credentials: readonly Credential[];
   readonly mail: PinMail;
-  /** From the start of the request to the end of the enrollment; authenticators only. */
+  /** Set for authenticators, from the start of the request to the end of the enrollment. */
   readonly enrollment?: EnrollmentPoll;
-  /** Set where process-shipments also activates and mails: what version 1 ordered (decision C15). */
+  /** Set for security keys of version 1 shipments, which process-shipments also activates and mails (C15). */
   readonly ofShipmentV1?: boolean;
   readonly due?: Due;
   readonly lease?: Lease;
 }
 
-/** Whether the key is programmed on site, not shipped. */
+/** Whether the security key is programmed on site and not shipped. */
 export const isOnSite = ({ place }: Pick<SecurityKey, "place">): boolean => place === "authenticator";
 
-/** The queue in which a key's activations and mail are due. */
+/** Returns the queue for the activations and the PIN mail of a security key. */
 export const queueOf = ({ ofShipmentV1 }: Pick<SecurityKey, "ofShipmentV1">): "key" | "shipment_key" =>
   ofShipmentV1 === true ? "shipment_key" : "key";
 
-/** Whether a PIN comes back that is to be mailed (decision C14). */
+/** Whether the key maker generates a PIN that is to be sent by mail. */
 export const hasPinMail = ({ pinRequest }: Pick<SecurityKey, "pinRequest">): boolean =>
   pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";
 
-/** The name that a read shows (decision C11a). */
+/** Returns the name that reads show. */
 export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Key";
 
-/** The name that the IdP and the mail show (decision C13). */
+/** Returns the name that the IdP and the PIN mail show. */
 export const registeredName = (key: SecurityKey): string =>
   key.serial === undefined ? displayName(key) : `${displayName(key)}: ${key.serial}`;

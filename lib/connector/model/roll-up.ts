@@ -2,20 +2,20 @@ import type { Instant } from "../../time.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, transition } from "./states.ts";
 
-/** A credential after an event; what only an open credential needs is dropped when it ends. */
+/** Returns the credential after an event. Columns for further attempts are dropped. */
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
   const { nextAt, held, triedAt, refusal, errorMessage: previous, ...kept } = credential;
   const state = transition(credential.state, event);
   return {
     ...kept,
     state,
-    // Of a request out of a backup: its activation may have been tried though its response is read only now.
+    // A request from a backup may have been activated before its response is read here, so the attempt is kept.
     ...(triedAt !== undefined && !isTerminal(state) && { triedAt }),
     ...(errorMessage === undefined ? {} : { errorMessage }),
   };
 }
 
-/** The key with its roll-up; a first active credential makes its PIN mail due (decision C14). */
+/** Returns the security key with its rolled-up state. The first active credential makes its PIN mail due. */
 export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   const state = rollUpSecurityKey(key.credentials.map(credential => credential.state));
   const anyActive = key.credentials.some(credential => credential.state === "active");
@@ -26,9 +26,7 @@ export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   return { ...key, state };
 }
 
-/**
- * The request with its roll-up over all keys. Where it ends, it is due for clean-up and nothing else (decisions C7, C16).
- */
+/** Returns the request with its state rolled up over all security keys. When it ends, it is due for clean-up only. */
 export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[], now: Instant): CredentialRequest {
   const state = rollUpRequest(
     request.state,
@@ -40,7 +38,7 @@ export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[
   return { ...rest, ...reason, state, terminalAt: now, due: { queue: "clean", at: now } };
 }
 
-/** The key with what still waits for it ended by one event; what was answered goes on. */
+/** Returns the security key after an event of its credentials without a response. Those with a response continue. */
 export function endWaiting(key: SecurityKey, event: CredentialEvent, errorMessage: string, now: Instant): SecurityKey {
   const credentials = key.credentials.map(credential =>
     credential.state === "processing" ? afterEvent(credential, event, errorMessage) : credential,
@@ -48,7 +46,7 @@ export function endWaiting(key: SecurityKey, event: CredentialEvent, errorMessag
   return withRollUp({ ...key, credentials }, now);
 }
 
-/** All keys and credentials that are still open, ended by one event. */
+/** Returns all security keys after an event that ends their open credentials. */
 export function endAll(
   keys: readonly SecurityKey[],
   event: CredentialEvent,

@@ -1,6 +1,6 @@
 import type { CredentialRequest, SecurityKey } from "./request.ts";
 
-/** The shipped keys by item, both in the request's order. */
+/** Returns the shipped security keys grouped by shipment item, in the order of the request. */
 export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly SecurityKey[])[] {
   return [
     ...Map.groupBy(
@@ -10,8 +10,8 @@ export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly S
   ];
 }
 
-/** What the shipment is known by at the delivery service: the caller's reference, else the request's id (decision C6). */
+/** Returns the customer reference of the order: that of the caller, else the request id. Orders are looked up by it (C6). */
 export const referenceOf = (request: CredentialRequest): string => request.shipment?.customerReference ?? request.id;
 
-/** Keys of one shipment item, in order: `s-01-001` and `s-01-002` are of item `s-01`. */
+/** Returns the shipment item of a security key: `s-01-001` and `s-01-002` belong to `s-01`. */
 const itemOf = (key: SecurityKey): string => key.id.slice(0, key.id.lastIndexOf("-"));

@@ -1,7 +1,7 @@
 import { pinMailMessage } from "./pin-mail.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "./request.ts";
 
-/** States of a shipment that are stored. `processing` is not: it ends with a lease, without a write (decision C9). */
+/** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
 
 /** A shipment's state and processing error (specification section 2). */
@@ -10,19 +10,19 @@ export interface ShipmentStatus {
   readonly errorMessage?: string;
 }
 
-/** The record of a shipment id: the request that has it, and a copy of its status. */
+/** The record of a shipment id: the linked request, and a copy of the status. */
 export interface ShipmentRecord extends Partial<ShipmentStatus> {
   readonly requestId: string;
 }
 
-/** Returns the status of a request's shipment. The rows of request and keys decide: the record repeats what they say. */
+/** Returns the status of a request's shipment from the rows of the request. The record of the shipment is only a copy. */
 export function shipmentStatusOf(request: CredentialRequest, keys: readonly SecurityKey[]): ShipmentStatus {
   const shipped = keys.filter(key => !isOnSite(key));
   const errorMessage = processingError(request, shipped);
   return { state: stateOf(shipped), ...(errorMessage !== undefined && { errorMessage }) };
 }
 
-/** Whether two statuses say the same. */
+/** Whether two statuses are equal. */
 export const isSameStatus = (one: Partial<ShipmentStatus>, other: Partial<ShipmentStatus>): boolean =>
   one.state === other.state && one.errorMessage === other.errorMessage;
 function stateOf(keys: readonly SecurityKey[]): ShipmentStatus["state"] {

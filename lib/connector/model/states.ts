@@ -7,14 +7,14 @@ export type SecurityKeyState = (typeof securityKeyStates)[number];
 export type RequestState = (typeof requestStates)[number];
 
 /**
- * What can happen to a credential:
- * - `response_decoded`: its key's response opened with our keys and carries our signer's signature
- * - `response_rejected`: the response that was decoded is lost, or of no use any more, when it is to be activated (decision C11)
- * - `activated`, `refused`: the IdP's last word (decision C8)
- * - `not_enrolled`: the enrollment side could not make it (decision C12)
- * - `expired`: `retryable_until` or the challenge's end has passed (decision C8)
- * - `cancelled`: given up before the key was produced (decisions C10, C19)
- * - `request_failed`: its request ended `failed` before it started (decision C7)
+ * The events of a credential:
+ * - `response_decoded`: its response opened with our response key, has a valid signature, and matches the request
+ * - `response_rejected`: the decoded response is missing or no longer usable when it is to be activated
+ * - `activated`, `refused`: the final answer of the IdP
+ * - `not_enrolled`: the enrollment failed
+ * - `expired`: `retryable_until` or the expiry of the challenge has passed
+ * - `cancelled`: cancelled before the security key was produced
+ * - `request_failed`: its request ended `failed` before it started
  */
 export type CredentialEvent =
   | "response_decoded"
@@ -26,7 +26,7 @@ export type CredentialEvent =
   | "cancelled"
   | "request_failed";
 
-/** Every transition of a credential (decision C7). What is not here can not happen. */
+/** The transition table of credentials (C7). All other transitions are errors. */
 export const credentialTransitions: Readonly<
   Record<CredentialState, Readonly<Partial<Record<CredentialEvent, CredentialState>>>>
 > = {
@@ -49,26 +49,26 @@ export const credentialTransitions: Readonly<
   cancelled: {},
 };
 
-/** The credential's state after an event. Throws on an event that this state does not know: the caller should have looked. */
+/** Returns the credential's state after an event. Throws if the table has no such transition. */
 export function transition(from: CredentialState, event: CredentialEvent): CredentialState {
   const to = credentialTransitions[from][event];
   if (to === undefined) throw new Error(`a credential that is ${from} can not be ${event}`);
   return to;
 }
 
-/** Whether a state of a credential, a key or a request never changes again (decision C7). */
+/** Whether a state of a credential, a security key or a request never changes again. */
 export const isTerminal = (state: CredentialState | SecurityKeyState | RequestState): boolean =>
   state !== "processing" && state !== "activation_pending" && state !== "received" && state !== "started";
 
-/** State of an item or authenticator from those of its credentials, in any order (decision C7). Throws where there are none. */
+/** Returns the state of an item or authenticator from the states of its credentials, in any order. Throws if there are none. */
 export const rollUpSecurityKey = (credentials: readonly CredentialState[]): SecurityKeyState =>
   outcome(credentials, "active") ?? "processing";
 
-/** The request's state from its own and those of its items and authenticators, in any order (decision C7). Throws where there are none. */
+/** Returns the state of a request from its current state and those of its items and authenticators. Throws if there are none. */
 export const rollUpRequest = (current: RequestState, keys: readonly SecurityKeyState[]): RequestState =>
   isTerminal(current) ? current : (outcome(keys, "complete") ?? current);
 
-/** A received request whose order has been taken by everybody who had to (decision C6). Throws in any other state. */
+/** Returns the state of a request whose order was accepted by all peers. Throws if the current state is not `received`. */
 export function startRequest(current: RequestState): RequestState {
   if (current !== "received") throw new Error(`a request that is ${current} can not be started`);
   return "started";

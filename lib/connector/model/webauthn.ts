@@ -11,14 +11,14 @@ export interface CreationOptions {
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
-/** What an IdP answers when asked for a credential. */
+/** The answer of an IdP to a request for creation options. */
 export interface Challenge {
   readonly options: CreationOptions;
   /** The origin that the IdP expects in the client data. */
   readonly origin: string;
-  /** After this the IdP refuses the activation; absent where the IdP names no end. */
+  /** After this time the IdP refuses the activation. Absent if the IdP names no expiry. */
   readonly expiresAt?: Date;
-  /** What this kind needs to activate, read back and undo; stored with the credential, never shown. Small, JSON. */
+  /** The state that the IdP kind needs to activate, read back and compensate, as JSON. Stored sealed with the credential, never shown. */
   readonly idpState: Readonly<Record<string, unknown>>;
 }
 
@@ -30,7 +30,7 @@ export interface Attestation {
   readonly clientExtensionResults: Readonly<Record<string, unknown>>;
 }
 
-/** What is kept of a challenge to recognise its answer by (decision C18). */
+/** The stored values of a challenge that its response must match. The challenge itself is not stored. */
 export interface Binding {
   /** base64url SHA-256 of the challenge's bytes. */
   readonly challengeHash: string;

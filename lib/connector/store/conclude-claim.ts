@@ -4,8 +4,8 @@ import { type Claim, judgeRequest, type KeptAnswer } from "../model/idempotency.
 import type { CredentialRequest } from "../model/request.ts";
 
 /**
- * Before a request's rows go: what it came to stays with its claim, so that the key does not order once more (decisions C6, C16).
- * @param erased nothing of what was answered stays
+ * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does not order again.
+ * @param erased whether the claim must not keep the answer
  */
 export async function concludeClaim(
   request: CredentialRequest,

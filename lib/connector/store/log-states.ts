@@ -1,7 +1,7 @@
 import type { Log } from "../../log.ts";
 import type { RequestStore } from "../deps.ts";
 
-/** A store that tells, in one log event each, every state that a request comes into (specification section 3). */
+/** Returns the store with a log event for each new state of a request. */
 export const logStates = (store: RequestStore, log: Log): RequestStore => ({
   ...store,
   async insert(request, keys) {

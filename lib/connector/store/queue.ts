@@ -6,14 +6,14 @@ import type { Due, Lease, Queue } from "../model/request.ts";
 import { saveRequest } from "./save-request.ts";
 import { writeShipmentRecord } from "./shipment-record.ts";
 
-/** One run of a job. */
+/** A run of a job. */
 export interface Run {
-  /** A timer works on what is due at its time, an on-demand call on every open item (decision C15). */
+  /** A timer run works on items that are due; an on-demand run works on all open items. */
   readonly mode: "timer" | "on_demand";
-  /** Names this run in the leases that it takes. */
+  /** Identifies this run in its leases. */
   readonly owner: string;
   readonly startedAt: Instant;
-  /** No new item is begun after this. */
+  /** The time after which no new item is started. */
   readonly endsAt: Instant;
 }
 
@@ -39,16 +39,16 @@ export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now:
   lease !== undefined && lease.owner !== owner && lease.until > now;
 
 /**
- * Seconds after which a caller refused because of another's lease should try again. Jobs release a lease within seconds of the last
- * call; only one whose process died lasts until it expires.
+ * Seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within seconds of their last call;
+ * only after a crash it lasts until it expires.
  */
 export const retryAfterLease = 5;
 
-/** Whether an item may be worked on now: at its time, or on demand unless it waits for a peer's Retry-After. */
+/** Whether the run may work on an item now: at its due time, or on demand at any time unless it waits for a peer's Retry-After. */
 export const isDue = (item: { readonly at: Instant; readonly held?: boolean }, { mode }: Run, now: Instant): boolean =>
   item.at <= now || (mode === "on_demand" && item.held !== true);
 
-/** Whether the run begins nothing more (decision C15). */
+/** Whether the time of the run is over, so that it starts no new item. */
 export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
 
 interface DueRequest {
@@ -57,11 +57,11 @@ interface DueRequest {
 }
 
 /**
- * Works through a queue, oldest first, several requests at once and each request by one worker. One item's failure is logged
- * and leaves that item due; the others go on. Storage that is away ends the run.
- * @param until what the index names no later than this; all of it where undefined
- * @param stopped asked before each request; true ends the run
- * @returns how many requests were left when the time budget ended or the run was stopped
+ * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
+ * and the item stays due. Unavailable storage ends the run and is thrown.
+ * @param until only items that are due at or before this time; undefined for all
+ * @param stopped called before each request; true ends the run
+ * @returns the number of requests that were left when the time of the run ended or it was stopped
  */
 export async function forEachDue(
   queue: Queue,
@@ -75,19 +75,19 @@ export async function forEachDue(
 ): Promise<number> {
   const waiting = (await dueRequests(queue, run, until, deps)).values();
   let left = 0;
-  let away: unknown;
+  let storageError: unknown;
   const worker = async (): Promise<void> => {
     for (const due of waiting) {
-      if (away !== undefined || stopped() || isOver(run, deps)) left++;
+      if (storageError !== undefined || stopped() || isOver(run, deps)) left++;
       else {
         await visit(due, run, deps, work).catch((error: unknown) => {
-          away = error;
+          storageError = error;
         });
       }
     }
   };
   await Promise.all(Array.from({ length: deps.concurrency }, worker));
-  if (away !== undefined) throw away;
+  if (storageError !== undefined) throw storageError;
   return left;
 }
 
@@ -128,7 +128,7 @@ async function visit(
   });
 }
 
-/** Tells that an item failed, which stays due and keeps nobody else's from being done. Storage that is away is thrown again. */
+/** Logs the failure of an item, so that the run continues with the others; the item stays due. Throws the error again if storage is unavailable. */
 export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
   if (error instanceof Fault && error.kind === "unavailable") throw error;
   log.error("work_failed", { ...fields, error });
@@ -143,9 +143,9 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
 }
 
 /**
- * An index row whose row says otherwise: its writer is between two writes, or died there. It is removed only when old, and only
- * after the row was rewritten by its version, so that a writer still on its way loses its write (decision C15). The row's own
- * index row is written again first, in case that is the one that got lost.
+ * Removes a `due` row that does not match the row that it points to, because its writer is between two writes or crashed there. It is
+ * removed only when it is old, and only after the row was rewritten by its ETag, so that a writer that still runs gets a conflict. The
+ * index row that matches is written again first, in case it is missing.
  */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals: timing } = deps;

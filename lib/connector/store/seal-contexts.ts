@@ -1,4 +1,4 @@
-/** Where a sealed value of a key belongs (decision G8). */
+/** Returns the additional authenticated data that binds a sealed value to its row and purpose. */
 export const sealContext = (requestId: string, keyId: string, purpose: string) => ({
   table: "credentialrequests",
   row: `${requestId}/key:${keyId}`,

@@ -3,10 +3,7 @@ import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { idpStatePurpose, sealContext } from "./seal-contexts.ts";
 
-/**
- * What an IdP needs to go on with a credential, as its key's row keeps it (decision G8): whoever has the step of a journey of kind C may
- * go on with it.
- */
+/** Returns an IdP state sealed for its row. A reader of a plain step of a kind C journey could continue that journey. */
 export const sealIdpState = (
   requestId: string,
   keyId: string,
@@ -15,7 +12,7 @@ export const sealIdpState = (
   sealer: Sealer,
 ): Promise<string> => sealer.seal(JSON.stringify(idpState), sealContext(requestId, keyId, idpStatePurpose(index)));
 
-/** What was sealed, and what an earlier version kept as it was (decision G12). Throws what opening throws. */
+/** Returns the opened IdP state. Rows of the previous schema version have it unsealed. Throws if it cannot be opened. */
 export async function openIdpState(
   requestId: string,
   keyId: string,
@@ -27,7 +24,7 @@ export async function openIdpState(
   return JSON.parse(await sealer.open(stored, sealContext(requestId, keyId, idpStatePurpose(index))));
 }
 
-/** The key with every idpState of its credentials sealed. */
+/** Returns the security key with the IdP states of its credentials sealed. */
 export async function withSealedIdpStates(requestId: string, key: SecurityKey, sealer: Sealer): Promise<SecurityKey> {
   const credentials = key.credentials.map(async (credential, index) => {
     const { idpState } = credential;

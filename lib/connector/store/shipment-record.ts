@@ -7,7 +7,7 @@ const statusIn = ({ request, keys }: LoadedRequest): ShipmentStatus =>
     keys.map(({ value }) => value),
   );
 
-/** Writes the record after a save that changed the status. Costs nothing after any other save. */
+/** Writes the shipment's record if a save changed the status. Makes no storage call otherwise. */
 export async function updateShipmentRecord(
   before: LoadedRequest,
   after: LoadedRequest,
@@ -16,16 +16,16 @@ export async function updateShipmentRecord(
   const shipmentId = after.request.value.delivery?.shipmentId;
   if (shipmentId === undefined) return;
   const isNew = before.request.value.delivery?.shipmentId !== shipmentId;
-  const was: Partial<ShipmentStatus> = isNew ? { state: "ongoing" } : statusIn(before);
-  if (!isSameStatus(was, statusIn(after))) await writeShipmentRecord(after, deps);
+  const previous: Partial<ShipmentStatus> = isNew ? { state: "ongoing" } : statusIn(before);
+  if (!isSameStatus(previous, statusIn(after))) await writeShipmentRecord(after, deps);
 }
 
-/** How often the record is written again when another process writes it at the same time. */
-const attempts = 5;
+/** Attempts to write the record when other processes write it at the same time. */
+const maxAttempts = 5;
 
 /**
- * Writes what the request's rows say into the record. The record is read before them and written by its ETag: of two writers the
- * one that read older rows loses, and reads again. If all attempts lose, the others have written it.
+ * Copies the status from the request's rows to the shipment's record. The record is read before the rows and written by its ETag, so that
+ * an older status never replaces a newer one. If all attempts conflict, other writers have written the record.
  */
 export async function writeShipmentRecord(
   { request: { value } }: LoadedRequest,
@@ -33,7 +33,7 @@ export async function writeShipmentRecord(
 ): Promise<void> {
   const shipmentId = value.delivery?.shipmentId;
   if (shipmentId === undefined) return;
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const stored = await requests.findShipment(shipmentId);
     if (stored?.value.requestId !== value.id) return;
     const loaded = await requests.load(value.id);

@@ -144,7 +144,7 @@ describe("erasing one recipient (decision C19)", () => {
     await peers.delivery.control(shipmentId, { ship: true });
     await connector.runShipments();
     const left = (reason: string) => ({ erased: 0, left: [{ requestId, reason }] });
-    expect(await erase()).toEqual(left("Keys that are produced are still to be activated."));
+    expect(await erase()).toEqual(left("Security keys that are produced wait for their activation."));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
 
