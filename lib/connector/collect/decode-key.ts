@@ -8,18 +8,18 @@ import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 
 export interface DecodedKey {
-  /** What was read, put into the key as it then stands: only credentials that still wait change. */
+  /** Applies the responses to the current security key. Only credentials without a response change. */
   readonly apply: (key: SecurityKey) => SecurityKey;
-  /** Responses that opened with the key's response keys. */
+  /** The number of responses that opened with the response keys. */
   readonly opened: number;
-  /** Responses that did not. */
+  /** The number of responses that did not open. */
   readonly unopened: number;
 }
 
 /**
- * Opens the responses of a key, whoever programmed it, and keeps them as they came before any row names them (decision C18). Open
- * credentials whose challenge has ended are given up (decision C8). Throws PeerFailure when the signing keys can not be read.
- * @param responses absent: nothing came
+ * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose challenge has
+ * expired end. Throws PeerFailure if the signing keys cannot be read.
+ * @param responses undefined if none were received
  */
 export async function decodeKey(
   request: CredentialRequest,
@@ -29,7 +29,7 @@ export async function decodeKey(
 ): Promise<DecodedKey> {
   const read = responses && (await decodeResponses(request.id, key, responses, deps));
   const { opened = 0, unopened = 0 } = read ?? {};
-  // What came for an authenticator came under our id; a shipment may be another's.
+  // The responses of an authenticator are read under our own id. A shipment may belong to another request.
   const isOurs = key.place === "authenticator" || opened > 0;
   const blob = responses !== undefined && isOurs ? await storeResponses(request.id, key, responses, deps) : undefined;
   const named = {
@@ -50,25 +50,25 @@ export async function decodeKey(
 }
 
 /**
- * Keeps responses beside those that came before: what a credential was decoded from stays, and so does what the peer tells no more
- * (decision C14). Returns the name of the copy.
+ * Stores responses merged with earlier ones: the response that a credential was decoded from stays, and so do those that the peer no
+ * longer returns. Returns the name of the blob.
  */
 async function storeResponses(
   requestId: string,
   { id, responses: before, credentials }: SecurityKey,
-  told: KeyResponses,
+  received: KeyResponses,
   { responses }: Pick<ConnectorDeps, "responses">,
 ): Promise<string> {
   const kept = before === undefined ? undefined : await responses.get(before);
-  if (kept === undefined) return responses.put(requestId, id, told);
+  if (kept === undefined) return responses.put(requestId, id, received);
   const merged = credentials.map(({ state }, index) => {
-    const [old = "", now = ""] = [kept.credentials[index], told.credentials[index]];
+    const [old = "", now = ""] = [kept.credentials[index], received.credentials[index]];
     return state === "processing" ? now || old : old || now;
   });
-  return responses.put(requestId, id, { ...kept, ...told, credentials: merged });
+  return responses.put(requestId, id, { ...kept, ...received, credentials: merged });
 }
 
-/** A credential that waited for its key, with what came for it. */
+/** Returns an open credential after its response, or after the expiry of its challenge. */
 function withResponse(
   credential: Credential,
   answer: DecodedCredential | undefined,

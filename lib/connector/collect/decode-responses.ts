@@ -8,22 +8,22 @@ import type { Attestation } from "../model/webauthn.ts";
 import { responseKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
 export interface DecodedCredential {
-  /** Set where the response is this credential's. */
+  /** Set if the response belongs to this credential. */
   readonly credentialId?: string;
   readonly problem?: string;
 }
 
 export interface DecodedResponses {
-  /** By position; undefined where none came. */
+  /** By position; undefined if there is no response. */
   readonly credentials: readonly (DecodedCredential | undefined)[];
-  /** How many opened with this key's response keys, and how many are for others; the malformed ones prove neither. */
+  /** The number of responses that opened with the response keys, and of those for other keys. Malformed responses count as neither. */
   readonly opened: number;
   readonly unopened: number;
 }
 
 /**
- * Opens the responses of one key: the position names the credential, its response key proves it (decision C11).
- * Throws PeerFailure when the signing keys can not be read.
+ * Opens the responses of one security key. The position of a response names its credential, and the response key proves it (C11).
+ * Throws PeerFailure if the signing keys cannot be read.
  */
 export async function decodeResponses(
   requestId: string,
@@ -54,7 +54,7 @@ export async function decodeResponses(
 
 const noResponseKey = "no response key";
 
-/** The attestation in a response, or why it is not this credential's. */
+/** Returns the attestation in a response, or why the response cannot be used for this credential. */
 export async function openAttestation(
   requestId: string,
   key: SecurityKey,
@@ -64,8 +64,8 @@ export async function openAttestation(
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
-  const place = sealContext(requestId, key.id, responseKeyPurpose(index));
-  const privateJwk = JSON.parse(await sealer.open(credential.responseKey, place)) as PrivateKey;
+  const context = sealContext(requestId, key.id, responseKeyPurpose(index));
+  const privateJwk = JSON.parse(await sealer.open(credential.responseKey, context)) as PrivateKey;
   try {
     const attestation = await decodeCredentialResponse(response, privateJwk, kid => delivery.signingKey(kid));
     const mismatch = bindResponse(attestation, credential.binding);

@@ -7,35 +7,35 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { withPurgeDue } from "../store/next-due.ts";
 import { decodeKey } from "./decode-key.ts";
 
-/** Shipment states whose responses are taken where they are there (decision C10). */
+/** Shipment states in which responses are read if they are present (C10). */
 const readyStates = [103, 104, 105, 106];
 
 export interface DecodedShipment {
-  /** All shipped keys in order; those of which nothing was read as they were. */
+  /** All shipped security keys in order, with or without changes. */
   readonly keys: readonly SecurityKey[];
-  /** Responses that opened with the keys' response keys. */
+  /** The number of responses that opened with the response keys. */
   readonly opened: number;
-  /** Responses that did not. */
+  /** The number of responses that did not open. */
   readonly unopened: number;
 }
 
 /**
- * The shipped keys with the responses that came for them; open credentials whose challenge has ended are given up (decision C8).
- * Throws PeerFailure when the signing keys can not be read.
- * @param shipment absent: nothing came
+ * Returns the shipped security keys with their responses applied. Open credentials whose challenge has expired end.
+ * Throws PeerFailure if the signing keys cannot be read.
+ * @param shipment undefined if the delivery service was not asked
  */
 export async function decodeShipment(
   { request: { value: request }, keys: stored }: LoadedRequest,
   shipment: DeliveryShipment | undefined,
   deps: ConnectorDeps,
 ): Promise<DecodedShipment> {
-  const told = shipment !== undefined && readyStates.includes(shipment.state.id) ? shipment.items : [];
+  const items = shipment !== undefined && readyStates.includes(shipment.state.id) ? shipment.items : [];
   const keys: SecurityKey[] = [];
   let opened = 0;
   let unopened = 0;
-  for (const [item, of] of shippedItems(stored.map(({ value }) => value)).entries()) {
-    for (const [position, key] of of.entries()) {
-      const read = await decodeShippedKey(request, key, told[item]?.keys[position], deps);
+  for (const [item, securityKeys] of shippedItems(stored.map(({ value }) => value)).entries()) {
+    for (const [position, key] of securityKeys.entries()) {
+      const read = await decodeShippedKey(request, key, items[item]?.keys[position], deps);
       keys.push(read.key);
       opened += read.opened;
       unopened += read.unopened;
@@ -44,7 +44,7 @@ export async function decodeShipment(
   return { keys, opened, unopened };
 }
 
-/** Whether every shipped credential without a response has outlived its challenge: whatever its peer says is too late. */
+/** Whether the challenge of every shipped credential without a response has expired, so that the delivery service need not be asked. */
 export const isTooLateForAll = ({ request, keys }: LoadedRequest, deps: ConnectorDeps): boolean =>
   shippedItems(keys.map(({ value }) => value))
     .flat()

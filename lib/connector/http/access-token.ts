@@ -3,32 +3,32 @@ import type { PeerAccess } from "./call.ts";
 import { PeerFailure, type PeerFailureKind } from "./failure.ts";
 import { raceAbort, singleFlight } from "./single-flight.ts";
 
-/** An access token as it was granted. */
+/** A granted access token. */
 export interface Grant {
   readonly token: string;
-  /** 0 where whoever grants it keeps it as well. */
+  /** 0 if the issuer caches the token itself. */
   readonly expiresInSeconds: number;
 }
 
-/** The access token of one client at one peer, kept until shortly before it expires. */
+/** The access token of one client at one peer, cached until shortly before it expires. */
 export interface AccessTokens {
   /**
-   * Runs `call` with a token, and once more with a new one when it fails with 401.
-   * @throws PeerFailure when there is no token, of a kind that says truly that `call` was not made; else what `call` throws
+   * Runs `call` with a token, and once more with a new token if it fails with 401.
+   * @throws PeerFailure if there is no token, with a kind that means that `call` was not made; otherwise what `call` throws
    */
   use<T>(signal: AbortSignal, call: (token: string) => Promise<T>): Promise<T>;
 }
 
-/** A token that a peer refuses is not taken for too old before this age: its rights are at fault, not its time. */
+/** The age before which a refused token is not renewed: its permissions are the cause, not its expiry. */
 const leastAgeMs = 10_000;
 const marginMs = 60_000;
 
-/** @param grant gets a new token; it ends by itself, as one run of it serves all who wait */
+/** Returns a token cache. @param grant gets a new token; must end by itself, because all waiting callers share one run */
 export function createAccessTokens(
   access: Pick<PeerAccess, "peer" | "now">,
   grant: () => Promise<Grant>,
 ): AccessTokens {
-  let held: { readonly token: string; readonly since: Instant; readonly until: Instant } | undefined;
+  let cached: { readonly token: string; readonly since: Instant; readonly until: Instant } | undefined;
 
   const renew = singleFlight(async () => {
     const since = access.now();
@@ -36,20 +36,20 @@ export function createAccessTokens(
       throw noToken(access.peer, error);
     });
     const life = expiresInSeconds * 1000;
-    held = { token, since, until: plus(since, life - Math.min(marginMs, life / 2)) };
+    cached = { token, since, until: plus(since, life - Math.min(marginMs, life / 2)) };
     return token;
   });
   const renewed = (signal: AbortSignal) => raceAbort(renew(), signal, cause => noToken(access.peer, cause));
 
   return {
     use: async (signal, call) => {
-      const token = held !== undefined && access.now() < held.until ? held.token : await renewed(signal);
+      const token = cached !== undefined && access.now() < cached.until ? cached.token : await renewed(signal);
       try {
         return await call(token);
       } catch (error) {
         if (!(error instanceof PeerFailure) || error.status !== 401) throw error;
-        if (held?.token === token && access.now() < plus(held.since, leastAgeMs)) throw error;
-        const fresh = held === undefined || held.token === token ? await renewed(signal) : held.token;
+        if (cached?.token === token && access.now() < plus(cached.since, leastAgeMs)) throw error;
+        const fresh = cached === undefined || cached.token === token ? await renewed(signal) : cached.token;
         if (fresh === token) throw error;
         return call(fresh);
       }
@@ -57,7 +57,7 @@ export function createAccessTokens(
   };
 }
 
-/** The call that needed the token was not made, so only these kinds are true of it. */
+/** Returns the failure of a call that was not made for lack of a token, so that its kind does not say that the call was received. */
 const kinds: Readonly<Record<PeerFailureKind, PeerFailureKind>> = {
   unreachable: "unreachable",
   unanswered: "unreachable",

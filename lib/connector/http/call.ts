@@ -7,7 +7,7 @@ import { traceCall } from "./trace.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
-/** What every client of a peer takes instead of taking it from the surroundings (decision G9). */
+/** The platform functions that each client of a peer gets passed. */
 export interface PeerTools {
   readonly fetch: Fetch;
   readonly now: Now;
@@ -16,25 +16,25 @@ export interface PeerTools {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** How often and how patiently a read is tried again. */
+/** The limits for repeating a read. */
 export interface Patience {
   readonly tries: number;
-  /** Doubles with each try. */
+  /** Doubles with each attempt. */
   readonly firstWaitMs: number;
-  /** A peer that asks for a longer wait gets no further try. */
+  /** A call is not repeated if the peer asks for a longer wait. */
   readonly longestWaitMs: number;
 }
 
-/** One peer, as its client calls it. */
+/** The connection to one peer. */
 export interface PeerAccess extends PeerTools {
   /** As failures and log lines name it. */
   readonly peer: string;
-  /** For a call with everything that belongs to it: token, tries, body. */
+  /** The time limit of an operation, including token, attempts and body. */
   readonly timeLimitMs: number;
   readonly patience?: Patience | undefined;
   /** Default 4 MiB, after decompression. */
   readonly longestAnswer?: number | undefined;
-  /** Finds the peer's own error code and text in the body of a 4xx or 5xx. */
+  /** Returns the peer's own error code and text from the body of a 4xx or 5xx. */
   readonly refusalOf?: ((body: unknown) => { code?: unknown; detail?: unknown }) | undefined;
 }
 
@@ -44,23 +44,23 @@ export interface PeerRequest<T> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly url: string;
   readonly token?: string | undefined;
-  /** Beside the usual ones, or in their place. */
+  /** Added to the usual headers, or replacing them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON; a form as a form. */
+  /** Sent as JSON, or as a form if it is `URLSearchParams`. */
   readonly body?: URLSearchParams | object | undefined;
-  /** What a 2xx must hold; it sees `undefined` where the body is empty, and no value of JSON where it is none. */
+  /** The schema of a 2xx body. It gets `undefined` for an empty body. */
   readonly answer: z.ZodType<T>;
   readonly signal?: AbortSignal | undefined;
-  /** The call is not begun after this, also by a process that was stopped for a while: it fails as `unreachable` then. */
+  /** The call does not start after this time, even if the process was suspended meanwhile. It then fails as `unreachable`. */
   readonly notAfter?: Instant | undefined;
 }
 
 const unreadable = Symbol("no JSON");
 
-/** Of a call whose 2xx tells nothing more: whatever it holds, but for a page of something in between, which has done nothing. */
+/** Accepts any 2xx body except non-JSON: that is a proxy's page, and the call never reached the peer. */
 export const anyResponse: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
 
-/** Runs `work` with a signal that fires at the end of the time limit or with `outer`, whichever comes first. */
+/** Runs `work` with a signal that fires at the end of the time limit or when `outer` fires. */
 export async function withTimeout<T>(
   timeLimitMs: number,
   outer: AbortSignal | undefined,
@@ -80,9 +80,9 @@ export async function withTimeout<T>(
 }
 
 /**
- * Calls a peer once. A redirect is not followed: it would carry the token elsewhere.
+ * Calls a peer once. Redirects are not followed, because they would send the token to another host.
  * @returns the parsed body of a 2xx
- * @throws PeerFailure, always
+ * @throws PeerFailure only
  */
 export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
   return traceCall(access.peer, request.operation, span => callOnce(access, request, span));
@@ -123,7 +123,7 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSp
   });
 }
 
-/** Checked here because `fetch` quotes a bad header, token and all, in its error. */
+/** Builds the request here, because the error of `fetch` quotes a bad header, including the token. */
 function outgoing({
   url,
   method,
@@ -145,13 +145,13 @@ function outgoing({
   }
 }
 
-/** The system's own error, or why the signal fired. `fetch`'s errors of its own may quote the call. */
+/** Returns the system's error or the reason of the signal. The own errors of `fetch` may quote the call. */
 function harmless(error: unknown): Error | undefined {
   if (error instanceof DOMException) return error;
   return error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
 }
 
-/** The body as JSON; undefined when it is empty, `unreadable` when it is no JSON, too long or cut off. */
+/** Returns the body as JSON; undefined if it is empty, `unreadable` if it is not JSON, too long or incomplete. */
 async function bodyOf(response: Response, longest: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;

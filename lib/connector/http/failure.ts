@@ -1,13 +1,13 @@
 import { plainText } from "./plain-text.ts";
 
 /**
- * How a call to a peer went wrong, as far as it changes what may be done next:
- * - `unreachable`: no connection was made, so nothing was received there
- * - `unanswered`: the call may have been received and done (time-out, connection lost after the first byte, 3xx, 408, 5xx, unreadable 2xx)
- * - `throttled`: 429 (or 503 with Retry-After): not done, again later
- * - `unauthorized`: 401 or 403: our credentials, not this call
+ * The kinds of failed calls, by what may be done next:
+ * - `unreachable`: no connection was made, so the peer received nothing
+ * - `unanswered`: the peer may have done the work (time-out, connection lost after the first byte, 3xx, 408, 5xx, unreadable 2xx)
+ * - `throttled`: 429, or 503 with Retry-After: try again later
+ * - `unauthorized`: 401 or 403: the connector's credentials were rejected, not this call
  * - `missing`: 404
- * - `refused`: any other 4xx, will not heal by repeating
+ * - `refused`: any other 4xx; a repeat does not help
  */
 export type PeerFailureKind = "unreachable" | "unanswered" | "throttled" | "unauthorized" | "missing" | "refused";
 
@@ -15,10 +15,10 @@ export interface PeerFailureDetails {
   readonly status?: number | undefined;
   /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
   readonly retryAfter?: number | undefined;
-  /** The peer's own error code and text, for `error_data` and `error_message`. A failure keeps 500 characters on one line. */
+  /** The peer's own error code and text, for `error_data` and `error_message`. Cut to 500 characters on one line. */
   readonly code?: unknown;
   readonly detail?: unknown;
-  /** Under which the peer's support finds the call. */
+  /** The id by which the peer's support finds the call. */
   readonly peerRequestId?: string | undefined;
   readonly cause?: unknown;
 }
@@ -46,7 +46,7 @@ export class PeerFailure extends Error {
     this.peerRequestId = details.peerRequestId;
   }
 
-  /** Whether the same call may succeed later (decision C8). */
+  /** Whether the same call may succeed later. */
   get passing(): boolean {
     return this.kind === "unreachable" || this.kind === "unanswered" || this.kind === "throttled";
   }

@@ -11,7 +11,7 @@ export interface ClientCredentials {
   readonly clientId: string;
   readonly scope?: string | undefined;
   /**
-   * Read at every grant, so that a changed one counts. A client secret, or PEM text with private key and certificate for
+   * Read at each grant, so that a rotated secret is used. A client secret, or PEM text with private key and certificate for
    * `private_key_jwt` (RFC 7523).
    */
   readonly secret: () => Promise<string>;
@@ -19,7 +19,7 @@ export interface ClientCredentials {
   readonly algorithm?: "PS256" | "RS256" | "ES256" | "ES384" | undefined;
 }
 
-/** Asks for an access token by the client credentials grant (RFC 6749 section 4.4). Throws PeerFailure or what `secret` throws. */
+/** Gets an access token by the client credentials grant (RFC 6749 section 4.4). Throws PeerFailure, or what `secret` throws. */
 export async function grantByClientCredentials(access: PeerAccess, client: ClientCredentials): Promise<Grant> {
   const secret = await client.secret();
   const body = new URLSearchParams({
@@ -33,7 +33,7 @@ export async function grantByClientCredentials(access: PeerAccess, client: Clien
   return requestToken(access, client.tokenUrl, body);
 }
 
-/** Sends a token request, which may be repeated, and reads the answer (RFC 6749 section 5). Throws PeerFailure. */
+/** Sends a token request, with retries, and returns the granted token (RFC 6749 section 5). Throws PeerFailure. */
 export async function requestToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
   const call = { operation: "access token", method: "POST", url, body, answer: granted } as const;
   const { access_token, expires_in } = await retryPeer({ ...access, refusalOf }, call);
@@ -44,7 +44,7 @@ const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 const granted = z.object({
   access_token: z.string().min(1),
-  /** Some send it as text; where it is missing a short life is the safe guess. */
+  /** Some issuers send it as text. If it is missing, a short lifetime is assumed. */
   expires_in: z.coerce.number().int().nonnegative().catch(300),
 });
 
@@ -55,7 +55,7 @@ function refusalOf(body: unknown) {
   return { code: error, detail: error_description };
 }
 
-/** RFC 7523 section 3, with the certificate's thumbprint where the PEM has one (Entra names the key by it). */
+/** Returns a client assertion (RFC 7523 section 3), with the thumbprint of the certificate if the PEM has one: Entra requires it. */
 async function assertion(access: PeerAccess, client: ClientCredentials, pem: string): Promise<string> {
   const { key, thumbprint } = signer(pem) ?? unusable(access);
   const now = Math.floor(Date.parse(access.now()) / 1000);
@@ -77,7 +77,7 @@ async function assertion(access: PeerAccess, client: ClientCredentials, pem: str
 
 const certificateBegin = "-----BEGIN CERTIFICATE-----";
 
-/** The private key with its own certificate's thumbprint: a vault gives the issuers' certificates along with it. */
+/** Returns the private key and the thumbprint of its own certificate. Key Vault also returns the certificates of the issuers. */
 function signer(pem: string): { key: KeyObject; thumbprint: string | undefined } | undefined {
   try {
     const key = createPrivateKey(pem);
@@ -92,7 +92,7 @@ function signer(pem: string): { key: KeyObject; thumbprint: string | undefined }
   }
 }
 
-/** Without the cause: it may quote the key. */
+/** Throws the failure without its cause, which may quote the private key. */
 function unusable({ peer }: PeerAccess): never {
   const detail = "The client's private key cannot be used.";
   throw new PeerFailure(peer, "access token", "unauthorized", { detail });

@@ -1,12 +1,12 @@
 import { between, type Now } from "../../time.ts";
 import type { PeerFailureKind } from "./failure.ts";
 
-/** What an answer outside 2xx means, by the list at {@link PeerFailureKind}. */
+/** Returns the failure for a response outside 2xx, with a kind of {@link PeerFailureKind}. */
 export function kindOfStatus(status: number, retryAfter: number | undefined): PeerFailureKind {
   if (status === 429 || (status === 503 && retryAfter !== undefined)) return "throttled";
   if (status === 401 || status === 403) return "unauthorized";
   if (status === 404) return "missing";
-  // Given up in the midst, here or by a proxy, and not refused (RFC 9110 section 15.5.9).
+  // 408 means that the server or a proxy timed out, not that it refused (RFC 9110 section 15.5.9).
   if (status === 408) return "unanswered";
   return status >= 400 && status < 500 ? "refused" : "unanswered";
 }
@@ -32,7 +32,7 @@ const certificateErrors = new Set([
 ]);
 
 /**
- * Whether `fetch` failed before anything of the call was sent. Only then may a call that changes something be made again.
+ * Whether `fetch` failed before anything was sent. Only then may a call that changes something be repeated.
  * EHOSTUNREACH, ENETUNREACH and ETIMEDOUT also end a connection that was in use, so they count with the system call that made
  * the connection only.
  */
@@ -47,18 +47,18 @@ export function neverConnected(error: unknown): boolean {
 
 const longestRetryAfter = 86_400;
 
-/** Seconds to wait (RFC 9110 section 10.2.3, both forms), at most a day: a peer's slip must not stop work for good. */
+/** Returns the seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms), at most a day, so that a wrong value does not stop work. */
 export function retryAfterSeconds(header: string | null, now: Now): number | undefined {
   if (header === null) return undefined;
   if (/^\d+$/.test(header.trim())) return Math.min(Number(header), longestRetryAfter);
-  // An RFC 9110 date is UTC in all three forms, of which asctime does not say so.
+  // All three date forms of RFC 9110 are UTC, but the asctime form does not name the zone.
   const date = Date.parse(/GMT\s*$/.test(header) ? header : `${header} GMT`);
   if (!/^[A-Z][a-z]{2}/.test(header) || Number.isNaN(date)) return undefined;
   const wait = Math.ceil(between(now(), new Date(date).toISOString()) / 1000);
   return Math.min(Math.max(wait, 0), longestRetryAfter);
 }
 
-/** Microsoft Graph and Entra, PingOne, Advanced Identity Cloud, and what others use. */
+/** Headers with the call's id: of Microsoft Graph and Entra, PingOne, Advanced Identity Cloud, and common ones. */
 const requestIdHeaders = [
   "request-id",
   "x-ms-request-id",
@@ -68,7 +68,7 @@ const requestIdHeaders = [
   "x-correlation-id",
 ];
 
-/** The id under which a peer's support finds the call; undefined where it tells none. */
+/** Returns the id by which the peer's support finds the call; undefined if the response has none. */
 export function requestIdIn(headers: Headers): string | undefined {
   const ids = requestIdHeaders.map(name => headers.get(name));
   return ids.find((id): id is string => id !== null && /^[\w.:/-]{1,128}$/.test(id));

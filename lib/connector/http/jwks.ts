@@ -6,7 +6,7 @@ import { PeerFailure } from "./failure.ts";
 import { readPeer } from "./retry.ts";
 import { raceAbort, singleFlight } from "./single-flight.ts";
 
-/** A public key of the exchange format: EC P-384 (decision C11). */
+/** A public key of the exchange format, on EC P-384. */
 export interface PublicKey {
   readonly kty: "EC";
   readonly crv: "P-384";
@@ -15,43 +15,43 @@ export interface PublicKey {
   readonly kid: string;
 }
 
-/** The keys that a peer publishes. Every call throws PeerFailure only. */
+/** The public keys of a peer's JWKS. Methods throw PeerFailure only. */
 export interface KeySet {
-  /** At least one. */
+  /** Returns all keys, at least one. */
   all(signal?: AbortSignal): Promise<readonly PublicKey[]>;
-  /** The key with this id. A set without it is read again (decision C10). */
+  /** Returns the key with this id. A cached set without it is read again. */
   find(kid: string, signal?: AbortSignal): Promise<PublicKey | undefined>;
 }
 
 export interface KeySetOptions {
   readonly url: string;
   readonly use: "enc" | "sig";
-  /** How long a set is believed, 5 minutes by default. */
+  /** How long a set is cached, 5 minutes by default. */
   readonly maxAgeMs?: number | undefined;
-  /** An unknown id makes a set of at least this age be read again, 1 minute by default. */
+  /** The minimum age of a set that is read again for an unknown id, 1 minute by default. */
   readonly refreshAgeMs?: number | undefined;
 }
 
-/** A peer's JWKS: read without a token, kept, one read for all who ask meanwhile. */
+/** Returns the cached JWKS of a peer. It is read without a token, and concurrent callers share one read. */
 export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet {
   const { maxAgeMs = minutes(5), refreshAgeMs = minutes(1) } = options;
   const operation = `${options.use} key set`;
-  let held: { readonly keys: readonly PublicKey[]; readonly since: Instant } | undefined;
+  let cached: { readonly keys: readonly PublicKey[]; readonly since: Instant } | undefined;
 
-  const youngerThan = (ms: number) => held !== undefined && between(held.since, access.now()) < ms;
+  const youngerThan = (ms: number) => cached !== undefined && between(cached.since, access.now()) < ms;
   const read = singleFlight(async () => {
     const since = access.now();
     const { keys } = await readPeer(access, { operation, method: "GET", url: options.url, answer: jwks });
     const usable = await usableKeys(keys, options.use);
     if (usable.length === 0) throw new PeerFailure(access.peer, operation, "unanswered", { detail: "No usable key." });
-    held = { keys: usable, since };
+    cached = { keys: usable, since };
     return usable;
   });
   const reread = (signal: AbortSignal | undefined) =>
     raceAbort(read(), signal, cause => new PeerFailure(access.peer, operation, "unreachable", { cause }));
 
   const all = async (signal?: AbortSignal) =>
-    held !== undefined && youngerThan(maxAgeMs) ? held.keys : reread(signal);
+    cached !== undefined && youngerThan(maxAgeMs) ? cached.keys : reread(signal);
   return {
     all,
     find: async (kid, signal) => {
@@ -66,7 +66,7 @@ const jwks = z.object({ keys: z.array(z.unknown()) });
 
 const algorithms = { enc: ["ECDH-ES+A256KW", "ECDH-ES"], sig: ["ES384"] } as const;
 
-/** Keys of another kind or use, private ones and broken ones are passed over; of two with one id the first counts. */
+/** Returns the usable keys. Skips keys of another type or use, private and invalid keys, and repeated ids. */
 async function usableKeys(keys: readonly unknown[], use: "enc" | "sig"): Promise<readonly PublicKey[]> {
   const wanted = z.object({
     kty: z.literal("EC"),

@@ -1,9 +1,9 @@
-/** Longest message of a peer that is kept or logged (decision G10). */
+/** The maximum length of a peer's message that is stored or logged. */
 const longestMessage = 500;
 
 /**
- * Returns a peer's text on one line, without control and direction characters, cut to `longest` characters: fit for storage, logs,
- * error bodies and mails. Undefined where nothing is left.
+ * Returns a peer's text on one line, without control and direction characters, cut to `longest` characters, for storage, logs, error
+ * bodies and mails. Returns undefined if nothing is left.
  */
 export function plainText(value: unknown, longest = longestMessage): string | undefined {
   if (typeof value !== "string") return undefined;

@@ -4,14 +4,14 @@ import { PeerFailure } from "./failure.ts";
 const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
 
 /**
- * Calls a peer for something that changes nothing there, again after a passing failure, all within one time limit.
- * @throws PeerFailure of the last try
+ * Sends a read to a peer, and repeats it after temporary failures within one time limit.
+ * @throws PeerFailure of the last attempt
  */
 export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { readonly method: "GET" }): Promise<T> {
   return retryPeer(access, request);
 }
 
-/** {@link readPeer} for what may be repeated without being a read: a token request, or a call that its contract says has the same outcome each time. */
+/** Does the same as {@link readPeer} for other repeatable calls: a token request, or a call that is idempotent by its contract. */
 export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
   const patience = access.patience ?? usual;
   return withTimeout(access.timeLimitMs, request.signal, async signal => {
@@ -30,7 +30,7 @@ export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promi
   });
 }
 
-/** Half of the doubled wait is fixed, half random, so that many hosts do not come back together. */
+/** Returns the wait before the next attempt. Half of it is random, so that many hosts do not retry at the same time. */
 function backOff({ firstWaitMs, longestWaitMs }: Patience, tried: number, random: PeerAccess["random"]): number {
   const most = Math.min(firstWaitMs * 2 ** (tried - 1), longestWaitMs);
   return most / 2 + (most / 2) * ((random(1)[0] ?? 0) / 256);

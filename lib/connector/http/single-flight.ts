@@ -1,4 +1,4 @@
-/** Joins whoever asks while `work` runs to the same run. The run has no caller's signal: one who leaves must not end it for the others. */
+/** Returns a function whose concurrent callers share one run of `work`. The run has no caller's signal, so that one caller cannot end it for others. */
 export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {
@@ -9,7 +9,7 @@ export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Waits for `promise`, but no longer than until the signal fires; then fails with what `left` makes. */
+/** Waits for `promise` until the signal fires, and then throws the error that `left` returns. */
 export async function raceAbort<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,

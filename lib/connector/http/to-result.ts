@@ -1,4 +1,4 @@
-/** What became of a promise, for work that goes on either way. */
+/** Returns the value or the error of a promise. */
 export const toResult = <T>(promise: Promise<T>): Promise<{ value: T } | { error: unknown }> =>
   promise.then(
     value => ({ value }),

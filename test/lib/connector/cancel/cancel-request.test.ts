@@ -309,7 +309,7 @@ describe("a cancel that dies on the way (decision C19)", () => {
       expect(await idsOfShipments()).not.toContain(shipmentId);
       expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "cancelled" }]);
     }
-    for (const call of ["delivery.deleteShipment", "rfpr.cancel", "idp.undo", "requests.save"])
+    for (const call of ["delivery.deleteShipment", "rfpr.cancel", "idp.compensate", "requests.save"])
       expect(steps).toContain(call);
   }, 60_000);
 
@@ -328,7 +328,7 @@ describe("a cancel that dies on the way (decision C19)", () => {
 
   test("ends a request once where a job goes on with it while it is still at work", async () => {
     const { connector, requestId, statesOf, cancel } = await ordered();
-    const late = crashing("idp.undo", "before", "all");
+    const late = crashing("idp.compensate", "before", "all");
     const first = cancel(connector.beside({ ports: late.ports }));
     await late.died;
     connector.advance(minutes(4));

@@ -86,7 +86,7 @@ describe("a creator that dies at any of its calls (decision C6)", () => {
     expect(statesAt(found, "rfpr.put")).toEqual(["failed"]);
     // With the mark nobody can tell whether the order was sent, so it is looked up; from the order on it is found.
     expect(statesAt(found, "delivery.createShipment")).toEqual(["failed"]);
-    expect(statesAt(found, "requests.claimShipment")).toEqual(["complete"]);
+    expect(statesAt(found, "requests.linkShipment")).toEqual(["complete"]);
     // Keys, mark, start.
     expect(statesAt(found, "requests.save")).toEqual(["failed", "failed", "complete"]);
     expect(statesAt(found, "none")).toEqual(["complete"]);

@@ -11,7 +11,7 @@ test("the connector's intervals are the settings in milliseconds", () => {
   expect(timing).toMatchObject({
     lease: minutes(3),
     retryMin: minutes(1),
-    settleFor: days(3),
+    reconcileFor: days(3),
     credentialMax: days(180),
   });
   for (const [name, ms] of Object.entries(timing)) expect(ms, name).toBeGreaterThanOrEqual(seconds(10));
