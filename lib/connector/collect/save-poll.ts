@@ -27,11 +27,7 @@ export async function pollLater(
   deps: ConnectorDeps,
   retryAfter?: number,
 ): Promise<void> {
-  await saveRequest(
-    leased,
-    { request: { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes } },
-    deps,
-  );
+  await saveRequest(leased, { request: { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes } }, deps);
 }
 
 /** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. */
