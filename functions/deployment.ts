@@ -22,7 +22,7 @@ import type { Tracer } from "../lib/telemetry.ts";
 import { instant, type Now, seconds } from "../lib/time.ts";
 import { version } from "../lib/version.ts";
 
-/** The outside world of a deployment, each client made once and connected at its first call. */
+/** The clients and other dependencies that all APIs share. Each client connects at its first call. */
 export interface Deployment {
   readonly settings: DeploymentSettings;
   readonly log: Log;
@@ -34,18 +34,18 @@ export interface Deployment {
   readonly blobs: Blobs;
   readonly secrets: Secrets;
   readonly sealer: Sealer;
-  /** How secrets are read again (decision G3). */
+  /** How long secrets are cached (G3). */
   readonly caching: CacheOptions;
   readonly healthy: () => Promise<boolean>;
-  /** A secret's value, read again by decision G3. Throws where there is none. */
+  /** Returns a function that returns the cached value of a secret and throws if the secret is missing. */
   secretText(name: string): () => Promise<string>;
   /** The app's own identity. */
   readonly identity: ReturnType<typeof managedIdentity>;
-  /** Absent where nothing is told but log lines on the console. */
+  /** Absent if telemetry goes to the console only. */
   readonly tracing?: Tracing;
 }
 
-/** What the platform calls the app and this instance of it. */
+/** The names that the platform gives the app and this instance. */
 export interface Platform {
   readonly site?: string | undefined;
   readonly instance?: string | undefined;
@@ -55,7 +55,7 @@ interface Tracing extends Tracer {
   readonly sink: Telemetry;
 }
 
-/** Opens the clients that every API shares. Nothing is called yet. @param platform what tells this instance from others */
+/** Creates the clients that all APIs share, without any call. */
 export function openDeployment(settings: DeploymentSettings, platform: Platform = {}): Deployment {
   const now: Now = () => instant(Date.now());
   const identity = managedIdentity(settings.AZURE_CLIENT_ID);
@@ -98,7 +98,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
       const cached = cachedSecret(name, () => secrets.get(name), caching);
       return async () => {
         const secret = await cached.get();
-        if (secret === undefined) throw new Error(`the secret ${name} is missing in the vault`);
+        if (secret === undefined) throw new Error(`The secret ${name} is missing in Key Vault.`);
         return secret.value;
       };
     },
@@ -107,7 +107,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
   };
 }
 
-/** Where spans, metrics and log events go; undefined where the settings name no place for them (docs/telemetry.md). */
+/** Returns the sink for spans, metrics and log events; undefined if the settings configure none. */
 function openTracing(
   settings: DeploymentSettings,
   { site, instance }: Platform,
@@ -131,22 +131,22 @@ function openTracing(
   return sink && { sink, now: clock, random: size => randomBytes(size) };
 }
 
-/** A table that the deployment has: each wing has its own storage account (decision G1). */
+/** Returns a table of the deployment for the health check: each service has its own storage account (G1). */
 const healthTable = ({ SERVICE_APIS }: DeploymentSettings): string =>
   SERVICE_APIS.includes("connector") ? "due" : "users";
 
-/** A sealer that has not read the vault yet. */
+/** Returns a sealer with an empty cache, which reads the newest key. */
 export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "caching">): Sealer =>
   createSealer(keyRing(secrets, dataKey, caching));
 
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
-/** The static tokens of an API, in its vault (decision G3). */
+/** Returns the storage of static token hashes of an API (G3). */
 export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, api: "core" | "connector"): TokenHashes =>
   apiTokenHashes(secrets, api, { ...caching, now, log });
 
-/** Who may call an API that takes bearer tokens (decision G3). */
+/** Returns the bearer token check of an API (G3). */
 export function callerCheck(
   { settings, fetch, now }: Deployment,
   { api, role, hashes }: { api: "core" | "connector"; role: string; hashes: TokenHashes },
@@ -162,7 +162,7 @@ export function callerCheck(
   });
 }
 
-/** Issuers and keys of the customer's tenant; both forms of an Entra tenant's issuer count (decision G3). */
+/** Returns how to verify tenant tokens. Accepts the v1.0 and the v2.0 issuer of an Entra tenant (G3). */
 function tenantTokens(settings: DeploymentSettings): TenantTokens | undefined {
   const { CLOUD_TENANT_ID: tenant, CALLER_AUDIENCES: audiences, CALLER_ISSUERS, CALLER_JWKS_ENDPOINT } = settings;
   if (audiences.length === 0) return undefined;

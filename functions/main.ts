@@ -15,14 +15,14 @@ import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";
 
-/** The composition root: environment, settings, clients, the chosen APIs. The only reader of `process.env`. */
+/** The composition root: reads the environment, opens clients and registers the enabled APIs. Only this file reads `process.env`. */
 async function start(environment: Environment): Promise<void> {
-  const wings = await chosenWings(environment);
+  const services = await loadServices(environment);
   let app: ReturnType<typeof open>;
   try {
-    app = open(environment, wings);
+    app = open(environment, services);
   } catch (error) {
-    refuse(environment, wings, error);
+    refuse(environment, services, error);
     return;
   }
   const { deployment, opened } = app;
@@ -31,22 +31,22 @@ async function start(environment: Environment): Promise<void> {
     traceInvocations(tracing, tracing.sink.flush);
     traceSdkCalls();
   }
-  const ready = () => Promise.all(opened.map(wing => wing.ready?.()));
+  const ready = () => Promise.all(opened.map(service => service.ready?.()));
   registerHealth(async () => (await deployment.healthy()) && isDone(ready()), {
     strictTransport: isInAzure(settings),
   });
-  // Begun before the first caller has to wait for it.
+  // Starts now, so that the first caller does not have to wait.
   void isDone(ready());
   if (opened.length === 0) log.warn("no_api", { setting: "SERVICE_APIS" });
-  for (const wing of opened) wing.register();
+  for (const service of opened) service.register();
   onTerminate(async () => {
     log.info("stopped", {});
     await tracing?.sink.close();
   });
 }
 
-/** The wings of the chosen APIs: what is not served costs nothing at the start. */
-async function chosenWings(environment: Environment): Promise<readonly Service[]> {
+/** Loads the services of the enabled APIs only, which keeps the cold start short. */
+async function loadServices(environment: Environment): Promise<readonly Service[]> {
   const named = enabledApis(environment);
   const [auth, connector] = await Promise.all([
     named.includes("core") || named.includes("client") ? import("./auth/start/wiring.ts") : undefined,
@@ -55,11 +55,11 @@ async function chosenWings(environment: Environment): Promise<readonly Service[]
   return [...(auth ? [auth.authService] : []), ...(connector ? [connector.connectorService] : [])];
 }
 
-/** Parses the settings and connects everything, so that whatever is wrong shows before anything is registered. */
-function open(environment: Environment, wings: readonly Service[]) {
+/** Parses the settings and creates all clients, so that errors occur before anything is registered. */
+function open(environment: Environment, services: readonly Service[]) {
   const [settings, connects] = combineReads(
     () => readSettings(deploymentSettings, environment),
-    () => combineReads(...wings.map(wing => () => wing.read(environment))),
+    () => combineReads(...services.map(service => () => service.read(environment))),
   );
   const { WEBSITE_SITE_NAME: site, WEBSITE_INSTANCE_ID: instance } = environment;
   const deployment = openDeployment(settings, { site, instance });
@@ -73,10 +73,10 @@ const isDone = (work: Promise<unknown>): Promise<boolean> =>
   );
 
 /**
- * Bad settings: the same routes, each refusing, and the reasons in the log. A throw while the app loads would make the host answer
- * 404 to everything (decision G14).
+ * Registers the same routes so that each responds 503, and logs the error. If loading threw instead, the host would respond 404 to
+ * every call (G14).
  */
-function refuse(environment: Environment, wings: readonly Service[], error: unknown): void {
+function refuse(environment: Environment, services: readonly Service[], error: unknown): void {
   const log = createLog(writeToHost);
   if (error instanceof BadSettings) log.error("bad_settings", { message: error.message, problems: error.problems });
   else log.error("not_started", { error });
@@ -89,7 +89,7 @@ function refuse(environment: Environment, wings: readonly Service[], error: unkn
     ...validSettings(deploymentSettings, environment),
   };
   registerHealth(async () => false, options);
-  for (const wing of wings) wing.refuse(enabledApis(environment), paths, options);
+  for (const service of services) service.refuse(enabledApis(environment), paths, options);
 }
 
 await start({ ...process.env });

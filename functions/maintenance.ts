@@ -8,26 +8,26 @@ import { noInput, type Task, task } from "../lib/http/task.ts";
 import { days } from "../lib/time.ts";
 import { type Deployment, freshSealer } from "./deployment.ts";
 
-/** What maintenance works on beside the wing's own ports: whole tables and containers. */
+/** The deployment, for tasks that process whole tables and containers. */
 export interface InDeployment {
   readonly deployment: Deployment;
 }
 
-/** What a restore is told. */
+/** The input of a restore. */
 export const restoreInput = z.strictObject({
-  /** The id that `backUp` gave. */
+  /** The id of a backup, as `backUp` reports it. */
   backup: z.string().regex(/^[\w.-]+$/),
-  /** Whether what is in the tables may be lost. */
+  /** Whether to replace existing rows and blobs. */
   replace: z.boolean().default(false),
-  /** Whether users, otpkeys and requests with a row that cannot be read may be left out. */
+  /** Whether to skip users, OTP keys and requests with an unreadable row. */
   skip_unreadable: z.boolean().default(false),
 });
 
-/** Seals anew what lies in these tables (decision G8). */
+/** Returns the task that seals all values in these tables again under the current key version (G8). */
 export const resealTask = <D extends InDeployment>(tables: readonly string[]): Task<D> =>
   task({
     input: noInput,
-    // A rotation of a minute ago is not yet in the cached key.
+    // Uses a new sealer, because the cached key can be older than a rotation.
     run: async (_, { deployment }: D) => ({
       ...(await reseal(tables, { ...deployment, sealer: freshSealer(deployment) })),
     }),

@@ -11,7 +11,7 @@ import { type Log, withLogFields } from "../lib/log.ts";
 
 /**
  * Registers every endpoint of an API.
- * @param preflight answers OPTIONS on every template; absent: OPTIONS is nothing here
+ * @param preflight handles OPTIONS on every template. If absent, OPTIONS is not registered
  */
 export function registerApi<D, S>(
   api: Api<D, S>,
@@ -30,7 +30,7 @@ export function registerApi<D, S>(
   }
 }
 
-/** Registers every job as a timer. Its failure is given to the host too. */
+/** Registers every job as a timer. A failed job also fails its invocation. */
 export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D, log: Log): void {
   for (const [name, job] of Object.entries(jobs)) {
     registerTimer(name, job.schedule, invocationId =>
@@ -40,28 +40,28 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
 }
 
 /**
- * Registers every task of a wing as a function that asks for the host's master key, and that its admin endpoint can start
- * (decision G13): `backUp` of the connector is `connectorBackUp`.
+ * Registers every maintenance task of a service as a function that requires the host's master key and that the host's admin endpoint
+ * can start: `backUp` of the connector is `connectorBackUp` (G13).
  */
 export function registerTasks<D>(
-  wing: Wing,
+  service: ServiceName,
   tasks: Readonly<Record<string, Task<D>>>,
   serving: ResponseOptions & { readonly deps: D; readonly log: Log },
 ): void {
-  for (const [name, task] of Object.entries(tasks)) registerTask(wing, name, serveTask(name, task, serving));
+  for (const [name, task] of Object.entries(tasks)) registerTask(service, name, serveTask(name, task, serving));
 }
 
-type Wing = "auth" | "connector";
+type ServiceName = "auth" | "connector";
 
-const registerTask = (wing: Wing, name: string, answer: (call: Call) => Promise<Reply>): void =>
-  registerHttp(`${wing}${name.charAt(0).toUpperCase()}${name.slice(1)}`, {
-    template: taskTemplate(wing, name),
+const registerTask = (service: ServiceName, name: string, answer: (call: Call) => Promise<Reply>): void =>
+  registerHttp(`${service}${name.charAt(0).toUpperCase()}${name.slice(1)}`, {
+    template: taskTemplate(service, name),
     methods: ["POST"],
     authLevel: "admin",
     answer,
   });
 
-/** Registers `GET /health`, public and without data (decision G11). */
+/** Registers `GET /health`, which is public and returns no data (G11). */
 export function registerHealth(healthy: () => Promise<boolean>, options: ResponseOptions): void {
   const answer = (call: Call) =>
     respond(call, options, async () =>
@@ -72,7 +72,7 @@ export function registerHealth(healthy: () => Promise<boolean>, options: Respons
   registerHttp("health", { template: "health", methods: ["GET"], answer });
 }
 
-/** Registers the routes of an API so that each refuses: the settings are wrong (decision G14). */
+/** Registers the routes of an API so that each responds 503, because the settings are invalid (G14). */
 export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, options: ResponseOptions): void {
   const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
   const answer = (call: Call) => respond(call, options, async () => api.refuse(refusal));
@@ -81,12 +81,12 @@ export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, options: 
   }
 }
 
-/** Registers a wing's tasks so that each refuses: the settings are wrong (decision G14). */
+/** Registers the tasks of a service so that each responds 503, because the settings are invalid (G14). */
 export function registerRefusingTasks(
-  wing: Wing,
+  service: ServiceName,
   tasks: Readonly<Record<string, unknown>>,
   options: ResponseOptions,
 ): void {
   const reply = { status: 503, headers: { "retry-after": "60" }, body: { error: "The service is not configured." } };
-  for (const name of Object.keys(tasks)) registerTask(wing, name, call => respond(call, options, async () => reply));
+  for (const name of Object.keys(tasks)) registerTask(service, name, call => respond(call, options, async () => reply));
 }

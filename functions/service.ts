@@ -5,25 +5,25 @@ import type { ResponseOptions } from "../lib/http/respond.ts";
 import type { Environment } from "../lib/settings.ts";
 import type { Deployment } from "./deployment.ts";
 
-/** A wing as the composition root starts it. It is loaded only where one of its APIs is served. */
+/** A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs is served. */
 export interface Service {
-  /** Parses the wing's settings. Throws BadSettings. Returns what connects it; nothing is called by that. */
+  /** Parses the settings of the service and returns a function that creates its clients without any call. Throws BadSettings. */
   read(environment: Environment): (deployment: Deployment) => OpenService;
-  /** Registers the routes of the named APIs so that each refuses (decision G14). */
+  /** Registers the routes of the named APIs so that each responds 503, because the settings are invalid (G14). */
   refuse(apis: readonly ApiName[], paths: ApiPaths, options: ResponseOptions): void;
 }
 
 export interface OpenService {
-  /** Registers the APIs that the settings name, with their timers and tasks. */
+  /** Registers the enabled APIs with their timers and tasks. */
   register(): void;
-  /** Resolves when calls can be answered; absent where they can at once. */
+  /** Resolves when the service can handle calls. If absent, it can at once. */
   readonly ready?: () => Promise<void>;
 }
 
-/** Leading path segments by API (decision G2). */
+/** The path prefix of each API (G2). */
 export type ApiPaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH">;
 
-/** Asks who calls wherever the endpoint does (decision G3). */
+/** Returns the authentication of an API with bearer tokens. Open endpoints need none (G3). */
 export const bearer =
   (check: (headers: Headers) => Promise<Caller>): Identify<never> =>
   async (access, call) => {

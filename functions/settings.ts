@@ -13,8 +13,7 @@ export interface Settings {
 }
 
 /**
- * Everything the environment tells, for whoever has all wings loaded. Throws BadSettings with every problem (decision G14), as the
- * start of the app finds them.
+ * Returns all settings of the environment, for tools that load both services. Throws BadSettings with every problem (G14).
  */
 export function settingsOf(environment: Environment): Settings {
   const apis = enabledApis(environment);

@@ -1,7 +1,7 @@
 import type { TokenCredential } from "@azure/identity";
 import { Fault } from "../fault.ts";
 
-/** How a service is reached and who asks: by managed identity in Azure, by connection string on one machine. */
+/** How to reach a service: with managed identity in Azure, with a connection string locally. */
 export type Access =
   | { readonly connectionString: string }
   | { readonly endpoint: string; readonly credential: TokenCredential };
@@ -38,17 +38,17 @@ export async function accessToken(credential: TokenCredential, scope: string): P
   return granted.token;
 }
 
-/** Means nothing anywhere: simulated services on this machine take any token. */
+/** Credential for local simulated services, which accept any token. */
 export const localCredential: TokenCredential = {
   getToken: async () => ({ token: "local", expiresOnTimestamp: 8.64e15 }),
 };
 
-/** The same for services that want a signature (base64). */
+/** Access key (base64) for local simulated services that require a signature. */
 export const localAccessKey = "bG9jYWw=";
 
 /**
- * Whether an address is a simulated service on this machine, the only kind that is spoken to without TLS.
- * Throws where it is no URL, or http to anywhere else.
+ * Returns whether a URL is a local simulated service, the only kind that is called without TLS. Throws if it is not a URL, or if it
+ * is an http URL of another host.
  */
 export function isLocalService(endpoint: string): boolean {
   const { protocol, hostname, host } = new URL(endpoint);

@@ -1,6 +1,6 @@
 import type { Policies } from "./service-errors.ts";
 
-/** For SDKs that speak https alone: simulated services on this machine have no certificate. */
+/** Makes SDKs that require https call local simulated services with http, because these have no certificate. */
 export const withoutTls: Policies[number] = {
   position: "perRetry",
   policy: {

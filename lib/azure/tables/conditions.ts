@@ -1,13 +1,13 @@
 import { isServiceError } from "../service-errors.ts";
 
-/** The failed conditions, by the service's error codes. A missing table is none of them: that is a fault of the deployment. */
+/** Failed conditions by error code. A missing table is not among them, because that is an error of the deployment. */
 const conditions = {
   missing: ["ResourceNotFound", "EntityNotFound"],
   exists: ["EntityAlreadyExists"],
   changed: ["UpdateConditionNotSatisfied", "ConditionNotMet"],
 };
 
-/** What `work` resolves with; undefined where it fails by one of these conditions. */
+/** Returns the result of `work`; undefined if it fails with one of the expected conditions. */
 export async function undefinedIf<T>(
   expected: readonly (keyof typeof conditions)[],
   work: () => Promise<T>,
@@ -21,7 +21,7 @@ export async function undefinedIf<T>(
   }
 }
 
-/** In a transaction's failure the SDK puts the service's code at the top, else into the details. */
+/** The SDK puts the error code of a transaction into `code`, of other calls into `details`. */
 function codeOf(error: unknown): string | undefined {
   if (!isServiceError(error)) return undefined;
   const { details } = error as { details?: { odataError?: { code?: string } } };
@@ -33,7 +33,7 @@ export function etagOf({ etag }: { etag?: string }): string {
   return etag;
 }
 
-/** An etag that really is a condition: without one, or with `*`, the service overwrites whatever is there. */
+/** Returns the ETag. Throws TypeError for an empty one or `*`, with which the service would overwrite any version. */
 export function checkedEtag(etag: string): string {
   if (!/^(W\/)?"[^"]+"$/.test(etag)) throw new TypeError("A conditional write needs the etag of the row that was read");
   return etag;

@@ -2,7 +2,7 @@ import { measure } from "../../telemetry.ts";
 import { between, days, instant, type Now } from "../../time.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** Secrets that tell, at each read of a current version, how long it is valid yet. The vault goes on giving an expired one. */
+/** Measures the days until expiry at each read of a secret, because Key Vault also returns expired secrets. */
 export const logExpiry = (secrets: Secrets, now: Now): Secrets => ({
   ...secrets,
   async get(name) {
