@@ -153,8 +153,8 @@ describe("the settings of a deployment", () => {
     };
     expect(problemsOf({ ...goodSettings, ...wrong }).toSorted()).toEqual([
       "IDPA_FIDO_API_CLIENT_ID",
-      "SESSION_IDLE_SECONDS",
       "RECONCILE_DAYS",
+      "SESSION_IDLE_SECONDS",
       "TRUSTED_PROXIES",
     ]);
     // A wrong one is told once, and the kind is that of what is set, however wrong.
