@@ -3,13 +3,13 @@ import { randomBytes } from "node:crypto";
 import { identifySession } from "../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../functions/auth/context.ts";
 import { client } from "../functions/auth/routes.ts";
-import { rulesOf } from "../lib/auth/deps.ts";
+import { toAuthRules } from "../lib/auth/deps.ts";
 import type { Session, SessionKey } from "../lib/auth/model/session.ts";
 import { sessionKey } from "../lib/auth/model/session.ts";
 import { noFailures } from "../lib/auth/model/throttle.ts";
 import { authSettings } from "../lib/auth/settings.ts";
 import type { OtpKey, Stored, User } from "../lib/auth/store.ts";
-import { userHash } from "../lib/auth/user-hash.ts";
+import { hashUsername } from "../lib/auth/user-hash.ts";
 import type { Call } from "../lib/http/call.ts";
 import { routeParts } from "../lib/http/route.ts";
 import { serve } from "../lib/http/serve.ts";
@@ -30,9 +30,9 @@ let written = 0;
 
 /** One user with one key, and whatever session was begun last. */
 function stores() {
-  const handle = userHash("anna");
+  const handle = hashUsername("anna");
   const user: Stored<User> = {
-    value: { id: 5, name: "anna", handle, epoch: 1, createdAt: now(), password: { hash: "", pepper: "1" } },
+    value: { id: 5, name: "anna", userHash: handle, epoch: 1, createdAt: now(), password: { hash: "", pepper: "1" } },
     version: "1",
   };
   const sessions = new Map<string, Stored<Session>>();
@@ -77,7 +77,7 @@ const context = {
   hasher: { verify: async () => true, isOutdated: async () => false },
   sealer,
   otpPeers: {},
-  rules: rulesOf(authSettings.parse({})),
+  rules: toAuthRules(authSettings.parse({})),
   log: createLog((_, line) => {
     written += line.length;
   }),

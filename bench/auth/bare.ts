@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
-import { decidedCost } from "../../lib/auth/passwords/password-hash.ts";
+import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
 
 import { password } from "./password.ts";
 
@@ -14,7 +14,7 @@ export async function registerBare(connectionString: string): Promise<void> {
   const table = (name: string) =>
     TableClient.fromConnectionString(connectionString, name, { allowInsecureConnection: true });
   const [users, sessions, otpkeys] = [table("users"), table("sessions"), table("otpkeys")];
-  const stored = await hash(password, decidedCost);
+  const stored = await hash(password, defaultCost);
   const http = (name: string, handler: (request: HttpRequest) => Promise<HttpResponseInit>) =>
     app.http(`bare-${name}`, { route: `bare/${name}`, methods: ["GET", "POST"], authLevel: "anonymous", handler });
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { hash, verify } from "@node-rs/argon2";
-import { decidedCost } from "../../lib/auth/passwords/password-hash.ts";
+import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
 import { password } from "./password.ts";
@@ -66,7 +66,7 @@ function usage(): Usage {
 }
 
 async function hashed(durationMs: number, inFlight: number): Promise<Hashed> {
-  const stored = await hash(password, decidedCost);
+  const stored = await hash(password, defaultCost);
   const before = usage();
   const end = performance.now() + durationMs;
   const times: number[] = [];

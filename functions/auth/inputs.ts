@@ -48,11 +48,11 @@ export const prefixField = z.string().transform((text, context) => {
 
 const attributeKey = parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`);
 
-export const ofUser = z.object({ user });
-export const ofKey = z.object({ prefix });
-export const ofUserKey = z.object({ user, prefix });
-export const ofAttribute = z.object({ user: user.optional(), prefix: prefix.optional(), key: attributeKey });
-export const ofAttributes = z.object({ user: user.optional(), prefix: prefix.optional() });
+export const userParams = z.object({ user });
+export const keyParams = z.object({ prefix });
+export const userKeyParams = z.object({ user, prefix });
+export const attributeParams = z.object({ user: user.optional(), prefix: prefix.optional(), key: attributeKey });
+export const attributeListParams = z.object({ user: user.optional(), prefix: prefix.optional() });
 
 /** Optional text; null is as if absent (decision G4). */
 export const optionalText = (description: string) =>

@@ -18,7 +18,7 @@ export const otpkeyView = z.object({
 export const otpkeySummary = z.object({ id: z.int(), prefix: z.string(), enabled: z.boolean() });
 
 /** A key as it is viewed (specification section 4, decision A10). */
-export const viewKey = (
+export const toOtpkeyView = (
   { prefix, enabled, id, stopped }: OtpKey,
   attributes: Attributes,
 ): z.output<typeof otpkeyView> => ({

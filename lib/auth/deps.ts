@@ -1,17 +1,17 @@
 import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import { days, type Now, seconds } from "../time.ts";
-import { type AddressLimits, addressList } from "./model/address-limit.ts";
+import { type AddressLimits, parseAllowList } from "./model/address-limit.ts";
 import type { SignInRules } from "./model/policy.ts";
 import type { ThrottleLimits } from "./model/throttle.ts";
-import type { UsernameHash } from "./model/username-hash.ts";
+import type { HashUsernameForLog } from "./model/username-hash.ts";
 import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
 import type { AuthStore } from "./store.ts";
 
-/** The decided rules and limits as they are set; milliseconds. */
+/** Rules and limits from the settings. All durations are in milliseconds. */
 export interface AuthRules extends SignInRules {
   readonly identifyByOtp: boolean;
   readonly passwordMinLength: number;
@@ -19,27 +19,27 @@ export interface AuthRules extends SignInRules {
   readonly address: {
     readonly limits: AddressLimits;
     /** Whether an address is on the allow-list. */
-    readonly isSpared: (address: string) => boolean;
+    readonly isExempt: (address: string) => boolean;
   };
-  /** How long an attempt waits for a place among unfinished ones. */
-  readonly busyMs: number;
-  /** Wrong OTPs in a row that stop a key. */
+  /** Time that an attempt waits for a free slot in the throttle. */
+  readonly slotWaitMs: number;
+  /** Number of wrong OTPs in a row that stops an OTP key. */
   readonly keyStopFailures: number;
   readonly windows: OtpWindows;
   readonly spentOtpMs: number;
   readonly session: { readonly idleMs: number; readonly absoluteMs: number; readonly touchMs: number };
   readonly secureCookie: boolean;
   readonly allowedOrigins: readonly string[];
-  /** Whether validation servers are configured: new keys are then of kind `remote` (decision A9). */
-  readonly asksServers: boolean;
+  /** Whether validation servers are configured. New OTP keys are then of kind `remote` (A9). */
+  readonly usesValidationServers: boolean;
 }
 
-/** What the authentication server's verbs act through. */
+/** What the operations of the authentication server depend on. */
 export interface AuthDeps extends AuthStore {
   readonly hasher: PasswordHasher;
   readonly sealer: Sealer;
   readonly otpPeers: OtpPeers;
-  readonly usernameHash: UsernameHash;
+  readonly hashUsernameForLog: HashUsernameForLog;
   readonly rules: AuthRules;
   readonly log: Log;
   readonly now: Now;
@@ -47,7 +47,7 @@ export interface AuthDeps extends AuthStore {
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-export const rulesOf = (settings: AuthSettings): AuthRules => ({
+export const toAuthRules = (settings: AuthSettings): AuthRules => ({
   otpPolicy: settings.AUTH_OTP_POLICY,
   allowEmptyPassword: settings.AUTH_ALLOW_EMPTY_PASSWORD,
   identifyByOtp: settings.AUTH_IDENTIFY_BY_OTP,
@@ -55,15 +55,15 @@ export const rulesOf = (settings: AuthSettings): AuthRules => ({
   throttle: {
     failures: settings.AUTH_THROTTLE_FAILURES,
     firstWaitMs: seconds(settings.AUTH_THROTTLE_FIRST_WAIT_SECONDS),
-    longestWaitMs: seconds(settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS),
+    maxWaitMs: seconds(settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS),
     reservationMs: seconds(settings.AUTH_THROTTLE_RESERVATION_SECONDS),
     keepMs: seconds(settings.AUTH_THROTTLE_KEEP_SECONDS),
   },
   address: {
     limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: seconds(settings.AUTH_ADDRESS_WINDOW_SECONDS) },
-    isSpared: addressList(settings.AUTH_ADDRESS_ALLOW_LIST),
+    isExempt: parseAllowList(settings.AUTH_ADDRESS_ALLOW_LIST),
   },
-  busyMs: seconds(settings.AUTH_THROTTLE_BUSY_SECONDS),
+  slotWaitMs: seconds(settings.AUTH_THROTTLE_BUSY_SECONDS),
   keyStopFailures: settings.AUTH_KEY_STOP_FAILURES,
   windows: {
     lookAhead: settings.OTP_HOTP_LOOK_AHEAD,
@@ -78,5 +78,5 @@ export const rulesOf = (settings: AuthSettings): AuthRules => ({
   },
   secureCookie: settings.SESSION_COOKIE_SECURE,
   allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,
-  asksServers: settings.OTP_VALIDATION_URLS.length > 0,
+  usesValidationServers: settings.OTP_VALIDATION_URLS.length > 0,
 });

@@ -2,95 +2,103 @@ import * as z from "zod";
 import { setting } from "../settings.ts";
 import { isAddressEntry } from "./model/address-limit.ts";
 import { otpPolicies } from "./model/policy.ts";
-import { widestWindow } from "./otp/oath.ts";
+import { maxResyncWindow } from "./otp/oath.ts";
 
 const address = setting.address("");
 
 const isOrigin = (text: string): boolean => address.safeParse(text).success && new URL(text).origin === text;
 
-/** The authentication server's settings, with every interval and limit of the decisions (decision G9). */
+/** Settings of the authentication server. */
 export const authSettings = z
   .object({
     AUTH_OTP_POLICY: setting
-      .oneOf(otpPolicies, "When a sign-in needs an OTP; `when-assigned`: where the user has an enabled key.")
+      .oneOf(otpPolicies, "When a sign-in needs an OTP; `when-assigned`: if the user has an enabled OTP key.")
       .prefault("when-assigned"),
     AUTH_PASSWORD_MIN_LENGTH: setting
-      .integer(8, 128, "Least length of a new password; by default 8, or 15 where `AUTH_OTP_POLICY` is `never`.")
+      .integer(8, 128, "Minimum length of a new password; by default 8, or 15 if `AUTH_OTP_POLICY` is `never`.")
       .optional(),
-    AUTH_ALLOW_EMPTY_PASSWORD: setting.flag("Let users without a password sign in by OTP alone.").prefault("false"),
-    AUTH_IDENTIFY_BY_OTP: setting.flag("Let an OTP name the user where no username is given.").prefault("false"),
+    AUTH_ALLOW_EMPTY_PASSWORD: setting
+      .flag("Allow users without a password to sign in with an OTP alone.")
+      .prefault("false"),
+    AUTH_IDENTIFY_BY_OTP: setting.flag("Identify the user by the OTP if no username is given.").prefault("false"),
     AUTH_HASHES_IN_FLIGHT: setting
-      .integer(1, 64, "Password hashes at once; each takes a core and 19 MiB.")
+      .integer(1, 64, "Maximum number of password hashes in progress; each takes a core and 19 MiB.")
       .prefault("4"),
     AUTH_HASHES_WAITING: setting
-      .integer(0, 100_000, "Password hashes that may wait; beyond, calls get 503.")
+      .integer(0, 100_000, "Maximum number of password hashes in the queue; further calls get 503.")
       .prefault("1000"),
 
     AUTH_THROTTLE_FAILURES: setting
-      .integer(1, 100, "Failures of a username in a row before waits begin.")
+      .integer(1, 100, "Failed attempts of a username in a row after which it must wait.")
       .prefault("10"),
     AUTH_THROTTLE_FIRST_WAIT_SECONDS: setting
-      .seconds("First wait of a username; doubles with each failure.")
+      .seconds("First wait of a username; it doubles with each further failure.")
       .prefault("30"),
-    AUTH_THROTTLE_LONGEST_WAIT_SECONDS: setting.seconds("Longest wait of a username.").prefault("3600"),
+    AUTH_THROTTLE_LONGEST_WAIT_SECONDS: setting.seconds("Maximum wait of a username.").prefault("3600"),
     AUTH_THROTTLE_RESERVATION_SECONDS: setting
       .seconds("Age at which an unfinished attempt counts as a failure.")
       .prefault("30"),
     AUTH_THROTTLE_BUSY_SECONDS: setting
-      .seconds("How long an attempt waits for a place among unfinished ones.")
+      .seconds("Time that an attempt waits for unfinished attempts of the same username.")
       .prefault("2"),
     AUTH_THROTTLE_KEEP_SECONDS: setting
-      .seconds("Age of the last failure at which a username's are forgotten.")
+      .seconds("Time after the last failure of a username at which its failures are deleted.")
       .prefault("86400"),
-    AUTH_KEY_STOP_FAILURES: setting.integer(1, 100, "Wrong OTPs in a row that stop a key.").prefault("100"),
+    AUTH_KEY_STOP_FAILURES: setting.integer(1, 100, "Wrong OTPs in a row that stop an OTP key.").prefault("100"),
     AUTH_ADDRESS_LIMIT: setting
-      .integer(0, 1_000_000, "Failed attempts of one caller address in one window; 0 is no limit.")
+      .integer(0, 1_000_000, "Maximum number of failed attempts of one caller address in a window; 0: no limit.")
       .prefault("0"),
-    AUTH_ADDRESS_WINDOW_SECONDS: setting.seconds("Window of `AUTH_ADDRESS_LIMIT`.").prefault("3600"),
+    AUTH_ADDRESS_WINDOW_SECONDS: setting.seconds("Length of the window of `AUTH_ADDRESS_LIMIT`.").prefault("3600"),
     AUTH_ADDRESS_ALLOW_LIST: setting
-      .list("Addresses and networks that `AUTH_ADDRESS_LIMIT` spares, comma list.")
+      .list("Addresses and networks to which `AUTH_ADDRESS_LIMIT` does not apply, comma list.")
       .refine(entries => entries.every(isAddressEntry), { error: "must be addresses or networks, as in 10.0.0.0/8" })
       .prefault(""),
 
     OTP_HOTP_LOOK_AHEAD: setting
-      .integer(0, 25, "Codes beyond the next expected one that pass (kind `hotp`).")
+      .integer(0, 25, "Number of codes after the next expected one that are accepted (kind `hotp`).")
       .prefault("15"),
     OTP_HOTP_RESYNC_WINDOW: setting
       .integer(
         0,
-        widestWindow,
-        "Codes beyond the next expected one among which two in a row resynchronise (kind `hotp`).",
+        maxResyncWindow,
+        "Number of codes after the next expected one in which two codes in a row resynchronise (kind `hotp`).",
       )
       .prefault("100"),
     OTP_TOTP_STEPS: setting
-      .integer(0, 2, "Steps of 30 seconds on either side of now that pass (kind `totp`).")
+      .integer(0, 2, "Number of 30-second steps before and after the current one that are accepted (kind `totp`).")
       .prefault("1"),
     OTP_VALIDATION_URLS: setting
-      .list("Validation servers of keys of kind `remote`, asked in turn, comma list; empty: new keys have no secret.")
+      .list(
+        "URLs of the validation servers of kind `remote`, tried in order, comma list; empty: new OTP keys have no secret.",
+      )
       .refine(urls => urls.every(url => address.safeParse(url).success), { error: "must be https addresses" })
       .prefault(""),
     OTP_VALIDATION_CLIENT_ID: setting
-      .text("Our id at the validation servers; its key lies in the vault.")
+      .text("Client id at the validation servers; its key is stored in Key Vault.")
       .regex(/^[0-9]{1,15}$/, { error: "must be a number" })
       .optional(),
-    OTP_VALIDATION_TIMEOUT_SECONDS: setting.seconds("Time limit of one validation server.").prefault("5"),
-    OTP_VALIDATION_TOTAL_SECONDS: setting.seconds("Time limit of all validation servers together.").prefault("15"),
-    OTP_SPENT_DAYS: setting.days("How long spent OTPs of kind `remote` are remembered.").prefault("30"),
+    OTP_VALIDATION_TIMEOUT_SECONDS: setting.seconds("Time limit of a call to one validation server.").prefault("5"),
+    OTP_VALIDATION_TOTAL_SECONDS: setting
+      .seconds("Time limit of the calls to all validation servers together.")
+      .prefault("15"),
+    OTP_SPENT_DAYS: setting.days("Time for which used OTPs of kind `remote` are stored.").prefault("30"),
 
-    SESSION_IDLE_SECONDS: setting.seconds("A session ends when it was not used for this long.").prefault("3600"),
-    SESSION_ABSOLUTE_SECONDS: setting.seconds("A session ends at this age.").prefault("86400"),
-    SESSION_TOUCH_SECONDS: setting.seconds("Least time between two writes of a session's access time.").prefault("60"),
+    SESSION_IDLE_SECONDS: setting.seconds("Idle time after which a session ends.").prefault("3600"),
+    SESSION_ABSOLUTE_SECONDS: setting.seconds("Age at which a session ends.").prefault("86400"),
+    SESSION_TOUCH_SECONDS: setting
+      .seconds("Minimum time between two writes of a session's access time.")
+      .prefault("60"),
     SESSION_COOKIE_SECURE: setting
-      .flag("Send the session cookie over TLS only; false in a local run.")
+      .flag("Send the session cookie over TLS only; set to false only for a local run.")
       .prefault("true"),
     CLIENT_ALLOWED_ORIGINS: setting
       .list(
-        "Origins whose pages may call the Client API, comma list; their calls must carry `Origin`, which links do not.",
+        "Origins whose pages may call the Client API, comma list; their calls must carry `Origin`, which links do not send.",
       )
       .refine(origins => origins.every(isOrigin), { error: "must be origins, as in https://app.example.com" })
       .prefault(""),
     CRON_SESSION_CLEANUP_SCHEDULE: setting
-      .schedule("When expired sessions and throttles are deleted; six fields, UTC.")
+      .schedule("Schedule of the deletion of expired sessions and throttles; six fields, UTC.")
       .prefault("0 15 * * * *"),
   })
   .superRefine((settings, context) => {
@@ -100,7 +108,7 @@ export const authSettings = z
     if (asksServers && settings.OTP_VALIDATION_CLIENT_ID === undefined) {
       refuse(
         "OTP_VALIDATION_CLIENT_ID",
-        "must be set with OTP_VALIDATION_URLS: requests and answers are signed (decision A7)",
+        "must be set if OTP_VALIDATION_URLS is set: requests and responses are signed",
       );
     }
     if (asksServers && settings.OTP_VALIDATION_TOTAL_SECONDS >= settings.AUTH_THROTTLE_RESERVATION_SECONDS) {
@@ -115,7 +123,7 @@ export const authSettings = z
     if (settings.AUTH_THROTTLE_KEEP_SECONDS < settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS) {
       refuse(
         "AUTH_THROTTLE_KEEP_SECONDS",
-        "must not be shorter than AUTH_THROTTLE_LONGEST_WAIT_SECONDS, which it would end",
+        "must not be shorter than AUTH_THROTTLE_LONGEST_WAIT_SECONDS: a wait would end early",
       );
     }
     if (settings.SESSION_TOUCH_SECONDS >= settings.SESSION_IDLE_SECONDS) {
@@ -125,7 +133,7 @@ export const authSettings = z
 
 export type AuthSettings = z.output<typeof authSettings>;
 
-/** The least length of a new password in force (decision A4): longer where it may be the only factor. */
+/** Returns the minimum length of a new password: longer if the password may be the only factor (A4). */
 export const passwordMinLength = (
   settings: Pick<AuthSettings, "AUTH_OTP_POLICY" | "AUTH_PASSWORD_MIN_LENGTH">,
 ): number => settings.AUTH_PASSWORD_MIN_LENGTH ?? (settings.AUTH_OTP_POLICY === "never" ? 15 : 8);

@@ -9,7 +9,7 @@ import type { KeyForm } from "./otp/contract.ts";
 import type { OtpKindName } from "./otp/kinds.ts";
 import type { StoredPassword } from "./passwords/password-hash.ts";
 
-/** A value as read, with the version that a write must name. */
+/** A value as read, with the version (ETag) that a write must name. */
 export interface Stored<T> {
   readonly value: T;
   readonly version: string;
@@ -21,11 +21,11 @@ export interface UserSummary {
 }
 
 export interface User extends UserSummary {
-  /** Of the folded name, see `userHandle`. */
-  readonly handle: string;
-  /** Absent: no password (decision A4). */
+  /** Hash of the folded username, see `hashUsername`. */
+  readonly userHash: string;
+  /** Absent: the user has no password (A4). */
   readonly password?: StoredPassword;
-  /** Moves with every change that ends sessions (decision A15). */
+  /** Credential epoch: grows with every change that ends the user's sessions (A15). */
   readonly epoch: number;
   readonly createdAt: Instant;
 }
@@ -34,106 +34,110 @@ export type Attributes = Readonly<Record<string, string>>;
 
 export interface UserView extends UserSummary {
   readonly attributes: Attributes;
-  /** Prefixes of the assigned keys. */
+  /** Prefixes of the assigned OTP keys. */
   readonly otpkeys: readonly string[];
 }
 
-/** A user as pointed to: found only while the name that has the handle is the one of that id. */
+/** Reference by username hash and id. Finds a user only while the username belongs to that id. */
 export interface UserPointer {
-  readonly by: "handle";
-  readonly handle: string;
+  readonly by: "userHash";
+  readonly userHash: string;
   readonly id: number;
 }
 
 export type UserRef = UserReference | UserPointer;
 
-/** A key as assigned: one made anew under its prefix has another id and is not meant. */
+/** An assigned OTP key. A key that was created later with the same prefix has another id and is not assigned. */
 export interface AssignedKey {
   readonly prefix: string;
   readonly id: number;
 }
 
-/** A name's throttle as read, `noFailures` where none is kept. It counts for whoever had the name then, or for nobody. */
+/** The throttle of a username as read; `noFailures` if no row exists. Belongs to the user with `userId`, if there is one. */
 export interface ThrottleState {
-  readonly handle: string;
+  readonly userHash: string;
   readonly userId?: number;
   readonly value: Throttle;
-  /** Absent where none is kept. */
+  /** Absent if no row exists. */
   readonly version?: string;
 }
 
-/** All that a login needs to know of a name, at one moment. */
+/** What a sign-in needs to know about a username, from one read. */
 export interface SignInState {
   readonly user?: Stored<User>;
   readonly throttle: ThrottleState;
   readonly otpkeys: readonly AssignedKey[];
 }
 
-/** Part of a list in the order of ids. */
+/** Part of a list, sorted by id. */
 export interface Range {
-  /** Ids above this one. */
+  /** Only ids greater than this one. */
   readonly after?: number;
-  /** Most entries, at least 1. */
+  /** Maximum number of entries, at least 1. */
   readonly top: number;
 }
 
 export interface Page<T> {
   readonly entries: readonly T[];
-  /** The `after` of the next page; absent on the last. */
+  /** The `after` of the next page; absent on the last page. */
   readonly next?: number;
 }
 
-/** All must hold (decision A11). */
+/** A filter of users; all conditions must be true (A11). */
 export interface UserFilter {
   readonly attributes: ReadonlyMap<string, string>;
-  /** Prefix of an assigned key. */
+  /** Prefix of an assigned OTP key. */
   readonly otpkey?: string;
 }
 
-/** Every change by version is undefined where another was faster: nothing was written then, or this very write's answer got lost. */
+/**
+ * Storage of users. A write by version returns undefined after a conflict: another write came first, or this write succeeded
+ * and its response was lost.
+ */
 export interface Users {
-  /** With epoch 1. Undefined where the folded name is taken. An id is never given twice. */
+  /** Creates a user with epoch 1 and an id that was never used before. Returns undefined if the folded name is taken. */
   create(user: { readonly username: Username; readonly password?: StoredPassword }): Promise<Stored<User> | undefined>;
-  find(whom: UserRef): Promise<Stored<User> | undefined>;
-  view(whom: UserRef): Promise<UserView | undefined>;
-  /** Undefined where an id never was given; with `user` absent where nobody has the name. */
-  standing(whom: UserRef): Promise<SignInState | undefined>;
-  /** Writes password and epoch. */
+  find(userRef: UserRef): Promise<Stored<User> | undefined>;
+  view(userRef: UserRef): Promise<UserView | undefined>;
+  /** Returns undefined for an id that was never issued, and a state without `user` for an unknown username. */
+  signInState(userRef: UserRef): Promise<SignInState | undefined>;
+  /** Writes password and epoch by version. */
   save(user: Stored<User>, next: Pick<User, "password" | "epoch">): Promise<Stored<User> | undefined>;
-  /** With attributes, assignments and throttle; keys stay (decision A17). False where there is none. */
-  remove(whom: UserRef): Promise<boolean>;
+  /** Deletes a user with attributes, assignments and throttle; OTP keys stay (A17). Returns false if there is no such user. */
+  remove(userRef: UserRef): Promise<boolean>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
 }
 
-/** Whose attributes. With both, the key's own, where it is assigned to that user (decision A14). */
+/** The owner of attributes. Both fields together mean the OTP key, if it is assigned to that user (A14). */
 export type AttributeOwner =
   | { readonly user: UserRef; readonly otpkey?: undefined }
   | { readonly user?: undefined; readonly otpkey: string }
   | { readonly user: UserRef; readonly otpkey: string };
 
-/** Keys and values are taken as valid (decision A14). */
+/** Storage of attributes. Keys and values must be valid (A14). */
 export interface AttributeStore {
-  /** Undefined where there is no such owner. */
+  /** Returns undefined if there is no such owner. */
   all(owner: AttributeOwner): Promise<Attributes | undefined>;
-  /** `null` where it is not set, undefined where there is no such owner. */
+  /** Returns `null` if the attribute is not set, undefined if there is no such owner. */
   get(owner: AttributeOwner, key: string): Promise<string | null | undefined>;
-  /** Refused where the owner would have too much. Undefined where there is no such owner. */
+  /** Refuses a value that would exceed the owner's limits. Returns undefined if there is no such owner. */
   set(owner: AttributeOwner, key: string, value: string): Promise<Parsed<AttributeHead> | undefined>;
-  /** Absent is fine. False where there is no such owner. */
+  /** Deletes an attribute, if it is set. Returns false if there is no such owner. */
   remove(owner: AttributeOwner, key: string): Promise<boolean>;
 }
 
 export interface OtpKey {
   readonly id: number;
   readonly prefix: string;
-  /** Absent: no secret was imported yet (decision A9). */
+  /** Absent: no secret was imported yet (A9). */
   readonly kind?: OtpKindName;
   readonly enabled: boolean;
-  /** Wrong OTPs in a row, and whether they stopped the key (decision A12). */
+  /** Number of wrong OTPs in a row (A12). */
   readonly failures: number;
+  /** Whether wrong OTPs stopped the OTP key until an administrator enables it again (A12). */
   readonly stopped: boolean;
   readonly form: KeyForm;
-  /** Sealed (decision G8). */
+  /** Encrypted for storage (G8). */
   readonly sealedSecret?: string;
   readonly createdAt: Instant;
 }
@@ -149,80 +153,81 @@ export interface OtpKeySummary {
 export interface OtpKeys {
   find(prefix: string): Promise<Stored<OtpKey> | undefined>;
   /**
-   * A key and who may have it: all users who do are among the candidates; whether one does is told by the standing's
-   * `otpkeys` (decision A6).
+   * Returns an OTP key and the users to whom it may be assigned. The candidates include every holder; a candidate is one only
+   * if the `otpkeys` of its sign-in state contain the key (A6).
    */
   findHolders(
     prefix: string,
   ): Promise<{ readonly key: Stored<OtpKey>; readonly candidates: readonly UserPointer[] } | undefined>;
-  /** With `of`, undefined also where it is not assigned to that user. */
+  /** Returns undefined if there is no such OTP key, or if it is not assigned to the user `of`. */
   view(
     prefix: string,
     of?: UserRef,
   ): Promise<{ readonly key: Stored<OtpKey>; readonly attributes: Attributes } | undefined>;
-  /** Undefined where the prefix is taken. */
+  /** Returns undefined if the prefix is taken. */
   create(key: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
   /**
-   * Writes all but prefix and id, where nobody wrote since: so an OTP's use or failure, read and recorded, counts once
-   * (decision A8).
+   * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once (A8). Returns
+   * undefined after a conflict.
    */
   save(key: Stored<OtpKey>, next: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
-  /** With its attributes and every assignment. False where there is none. */
+  /** Deletes an OTP key with its attributes and every assignment. Returns false if there is no such key. */
   remove(prefix: string): Promise<boolean>;
   list(range: Range): Promise<Page<OtpKeySummary>>;
-  /** Assigned already is fine. */
-  assign(whom: UserRef, prefix: string): Promise<"assigned" | "no_user" | "no_key">;
-  /** False where the user is none or does not have the key. */
-  unassign(whom: UserRef, prefix: string): Promise<boolean>;
+  /** Assigns an OTP key. Succeeds also if it is assigned already. */
+  assign(userRef: UserRef, prefix: string): Promise<"assigned" | "no_user" | "no_key">;
+  /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
+  unassign(userRef: UserRef, prefix: string): Promise<boolean>;
   /**
-   * Takes an OTP that others check as used, until then (decision A8). False where it was used before.
+   * Records an OTP of kind `remote` as used (A8). Returns false if it was used before.
    * @param otpHash SHA-256 in base64url
+   * @param until when the record may be deleted
    */
-  spend(prefix: string, otpHash: string, until: Instant): Promise<boolean>;
+  spendOtp(prefix: string, otpHash: string, until: Instant): Promise<boolean>;
 }
 
 export interface Sessions {
-  begin(key: SessionKey, session: Session): Promise<void>;
-  /** The session and whoever has the handle now, side by side; whether they belong together is the caller's to judge. */
+  create(key: SessionKey, session: Session): Promise<void>;
+  /** Reads the session, and in parallel the user who has the username now. The caller checks whether they belong together. */
   find(key: SessionKey): Promise<{ readonly session?: Stored<Session>; readonly user?: Stored<User> }>;
-  /** Undefined where it ended or changed since; never begins it again. */
+  /** Writes a session by version. Returns undefined if it has ended or changed; never recreates an ended one. */
   save(
     key: SessionKey,
     session: Stored<Session>,
     next: Pick<Session, "epoch" | "accessedAt">,
   ): Promise<Stored<Session> | undefined>;
-  /** False where there was none. */
+  /** Deletes a session. Returns false if there is no such session. */
   end(key: SessionKey): Promise<boolean>;
-  /** Ends every session that was opened with an OTP of that prefix; reads all sessions. @returns how many ended */
-  endOfPrefix(prefix: string): Promise<number>;
+  /** Deletes every session that was opened with an OTP of that prefix, and returns their number. Reads all sessions. */
+  endByPrefix(prefix: string): Promise<number>;
 }
 
 export interface Throttles {
   /**
-   * Writes what counts from now on. Undefined where another attempt was faster.
-   * @param ends when nothing of it matters any more, absent where nothing does already (`throttleEnds`)
+   * Writes a throttle by version. Returns undefined after a conflict.
+   * @param ends when the row may be deleted, see `throttleExpiry`; absent: at once
    */
   save(throttle: ThrottleState, next: Throttle, ends?: Instant): Promise<ThrottleState | undefined>;
-  /** Forgets all that counts against the name (decision A10). */
-  clear(handle: string): Promise<void>;
+  /** Deletes the throttle of a username (A10). */
+  clear(userHash: string): Promise<void>;
 }
 
-/** A caller address's count as read (decision A12). */
+/** The count of a caller address as read (A12). */
 export interface AddressState {
-  /** As `addressGroup` has it. */
+  /** See `addressGroup`. */
   readonly group: string;
   readonly value?: AddressCount;
-  /** Absent where none is kept. */
+  /** Absent if no row exists. */
   readonly version?: string;
 }
 
 export interface AddressCounts {
   find(group: string): Promise<AddressState>;
-  /** @param ends when it says nothing any more. Undefined where another attempt was faster */
+  /** Writes a count by version. Returns undefined after a conflict. @param ends when the row may be deleted */
   save(address: AddressState, next: AddressCount, ends: Instant): Promise<AddressState | undefined>;
 }
 
-/** How many were removed. */
+/** The number of rows that a clean-up deleted. */
 export interface CleanedUp {
   readonly sessions: number;
   readonly throttles: number;
@@ -230,7 +235,7 @@ export interface CleanedUp {
   readonly spentOtps: number;
 }
 
-/** What the authentication server's verbs keep things in. */
+/** Storage of the authentication server. */
 export interface AuthStore {
   readonly users: Users;
   readonly attributes: AttributeStore;
@@ -238,6 +243,6 @@ export interface AuthStore {
   readonly sessions: Sessions;
   readonly throttles: Throttles;
   readonly addresses: AddressCounts;
-  /** Removes what is over, in the order of expiry (decision A19). Ends early at the signal; the rest is for the next time. */
+  /** Deletes expired rows, sorted by expiry (A19). Stops at the signal; the next run continues. */
   cleanUp(signal?: AbortSignal): Promise<CleanedUp>;
 }

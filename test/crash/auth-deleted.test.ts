@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { userHash } from "../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../lib/auth/user-hash.ts";
 import { idKey } from "../../lib/azure/auth/rows/rows.ts";
 import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { newKey } from "./auth-key.ts";
@@ -22,7 +22,7 @@ interface Owner {
 /** The writes of a deletion in their order. */
 const writes: Readonly<Record<string, (owner: Owner) => Omit<HoldRule, "phase">>> = {
   "the list row is opened": ({ id }) => ({ method: "PUT", path: new RegExp(`/ids\\(.*RowKey='${idKey(id)}'`) }),
-  "the user goes": ({ name }) => ({ method: "DELETE", path: new RegExp(`/users\\(.*'${userHash(name)}'.*'user'`) }),
+  "the user goes": ({ name }) => ({ method: "DELETE", path: new RegExp(`/users\\(.*'${hashUsername(name)}'.*'user'`) }),
   "the attribute's index row goes": ({ id }) => ({
     method: "DELETE",
     path: new RegExp(`/attributeusers\\(.*RowKey='${idKey(id)}'`),
@@ -31,7 +31,7 @@ const writes: Readonly<Record<string, (owner: Owner) => Omit<HoldRule, "phase">>
     method: "DELETE",
     path: new RegExp(`/otpkeys\\(.*RowKey='user:${idKey(id)}'`),
   }),
-  "the user's other rows go": ({ name }) => ({ path: /\$batch$/, body: new RegExp(userHash(name)) }),
+  "the user's other rows go": ({ name }) => ({ path: /\$batch$/, body: new RegExp(hashUsername(name)) }),
   "the list row goes": ({ id }) => ({ method: "DELETE", path: new RegExp(`/ids\\(.*RowKey='${idKey(id)}'`) }),
 };
 

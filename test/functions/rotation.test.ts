@@ -417,7 +417,7 @@ test("the pepper: an old hash verifies on, is made anew at the next good sign-in
   const now = () => instant(Date.now());
   const caching = { maxAgeMs: maxAge, refreshAfterMs: minutes(1), now, log: createLog(() => {}) };
   const pepper = keyRing(readVault(), name, caching);
-  const hasher = createPasswordHasher({ pepper, random: size => randomBytes(size), inFlight: 1, waiting: 10 });
+  const hasher = createPasswordHasher({ pepper, random: size => randomBytes(size), maxConcurrent: 1, maxQueued: 10 });
   const verified = async ({ id, password }: { id: number; password: string }) =>
     hasher.verify(password, await storedOf(id));
   expect(await verified(returning)).toBe(true);

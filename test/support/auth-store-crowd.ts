@@ -1,4 +1,4 @@
-import { userHash } from "../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Action } from "../../lib/azure/tables/tables.ts";
 import type { AuthStorage } from "./auth-store.ts";
@@ -18,16 +18,16 @@ export async function addUsers(
   const users = Array.from({ length: count }, (_, n) => ({
     id: n + 1,
     name: `crowd${n}`,
-    handle: userHash(`crowd${n}`),
+    userHash: hashUsername(`crowd${n}`),
   }));
   const inserts = (rowsOf: (user: (typeof users)[number]) => { rowKey: string }): Action[] =>
-    users.map(user => ({ insert: { schema, writtenAt: at, handle: user.handle, ...rowsOf(user) } }));
+    users.map(user => ({ insert: { schema, writtenAt: at, userHash: user.userHash, ...rowsOf(user) } }));
 
   await inBatches(
     tables,
     "ids",
     "users",
-    inserts(({ id, name }) => ({ rowKey: idKey(id), name, settled: true })),
+    inserts(({ id, name }) => ({ rowKey: idKey(id), name, clean: true })),
   );
   await inBatches(
     tables,
@@ -54,7 +54,7 @@ export async function addUsers(
     ].map(row => ({ insert: { schema, ...row } }));
   const work = users.slice(0, 100).values();
   const worker = async () => {
-    for (const user of work) await tables.table("users").transact(user.handle, rowsOf(user));
+    for (const user of work) await tables.table("users").transact(user.userHash, rowsOf(user));
   };
   await Promise.all(Array.from({ length: 16 }, worker));
 }

@@ -1,5 +1,5 @@
 import type { UserFilter } from "../../lib/auth/store.ts";
-import { userHash } from "../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Row, Tables } from "../../lib/azure/tables/tables.ts";
 
@@ -19,7 +19,7 @@ export async function rowsOf(tables: Tables, table: string, partitionKey: string
 
 /** What is true of the users of these folded names, those whom nobody has left out. */
 export async function truthOf(tables: Tables, names: readonly string[]): Promise<Truth[]> {
-  const all = await Promise.all(names.map(name => rowsOf(tables, "users", userHash(name))));
+  const all = await Promise.all(names.map(name => rowsOf(tables, "users", hashUsername(name))));
   return all.flatMap(rows => {
     const id = Number(rows.find(({ rowKey }) => rowKey === "user")?.id);
     if (Number.isNaN(id)) return [];
@@ -71,21 +71,21 @@ export async function breaches(tables: Tables, truths: readonly Truth[]): Promis
 
 /** What must hold of list rows at every moment: a settled one tells the truth, and nobody is without one. */
 export async function listBreaches(tables: Tables, name: string, prefix: string): Promise<string[]> {
-  const handle = userHash(name);
+  const userHash = hashUsername(name);
   const [users, keys, user, key] = await Promise.all([
     rowsOf(tables, "ids", "users"),
     rowsOf(tables, "ids", "otpkeys"),
-    tables.table("users").get(handle, "user"),
+    tables.table("users").get(userHash, "user"),
     tables.table("otpkeys").get(prefix, "key"),
   ]);
   const found: string[] = [];
   for (const [owner, rows] of [
-    [user, users.filter(row => row.handle === handle)],
+    [user, users.filter(row => row.userHash === userHash)],
     [key, keys.filter(row => row.prefix === prefix)],
   ] as const) {
     const isOwn = (row: Row) => Number(row.rowKey) === owner?.id;
     if (owner !== undefined && !rows.some(isOwn)) found.push(`${owner.rowKey} ${owner.id} is not listed`);
-    for (const row of rows.filter(({ settled }) => settled === true)) {
+    for (const row of rows.filter(({ clean }) => clean === true)) {
       if (!isOwn(row)) found.push(`${row.rowKey} is listed, and gone`);
       else if (row.enabled !== owner?.enabled) found.push(`${row.rowKey} is listed as enabled: ${row.enabled}`);
     }
@@ -115,14 +115,14 @@ export async function residue(
   ]);
 
   for (const name of names) {
-    const handle = userHash(name);
-    for (const { rowKey, id } of await rowsOf(tables, "users", handle)) {
+    const userHash = hashUsername(name);
+    for (const { rowKey, id } of await rowsOf(tables, "users", userHash)) {
       if (id !== undefined && !living.has(Number(id))) found.push(`${rowKey} of user ${id}, who is gone`);
     }
-    const listed = listedUsers.filter(row => row.handle === handle);
+    const listed = listedUsers.filter(row => row.userHash === userHash);
     const ids = truths.filter(({ id }) => listed.some(row => Number(row.rowKey) === id));
     if (listed.length !== ids.length) found.push(`${listed.length} list rows of ${name} for ${ids.length} users`);
-    if (listed.some(({ settled }) => settled !== true)) found.push(`an open list row of ${name}`);
+    if (listed.some(({ clean }) => clean !== true)) found.push(`an open list row of ${name}`);
   }
   for (const prefix of prefixes) {
     const rows = await rowsOf(tables, "otpkeys", prefix);
@@ -130,7 +130,7 @@ export async function residue(
     for (const { rowKey, id } of rows) if (id !== keyId) found.push(`${rowKey} of key ${id}, which is gone`);
     const listed = listedKeys.filter(row => row.prefix === prefix);
     if (listed.length !== (keyId === undefined ? 0 : 1)) found.push(`${listed.length} list rows of ${prefix}`);
-    if (listed.some(({ settled }) => settled !== true)) found.push(`an open list row of ${prefix}`);
+    if (listed.some(({ clean }) => clean !== true)) found.push(`an open list row of ${prefix}`);
   }
   const filters: UserFilter[] = [
     ...values.map(value => ({ attributes: new Map([value]) })),

@@ -207,7 +207,7 @@ const overWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 function cheapHasher({ random }: Deployment): PasswordHasher {
   const pepper = { version: "1", key: new Uint8Array(32) };
   const ring = { current: async () => pepper, version: async () => pepper.key };
-  return createPasswordHasher({ pepper: ring, random, inFlight: 4, waiting: 1000, cost: cheapCost });
+  return createPasswordHasher({ pepper: ring, random, maxConcurrent: 4, maxQueued: 1000, cost: cheapCost });
 }
 
 function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHasher; count(): number } {

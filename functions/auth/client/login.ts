@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { beginSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { createUserSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { presentedSession, sessionCookie } from "../../../lib/auth/sessions/session-cookie.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { Fault } from "../../../lib/fault.ts";
@@ -23,8 +23,8 @@ export const login = endpoint({
     let session = "";
     const result = await signIn(body, context, {
       address: context.callerAddress(call),
-      beside: async ({ user, prefix }) => {
-        [session] = await Promise.all([beginSession(user, prefix, context), endSession(presented, context)]);
+      onGranted: async ({ user, prefix }) => {
+        [session] = await Promise.all([createUserSession(user, prefix, context), endSession(presented, context)]);
       },
     });
     if (!result.granted) throw new Fault("unauthenticated", "Invalid credentials!");

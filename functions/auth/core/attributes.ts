@@ -7,7 +7,7 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { Route } from "../../../lib/http/route.ts";
 import type { Fields } from "../../../lib/log.ts";
 import type { AuthContext } from "../context.ts";
-import { attribute, ofAttribute, ofAttributes } from "../inputs.ts";
+import { attribute, attributeListParams, attributeParams } from "../inputs.ts";
 
 /** The three bases of attributes, one of them in its singular form too (specification section 4, decision A17). */
 const bases = [
@@ -41,7 +41,7 @@ export const listAttributes = endpoint({
   routes: under("GET"),
   access: "caller",
   summary: "List attributes",
-  params: ofAttributes,
+  params: attributeListParams,
   answers: { 200: { description: "Values by key.", schema: z.record(z.string(), z.string()) } },
   handle: async ({ params }, { attributes }: AuthContext) => {
     const all = await attributes.all(ownerOf(params));
@@ -54,7 +54,7 @@ export const setAttribute = endpoint({
   routes: under("POST"),
   access: "caller",
   summary: "Set an attribute",
-  params: ofAttributes,
+  params: attributeListParams,
   body: attribute,
   answers: { 204: { description: "Set." } },
   handle: async ({ params, body }, { attributes, log }: AuthContext) => {
@@ -73,7 +73,7 @@ export const getAttribute = endpoint({
   routes: under("GET", "/{key}"),
   access: "caller",
   summary: "Read an attribute",
-  params: ofAttribute,
+  params: attributeParams,
   answers: { 200: { description: "The value, or null.", schema: z.string().nullable() } },
   handle: async ({ params }, { attributes }: AuthContext) => {
     const value = await attributes.get(ownerOf(params), params.key);
@@ -86,7 +86,7 @@ export const deleteAttribute = endpoint({
   routes: [...under("DELETE", "/{key}"), ...under("POST", "/{key}/delete")],
   access: "caller",
   summary: "Delete an attribute; one that is not there is fine",
-  params: ofAttribute,
+  params: attributeParams,
   answers: { 204: { description: "Gone." } },
   handle: async ({ params }, { attributes, log }: AuthContext) => {
     const owner = ownerOf(params);

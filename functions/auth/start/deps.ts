@@ -1,5 +1,5 @@
-import { rulesOf } from "../../../lib/auth/deps.ts";
-import { createUsernameHash } from "../../../lib/auth/model/username-hash.ts";
+import { toAuthRules } from "../../../lib/auth/deps.ts";
+import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
 import { createValidationClient } from "../../../lib/auth/otp/validation-client.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
@@ -22,11 +22,11 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
     hasher: createPasswordHasher({
       pepper,
       random,
-      inFlight: settings.AUTH_HASHES_IN_FLIGHT,
-      waiting: settings.AUTH_HASHES_WAITING,
+      maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT,
+      maxQueued: settings.AUTH_HASHES_WAITING,
     }),
     sealer,
-    usernameHash: createUsernameHash(pepper),
+    hashUsernameForLog: createUsernameHashForLog(pepper),
     otpPeers:
       clientId === undefined
         ? {}
@@ -37,11 +37,11 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
               key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
               fetch,
               random,
-              timeLimitMs: seconds(settings.OTP_VALIDATION_TIMEOUT_SECONDS),
-              totalMs: seconds(settings.OTP_VALIDATION_TOTAL_SECONDS),
+              timeoutMs: seconds(settings.OTP_VALIDATION_TIMEOUT_SECONDS),
+              totalTimeoutMs: seconds(settings.OTP_VALIDATION_TOTAL_SECONDS),
             }),
           },
-    rules: rulesOf(settings),
+    rules: toAuthRules(settings),
     log,
     now,
     random,

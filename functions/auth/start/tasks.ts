@@ -16,10 +16,10 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
     input: restoreInput.extend({ otp_uses: z.int().min(0).max(1000).default(10) }),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
       const backup = await openBackup(deployment.blobs, authBackedUp, id);
-      const shelves = openAuthTables(deployment.tables, deployment);
+      const tables = openAuthTables(deployment.tables, deployment);
       const steps = {
         verify: () => verifyAuth(backup, deployment.log),
-        write: () => restoreAuth(backup, shelves, { uses, windows: rules.windows }),
+        write: () => restoreAuth(backup, tables, { uses, windows: rules.windows }),
       };
       return { ...(await restore(backup, { tables: authTables, containers: [] }, how, steps, deployment)) };
     },

@@ -1,15 +1,15 @@
 import { BlockList, isIP } from "node:net";
 import { between, type Instant } from "../../time.ts";
 
-/** Attempts of one caller address that have not succeeded (decision A12). */
+/** Number of attempts of one caller address in the current window that did not succeed (A12). */
 export interface AddressCount {
-  /** When counting began. */
+  /** Start of the window. */
   readonly since: Instant;
   readonly attempts: number;
 }
 
 export interface AddressLimits {
-  /** In one window; 0 is no limit. */
+  /** Maximum number of attempts in a window; 0: no limit. */
   readonly attempts: number;
   readonly windowMs: number;
 }
@@ -18,7 +18,7 @@ export type AddressAttempt =
   | { readonly outcome: "counted"; readonly next: AddressCount }
   | { readonly outcome: "waiting"; readonly retryAfter: number };
 
-/** Counts an attempt before it is checked; refused when the window is full, for that many whole seconds. */
+/** Counts an attempt before it is checked. Returns `waiting` with the whole seconds to wait if the window is full. */
 export function countAttempt(count: AddressCount | undefined, now: Instant, limits: AddressLimits): AddressAttempt {
   const age = count === undefined ? limits.windowMs : between(count.since, now);
   if (count === undefined || age >= limits.windowMs) return { outcome: "counted", next: { since: now, attempts: 1 } };
@@ -28,15 +28,15 @@ export function countAttempt(count: AddressCount | undefined, now: Instant, limi
   return { outcome: "counted", next: { ...count, attempts: count.attempts + 1 } };
 }
 
-/** The attempt succeeded, so it does not count. */
-export const uncounted = (count: AddressCount): AddressCount => ({
+/** Subtracts an attempt that succeeded or ended without a decision. */
+export const uncountAttempt = (count: AddressCount): AddressCount => ({
   ...count,
   attempts: Math.max(0, count.attempts - 1),
 });
 
 /**
- * What is counted under: an IPv4 address, or the /64 network of an IPv6 address, which one caller owns whole. Undefined for a
- * text that is no address. A port is dropped.
+ * Returns what attempts are counted by: the IPv4 address, or the /64 network of an IPv6 address, because one caller usually
+ * has a whole /64. Ignores a port. Returns undefined for a text that is not an address.
  */
 export function addressGroup(text: string): string | undefined {
   const address = addressOf(text);
@@ -47,8 +47,8 @@ export function addressGroup(text: string): string | undefined {
   return `${all.slice(0, 4).join(":")}::/64`;
 }
 
-/** Whether an address is on the list of those that are not limited: addresses and networks, as in `10.0.0.0/8`. */
-export function addressList(entries: readonly string[]): (text: string) => boolean {
+/** Parses an allow-list of addresses and networks, such as `10.0.0.0/8`. Returns whether an address is on it. */
+export function parseAllowList(entries: readonly string[]): (text: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
     const [address = "", bits] = entry.split("/");
@@ -62,13 +62,13 @@ export function addressList(entries: readonly string[]): (text: string) => boole
   };
 }
 
-/** Whether a setting's entry is an address or a network. */
+/** Returns whether an entry of a setting is an address or a network. */
 export function isAddressEntry(entry: string): boolean {
   const [, address = "", bits = "0"] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
   return isIP(address) !== 0 && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
 }
 
-/** The bare address: without port and brackets, an IPv4 address that is written as IPv6 as what it is. */
+/** Returns the address without port and brackets; an IPv4-mapped IPv6 address becomes IPv4. */
 function addressOf(text: string): string | undefined {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
   if (isIP(bare) === 4) return bare;
@@ -79,7 +79,7 @@ function addressOf(text: string): string | undefined {
   return [a >> 8, a & 255, b >> 8, b & 255].join(".");
 }
 
-/** The one text of an IPv6 address: lower case, no leading zeros, the longest run of zeros as `::`. */
+/** Returns the canonical text of an IPv6 address: lower case, no leading zeros, the longest run of zeros as `::`. */
 const canonical = (address: string): string => new URL(`http://[${address}]`).hostname.slice(1, -1);
 
 const groupsOf = (text: string): readonly string[] => (text === "" ? [] : text.split(":"));

@@ -1,9 +1,9 @@
 import { accepted, type Parsed, refused } from "./parsed.ts";
 
-/** Limits of decision A14; sizes in UTF-16 code units, keys counted. */
+/** Limits of attributes; sizes are in UTF-16 code units and include the keys (A14). */
 export const attributeLimits = { keyLength: 128, valueSize: 32_768, count: 200, size: 262_144 };
 
-/** How many attributes an owner has, and how large they are together. Stands in the attribute-head row (decision A20). */
+/** Number and total size of an owner's attributes, stored in the attribute-head row (A20). */
 export interface AttributeHead {
   readonly count: number;
   readonly size: number;
@@ -11,17 +11,17 @@ export interface AttributeHead {
 
 export const noAttributes: AttributeHead = { count: 0, size: 0 };
 
-/** An attribute's key by the rules of decision A14. */
+/** Parses an attribute's key (A14). */
 export function parseAttributeKey(text: string): Parsed<string> {
   if (text === "") return refused("must not be empty");
   if (text.length > attributeLimits.keyLength)
     return refused(`must have at most ${attributeLimits.keyLength} characters`);
   if (!/^[A-Za-z0-9\-_.:@]*$/.test(text)) return refused("must have ASCII letters, digits and - _ . : @ only");
-  if (text === "." || text === "..") return refused("must not be . or .., which no address can carry");
+  if (text === "." || text === "..") return refused("must not be . or .., which a URL cannot carry");
   return accepted(text);
 }
 
-/** An attribute's value: any well-formed text up to the limit; may be empty. */
+/** Parses an attribute's value: any well-formed text up to the limit, or an empty one. */
 export function parseAttributeValue(text: string): Parsed<string> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
   if (text.length > attributeLimits.valueSize)
@@ -30,8 +30,8 @@ export function parseAttributeValue(text: string): Parsed<string> {
 }
 
 /**
- * The head after an attribute was set.
- * @param was the value before, undefined where there was none
+ * Returns the head after an attribute is set.
+ * @param was the previous value, undefined if there was none
  */
 export function withAttribute(
   head: AttributeHead,
@@ -48,7 +48,7 @@ export function withAttribute(
   return accepted(next);
 }
 
-/** The head after an attribute was deleted. */
+/** Returns the head after an attribute is deleted. */
 export function withoutAttribute(head: AttributeHead, key: string, was: string | undefined): AttributeHead {
   if (was === undefined) return head;
   return { count: head.count - 1, size: head.size - key.length - was.length };

@@ -1,32 +1,32 @@
 export const otpPolicies = ["never", "when-assigned", "always"] as const;
 
-/** When a sign-in needs an OTP (decision A5). */
+/** When a sign-in needs an OTP (A5). */
 export type OtpPolicy = (typeof otpPolicies)[number];
 
 export interface SignInRules {
   readonly otpPolicy: OtpPolicy;
-  /** Whether a user without a password may sign in by OTP alone (decision A4). */
+  /** Whether a user without a password may sign in with an OTP alone (A4). */
   readonly allowEmptyPassword: boolean;
 }
 
-/** What the checks found. Of an unknown user: a wrong password, no keys. */
+/** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
-  /** `absent`: none was given, or an empty one. */
+  /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
   readonly userHasPassword: boolean;
-  /** `valid`: of an enabled key of this user that is not stopped. `refused`: given, and anything else. */
+  /** `valid`: of an enabled OTP key of this user that is not stopped. `refused`: any other OTP. */
   readonly otp: "valid" | "refused" | "absent";
-  /** Stopped ones count, so that stopping a key opens no account to the password alone (decision A12). */
+  /** A stopped OTP key counts: otherwise stopping the key would allow a sign-in with the password alone (A12). */
   readonly userHasEnabledKey: boolean;
 }
 
-/** For the audit; callers learn nothing of the reason. */
-export type SignIn = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
+/** The decision on a sign-in. The reason is for the audit log only. */
+export type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
 export type SignInRefusal = "wrong_password" | "no_password" | "wrong_otp" | "no_otp";
 
-/** Whether what was given is sufficient (decisions A4 and A5). */
-export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignIn {
-  if (!passwordSatisfied(rules, facts)) {
+/** Decides whether the given factors are sufficient (A4, A5). */
+export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
+  if (!isPasswordSatisfied(rules, facts)) {
     return { granted: false, reason: facts.password === "wrong" ? "wrong_password" : "no_password" };
   }
   if (facts.otp === "refused") return { granted: false, reason: "wrong_otp" };
@@ -36,8 +36,8 @@ export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignIn {
   return { granted: true };
 }
 
-/** Whether the password factor is: only then does a wrong OTP count against the key (decision A12). */
-export const passwordSatisfied = (
+/** Returns whether the password factor is satisfied. Only then does a wrong OTP count against its OTP key (A12). */
+export const isPasswordSatisfied = (
   rules: SignInRules,
   { password, userHasPassword }: Pick<SignInFacts, "password" | "userHasPassword">,
 ): boolean => (userHasPassword ? password === "right" : password === "absent" && rules.allowEmptyPassword);
@@ -46,8 +46,8 @@ function needsOtp({ otpPolicy }: SignInRules, { userHasEnabledKey }: SignInFacts
   return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasEnabledKey);
 }
 
-/** The user whom a key names by its prefix: it is enabled and assigned to that one alone (decision A6). */
-export function identifiedBy(key: {
+/** Returns the id of the user whom an OTP key identifies: it is enabled and assigned to that user only (A6). */
+export function identifyByKey(key: {
   readonly enabled: boolean;
   readonly users: readonly number[];
 }): number | undefined {

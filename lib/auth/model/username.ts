@@ -1,54 +1,54 @@
 import { accepted, type Parsed, refused } from "./parsed.ts";
 
-/** A name as it is shown, and as it is looked up (decision A3). */
+/** A username as it is shown, and folded as it is looked up (A3). */
 export interface Username {
   readonly name: string;
   readonly folded: string;
 }
 
-/** A user as a path segment names it (decision A3). */
+/** A reference to a user from a path segment (A3). */
 export type UserReference =
   | { readonly by: "id"; readonly id: number }
   | { readonly by: "name"; readonly folded: string };
 
 const usernameMaxCodePoints = 128;
-/** The most code points that NFC puts together to one (U+1F82). */
-const composedOf = 4;
+/** Maximum number of code points that NFC composes to one (U+1F82). */
+const maxComposedCodePoints = 4;
 
 /**
- * The form in which names are unique and looked up: NFC, locale-free lower case, NFC (decision A3). Two names are one where
- * their folded forms are equal.
+ * Returns the form in which usernames are unique and looked up: NFC, locale-independent lower case, NFC (A3). Two usernames
+ * with the same folded form are the same.
  */
 export const foldUsername = (name: string): string => name.normalize("NFC").toLowerCase().normalize("NFC");
 
-/** What the Functions host leaves encoded in a path, so that `%2F` and `%252F` arrive as the same text (decision A3). */
-const leftEncoded = /%(?:2f|[89a-f][0-9a-f])/i;
+/** Escapes that the Functions host does not decode in a path: `%2F` and `%252F` arrive as the same text (A3). */
+const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;
 
-/** A username by the rules of decision A3; surrounding white space is dropped. */
+/** Parses a username (A3). Removes surrounding white space. */
 export function parseUsername(text: string): Parsed<Username> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
-  const given = text.trim();
-  const name = tooLongToNormalize(given, usernameMaxCodePoints) ? undefined : given.normalize("NFC");
+  const trimmed = text.trim();
+  const name = isTooLongToNormalize(trimmed, usernameMaxCodePoints) ? undefined : trimmed.normalize("NFC");
   if (name === "") return refused("must not be empty");
-  if (name === undefined || longerThan(name, usernameMaxCodePoints)) {
+  if (name === undefined || isLongerThan(name, usernameMaxCodePoints)) {
     return refused(`must have at most ${usernameMaxCodePoints} characters`);
   }
   if (/\p{Cc}/u.test(name)) return refused("must not contain control characters");
   if (/[/\\?#]/.test(name)) return refused("must not contain / \\ ? or #");
   if (name === "." || name === "..") return refused("must not be . or ..");
-  if (leftEncoded.test(name)) return refused("must not contain %2F or %80 to %FF: a path cannot carry them");
+  if (undecodedEscape.test(name)) return refused("must not contain %2F or %80 to %FF: a path cannot carry them");
   if (/^[0-9]+$/.test(name)) return refused("must have a character that is not a digit: digits alone are an id");
   return accepted({ name, folded: foldUsername(name) });
 }
 
-/** A user's id: a positive integer below 2^53, in digits without leading zeros (decision A3). Undefined for anything else. */
+/** Parses a user id: a positive integer below 2^53 without leading zeros (A3). Returns undefined for any other text. */
 export function parseUserId(text: string): number | undefined {
   if (!/^[1-9][0-9]{0,15}$/.test(text)) return undefined;
   const id = Number(text);
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Digits alone are an id, anything else a name (decision A3). Undefined for a segment that can name no user. */
+/** Parses a path segment: digits only are an id, any other text is a username (A3). Returns undefined if it can be neither. */
 export function parseUserReference(segment: string): UserReference | undefined {
   if (/^[0-9]+$/.test(segment)) {
     const id = parseUserId(segment);
@@ -58,14 +58,14 @@ export function parseUserReference(segment: string): UserReference | undefined {
   return username.ok ? { by: "name", folded: username.value.folded } : undefined;
 }
 
-/** Whether a text has more code points than that; the text is not walked where its length tells already. */
-export function longerThan(text: string, codePoints: number): boolean {
+/** Returns whether a text has more than `codePoints` code points. Counts them only if the text's length leaves it open. */
+export function isLongerThan(text: string, codePoints: number): boolean {
   return text.length > codePoints && (text.length > codePoints * 2 || [...text].length > codePoints);
 }
 
 /**
- * Whether a text has more code points than that in every normal form. Such a one must not be normalised: the time that takes grows
- * with the square of the marks in a row, to minutes for a megabyte.
+ * Returns whether a text has more than `codePoints` code points in every normal form. Such a text must not be normalised:
+ * the time grows with the square of the number of combining marks in a row, to minutes for a megabyte.
  */
-export const tooLongToNormalize = (text: string, codePoints: number): boolean =>
-  longerThan(text, codePoints * composedOf);
+export const isTooLongToNormalize = (text: string, codePoints: number): boolean =>
+  isLongerThan(text, codePoints * maxComposedCodePoints);

@@ -1,62 +1,62 @@
 import type { Instant } from "../../time.ts";
 
-/** What follows the prefix in an OTP. */
+/** Length and alphabet of the code that follows the prefix in an OTP. */
 export interface CodeForm {
   readonly length: number;
   readonly alphabet: "digits" | "modhex";
 }
 
-/** What a key shares with us. Stored sealed only (decision G8). */
+/** The shared secret of an OTP key. It is stored encrypted only (G8). */
 export interface KeySecret {
   readonly secret: Uint8Array;
   readonly privateId?: Uint8Array;
 }
 
-/** What moves with every accepted OTP; a whole number each. */
+/** The state that changes with every accepted OTP. Both fields are whole numbers. */
 export interface KeyState {
-  /** The least moving factor that passes; what lies below is spent. It only grows. */
+  /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
   readonly counter: number;
-  /** The moving factor of the one code that ends a resynchronisation (decision A7). */
+  /** The moving factor of the code that completes a resynchronisation (A7). */
   readonly resync?: number;
 }
 
-/** A key as it is kept, without its secret. */
+/** The stored parameters of an OTP key, without its secret. */
 export interface KeyForm {
-  /** Length of the codes, where the kind leaves it open. */
+  /** Length of the codes, if the kind allows several. */
   readonly digits?: number;
   readonly state: KeyState;
 }
 
-/** How far a code may lie from the expected one (decision A7). */
+/** How far a code may be from the expected one (A7). */
 export interface OtpWindows {
-  /** Codes of `hotp` beyond the next expected one that pass. */
+  /** Number of `hotp` codes after the next expected one that are accepted. */
   readonly lookAhead: number;
-  /** Codes of `hotp` beyond the next expected one among which a resynchronisation may begin. */
+  /** Number of `hotp` codes after the next expected one in which a resynchronisation may begin. */
   readonly resync: number;
-  /** Steps of `totp` on either side. */
+  /** Number of `totp` steps before and after the current one that are accepted. */
   readonly steps: number;
 }
 
 /**
- * What a code is. A caller writes `nextState` by the ETag of the row that it read the state from, and says nothing before
- * that write succeeded (decision A8); where it lost, it reads and decides again.
- * - `valid`: genuine, and unused as `nextState` is written
- * - `out_of_step`: genuine, but too far ahead; it fails, and the next code will pass
- * - `replayed`: genuine, but used
- * - `invalid`: anything else
+ * The decision on a code. The caller writes `nextState` by the ETag of the row from which it read the state, and returns no result
+ * before that write succeeds; after a conflict it reads and decides again (A8).
+ * - `valid`: genuine, and not used before
+ * - `out_of_step`: genuine, but too far ahead; it fails, and the next code is accepted
+ * - `replayed`: genuine, but used before
+ * - `invalid`: any other code
  */
 export type Decision =
   | { readonly outcome: "valid" | "out_of_step"; readonly nextState: KeyState }
   | { readonly outcome: "replayed" | "invalid" };
 
-/** What validation servers say; `unavailable` where none gave an answer that can be believed. */
-export interface Answer {
+/** The verdict of the validation servers; `unavailable` if none gave a response that can be trusted. */
+export interface ValidationResult {
   readonly outcome: "valid" | "replayed" | "invalid" | "unavailable";
-  /** For the log: each server's status word or failure. Never the OTP. */
+  /** For the log: each server's status or failure. Never contains the OTP. */
   readonly detail: string;
 }
 
-/** A key as an import describes it (decision A10). */
+/** The fields of an imported OTP key (A10). */
 export interface KeyDraft {
   readonly secret?: Uint8Array | undefined;
   readonly privateId?: Uint8Array | undefined;
@@ -66,7 +66,7 @@ export interface KeyDraft {
 
 export interface DraftProblem {
   readonly field: keyof KeyDraft;
-  /** The rest of a sentence that begins with the field; never a value. */
+  /** The rest of a sentence that begins with the field. Never quotes the value. */
   readonly reason: string;
 }
 
@@ -75,40 +75,40 @@ export type Prepared =
   | { readonly ok: false; readonly problems: readonly DraftProblem[] };
 
 interface Kind {
-  /** Every form that codes of this kind may have. */
+  /** All forms that codes of this kind can have. */
   readonly forms: readonly CodeForm[];
-  /** Checks what is imported, and fills in what is left out. */
+  /** Checks imported fields and fills in defaults. */
   prepare(draft: KeyDraft): Prepared;
 }
 
-/** A kind whose codes are checked here, from the key's secret and state alone. */
+/** A kind whose codes this service checks, by the OTP key's secret and state. */
 export interface LocalKind extends Kind {
   readonly checked: "here";
-  /** Whether codes are so short that guesses hit one: then an OTP counts only where the named user has its key (decision A5). */
+  /** Whether codes are short enough to guess. Then an OTP is checked only if the named user has its key (A5). */
   readonly isGuessable: boolean;
-  /** @param code of one of the kind's forms, of the key's length */
+  /** Decides on a code. @param code has one of the kind's forms and the key's length */
   decide(
     key: { readonly secret: KeySecret; readonly form: KeyForm },
     code: string,
     at: { readonly now: Instant; readonly windows: OtpWindows },
   ): Decision;
-  /** The state after so many uses that nobody recorded: what they gave does not pass, nor what passes by the clock until now. */
-  afterUses(state: KeyState, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
+  /** Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`. */
+  advancePastUses(state: KeyState, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
 }
 
-/** A kind whose OTPs others check. Its caller makes an OTP spent before it asks (decision A8). */
+/** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query` (A8). */
 export interface RemoteKind extends Kind {
   readonly checked: "elsewhere";
-  ask(otp: string, peers: OtpPeers): Promise<Answer>;
+  query(otp: string, peers: OtpPeers): Promise<ValidationResult>;
 }
 
-/** Asks validation servers by the validation protocol 2.0 (decision A7). */
+/** Client of the validation servers, by the validation protocol 2.0 (A7). */
 export interface ValidationClient {
-  /** What goes wrong at the servers is `unavailable`, with each one's trouble as detail. Rejects where our own key is away. */
-  validate(otp: string): Promise<Answer>;
+  /** Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot be read. */
+  validate(otp: string): Promise<ValidationResult>;
 }
 
-/** Whom kinds may ask; absent where not configured. */
+/** External systems that kinds may call; absent if not configured. */
 export interface OtpPeers {
   readonly validation?: ValidationClient;
 }

@@ -1,8 +1,11 @@
 import type { DraftProblem, KeyDraft } from "./contract.ts";
 
-type Rule = "absent" | { readonly least: number; readonly most: number };
+type Rule = "absent" | { readonly min: number; readonly max: number };
 
-/** The problems of a draft: lengths in bytes of secret and private id, the digits allowed, the bounds of the counter. */
+/**
+ * Returns the problems of a draft.
+ * @param rules bounds of the lengths of secret and private id in bytes, the allowed digits, the bounds of the counter
+ */
 export function draftProblems(
   draft: KeyDraft,
   rules: {
@@ -28,9 +31,9 @@ const notOfThisKind = "is not for this kind of key";
 function lengthReason(bytes: Uint8Array | undefined, rule: Rule): string | undefined {
   if (rule === "absent") return bytes === undefined ? undefined : notOfThisKind;
   if (bytes === undefined) return "is required";
-  const { least, most } = rule;
-  if (bytes.length >= least && bytes.length <= most) return undefined;
-  return least === most ? `must have ${least} bytes` : `must have ${least} to ${most} bytes`;
+  const { min, max } = rule;
+  if (bytes.length >= min && bytes.length <= max) return undefined;
+  return min === max ? `must have ${min} bytes` : `must have ${min} to ${max} bytes`;
 }
 
 function digitsReason(digits: number | undefined, rule: "absent" | readonly number[]): string | undefined {
@@ -42,7 +45,7 @@ function digitsReason(digits: number | undefined, rule: "absent" | readonly numb
 function counterReason(counter: number | undefined, rule: Rule): string | undefined {
   if (counter === undefined) return undefined;
   if (rule === "absent") return notOfThisKind;
-  const { least, most } = rule;
-  if (Number.isInteger(counter) && counter >= least && counter <= most) return undefined;
-  return `must be a whole number from ${least} to ${most}`;
+  const { min, max } = rule;
+  if (Number.isInteger(counter) && counter >= min && counter <= max) return undefined;
+  return `must be a whole number from ${min} to ${max}`;
 }

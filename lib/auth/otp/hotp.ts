@@ -1,7 +1,7 @@
 import type { Decision, LocalKind } from "./contract.ts";
-import { movingFactorOf, oathForms, prepareOath } from "./oath.ts";
+import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
 
-/** Event-based codes (RFC 4226, decision A7). The moving factor is the event counter; looked for ahead only. */
+/** Counter-based codes (RFC 4226, A7). The moving factor is the event counter; only later counters are accepted. */
 export const hotp: LocalKind = {
   checked: "here",
   isGuessable: true,
@@ -9,8 +9,8 @@ export const hotp: LocalKind = {
   prepare: prepareOath,
   decide({ secret: { secret }, form }, code, { windows }): Decision {
     const { counter, resync } = form.state;
-    const find = (from: number, to = from) => movingFactorOf(secret, code, from, to);
-    // Codes are short: by chance one equals a later one. The last used code is refused under any counter, or it could pass twice.
+    const find = (from: number, to = from) => findMovingFactor(secret, code, from, to);
+    // Codes are short, so the last used code can equal a later one by chance. Refuse it, or it could pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
 
     const expected = find(counter, counter + windows.lookAhead);
@@ -21,5 +21,5 @@ export const hotp: LocalKind = {
     if (ahead === undefined) return { outcome: "invalid" };
     return { outcome: "out_of_step", nextState: { counter, resync: ahead + 1 } };
   },
-  afterUses: ({ counter }, uses) => ({ counter: counter + uses }),
+  advancePastUses: ({ counter }, uses) => ({ counter: counter + uses }),
 };

@@ -5,17 +5,17 @@ import type { KeySecret } from "./contract.ts";
 const hex = z.string().regex(/^([0-9a-f]{2})+$/);
 const schema = z.object({ secret: hex, privateId: hex.optional() });
 
-/** A key's secret as the text that is sealed (decision G8). */
+/** Serializes an OTP key's secret to the text that is sealed (G8). */
 export const secretToText = ({ secret, privateId }: KeySecret): string =>
   JSON.stringify({ secret: toHex(secret), ...(privateId === undefined ? {} : { privateId: toHex(privateId) }) });
 
-/** The inverse. Throws for any other text, without telling it. */
+/** Parses a text of `secretToText`. Throws for any other text; the message does not quote it. */
 export function secretFromText(text: string): KeySecret {
   const { secret, privateId } = parse(text);
   return { secret: fromHex(secret), ...(privateId === undefined ? {} : { privateId: fromHex(privateId) }) };
 }
 
-/** Whether an import brings the secret that a key already has (decision A10); in constant time. */
+/** Returns whether two secrets are equal, in constant time. */
 export const sameSecret = (one: KeySecret, other: KeySecret): boolean =>
   sameBytes(one.secret, other.secret) && sameBytes(one.privateId ?? nothing, other.privateId ?? nothing);
 
@@ -32,9 +32,9 @@ function parse(text: string): z.output<typeof schema> {
   try {
     return schema.parse(JSON.parse(text));
   } catch {
-    throw new Error("A key's secret can not be read");
+    throw new Error("The secret of an OTP key is malformed");
   }
 }
 
-/** Where a key's sealed secret belongs (decision G8). */
+/** Returns the context of an OTP key's sealed secret (G8). */
 export const secretContext = (prefix: string) => ({ table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" });

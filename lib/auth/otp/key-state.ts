@@ -1,8 +1,8 @@
 import type { KeyState } from "./contract.ts";
 
-/** A state in which nothing below `least` passes either. No counter goes down (decision A10). */
-export function raised(state: KeyState, least: KeyState): KeyState {
-  const counter = Math.max(state.counter, least.counter);
+/** Returns the state with its counter raised to at least that of `minimum`. The counter never decreases (A10). */
+export function raiseCounter(state: KeyState, minimum: KeyState): KeyState {
+  const counter = Math.max(state.counter, minimum.counter);
   const { resync } = state;
   return resync === undefined || resync < counter ? { counter } : { counter, resync };
 }

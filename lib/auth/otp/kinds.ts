@@ -4,7 +4,7 @@ import { remote } from "./remote.ts";
 import { totp } from "./totp.ts";
 import { yubico } from "./yubico.ts";
 
-/** Every kind of key by its name on the wire and in storage (decision A7). */
+/** All kinds of OTP keys, by their names in the API and in storage (A7). */
 export const otpKinds = { hotp, totp, yubico, remote } satisfies Readonly<Record<string, OtpKind>>;
 
 export type OtpKindName = keyof typeof otpKinds;

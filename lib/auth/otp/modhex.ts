@@ -1,11 +1,11 @@
 const alphabet = "cbdefghijklnrtuv";
 
-/** Hexadecimal digits in letters that lie in one place on most keyboards. */
+/** Modhex: hexadecimal digits as letters that have the same position on most keyboard layouts. */
 export const modhexPattern = /^[cbdefghijklnrtuv]*$/;
 
-/** @param text of `modhexPattern`, of even length */
+/** Decodes modhex to bytes. @param text matches `modhexPattern` and has an even length */
 export const modhexToBytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(modhexToHex(text), "hex"));
 
-/** @param text of `modhexPattern` */
+/** Converts modhex to hexadecimal digits. @param text matches `modhexPattern` */
 export const modhexToHex = (text: string): string =>
   [...text].map(letter => alphabet.indexOf(letter).toString(16)).join("");

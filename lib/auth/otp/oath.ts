@@ -3,27 +3,27 @@ import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
 import type { CodeForm, KeyDraft, Prepared } from "./contract.ts";
 import { draftProblems } from "./draft.ts";
 
-/** Both OATH kinds: 6 or 8 digits (decision A7). */
+/** Forms of codes of both OATH kinds: 6 or 8 digits (A7). */
 export const oathForms: readonly CodeForm[] = [
   { length: 6, alphabet: "digits" },
   { length: 8, alphabet: "digits" },
 ];
 
-/** 112 bits at least (decision A7); more than a block of SHA-1 would only be hashed down to less. */
-const secretBytes = { least: 14, most: 64 };
-/** Far enough from 2^53 that no window passes it. */
-const counter = { least: 0, most: 2 ** 52 };
-/** The widest resynchronisation that a setting may ask for. */
-export const widestWindow = 1000;
+/** At min 112 bits (A7). At most one block of SHA-1: HMAC would hash a longer secret down to fewer bytes. */
+const secretBytes = { min: 14, max: 64 };
+/** The maximum leaves room for every window below 2^53. */
+const counter = { min: 0, max: 2 ** 52 };
+/** Maximum of the setting `OTP_HOTP_RESYNC_WINDOW`. */
+export const maxResyncWindow = 1000;
 
 const guardrails = createGuardrails({
-  MIN_SECRET_BYTES: secretBytes.least,
-  MAX_SECRET_BYTES: secretBytes.most,
+  MIN_SECRET_BYTES: secretBytes.min,
+  MAX_SECRET_BYTES: secretBytes.max,
   MAX_COUNTER: Number.MAX_SAFE_INTEGER,
-  MAX_WINDOW: widestWindow + 1,
+  MAX_WINDOW: maxResyncWindow + 1,
 });
 
-/** Made once for the many codes of a window: it costs several times the HMAC of one. */
+/** Cached, because creating a key object costs several times the HMAC of one code, and a window has many codes. */
 const keyObjects = new WeakMap<Uint8Array, KeyObject>();
 
 function keyObjectOf(secret: Uint8Array): KeyObject {
@@ -32,12 +32,12 @@ function keyObjectOf(secret: Uint8Array): KeyObject {
   return key;
 }
 
-/** The platform's own HMAC and comparison. */
+/** HMAC and constant-time comparison of Node. */
 export const nodeCrypto: CryptoPlugin = {
   name: "node",
   hmac: (algorithm, key, data) => createHmac(algorithm, keyObjectOf(key)).update(data).digest(),
   randomBytes: () => {
-    throw new Error("checking a code takes no randomness");
+    throw new Error("Checking a code needs no randomness");
   },
   constantTimeEqual: (a, b) => {
     const [one, other] = [Buffer.from(a), Buffer.from(b)];
@@ -45,7 +45,7 @@ export const nodeCrypto: CryptoPlugin = {
   },
 };
 
-/** An OATH key of an import: HMAC-SHA-1, 6 digits where none are given. */
+/** Checks an imported OATH key and fills in defaults: HMAC-SHA-1, 6 digits, counter 0. */
 export function prepareOath(draft: KeyDraft): Prepared {
   const problems = draftProblems(draft, { secret: secretBytes, privateId: "absent", digits: [6, 8], counter });
   if (problems.length > 0 || draft.secret === undefined) return { ok: false, problems };
@@ -56,8 +56,8 @@ export function prepareOath(draft: KeyDraft): Prepared {
   };
 }
 
-/** The least moving factor of `from` to `to`, both included, whose code this is (RFC 4226). Undefined where there is none. */
-export function movingFactorOf(secret: Uint8Array, code: string, from: number, to: number): number | undefined {
+/** Returns the smallest moving factor from `from` to `to`, both included, whose code this is (RFC 4226), or undefined. */
+export function findMovingFactor(secret: Uint8Array, code: string, from: number, to: number): number | undefined {
   if (from < 0 || to < from) return undefined;
   const result = verifySync({
     strategy: "hotp",

@@ -1,7 +1,7 @@
 import type { RemoteKind } from "./contract.ts";
 import { draftProblems } from "./draft.ts";
 
-/** Codes that validation servers check, because they hold the key's secret and we do not (decision A7). */
+/** OTPs that validation servers check, because only they have the OTP key's secret (A7). */
 export const remote: RemoteKind = {
   checked: "elsewhere",
   forms: [{ length: 32, alphabet: "modhex" }],
@@ -14,7 +14,7 @@ export const remote: RemoteKind = {
     });
     return problems.length > 0 ? { ok: false, problems } : { ok: true, form: { state: { counter: 0 } } };
   },
-  async ask(otp, { validation }) {
+  async query(otp, { validation }) {
     return (
       (await validation?.validate(otp)) ?? { outcome: "unavailable", detail: "no validation server is configured" }
     );

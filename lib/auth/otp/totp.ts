@@ -1,11 +1,11 @@
 import type { Instant } from "../../time.ts";
 import type { Decision, LocalKind } from "./contract.ts";
-import { movingFactorOf, oathForms, prepareOath } from "./oath.ts";
+import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
 
-/** RFC 6238's default; imports with another are refused. */
+/** The default of RFC 6238. Imports with another step are refused. */
 export const totpStepSeconds = 30;
 
-/** Time-based codes (RFC 6238, decision A7). The moving factor is the number of steps since 1970. */
+/** Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. */
 export const totp: LocalKind = {
   checked: "here",
   isGuessable: true,
@@ -14,8 +14,8 @@ export const totp: LocalKind = {
   decide({ secret: { secret }, form }, code, { now, windows }): Decision {
     const { counter } = form.state;
     const step = stepAt(now);
-    const find = (from: number, to = from) => movingFactorOf(secret, code, from, to);
-    // As with events: a code that equals the last used one would pass twice.
+    const find = (from: number, to = from) => findMovingFactor(secret, code, from, to);
+    // As in HOTP: the last used code can equal a later one by chance. Refuse it, or it could pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
 
     const [first, last] = [step - windows.steps, step + windows.steps];
@@ -23,7 +23,7 @@ export const totp: LocalKind = {
     if (passing !== undefined) return { outcome: "valid", nextState: { counter: passing + 1 } };
     return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };
   },
-  afterUses: ({ counter }, _uses, { now, windows }) => ({
+  advancePastUses: ({ counter }, _uses, { now, windows }) => ({
     counter: Math.max(counter, stepAt(now) + windows.steps + 1),
   }),
 };

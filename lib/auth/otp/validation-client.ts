@@ -1,54 +1,54 @@
 import { type Outcome, timed } from "../../telemetry.ts";
-import type { Answer, ValidationClient } from "./contract.ts";
+import type { ValidationClient, ValidationResult } from "./contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
 
 export interface ValidationOptions {
-  /** Addresses of `verify`, asked in turn until one gives an answer that can be believed. */
+  /** URLs of `verify`, tried in order until one gives a response that can be trusted. */
   readonly urls: readonly string[];
-  /** Our id at those servers. */
+  /** Client id at those servers. */
   readonly clientId: string;
-  /** The secret that goes with it: requests are signed with it, and answers have to be. */
+  /** The client's key, which signs requests and responses. */
   readonly key: () => Promise<Uint8Array>;
   readonly fetch: typeof fetch;
   readonly random: (bytes: number) => Uint8Array;
-  /** For one server, its answer's body included. */
-  readonly timeLimitMs: number;
-  /** For all of them. */
-  readonly totalMs: number;
+  /** Time limit of one server, including the body of its response. */
+  readonly timeoutMs: number;
+  /** Time limit of all servers together. */
+  readonly totalTimeoutMs: number;
 }
 
-/** Status words that judge the OTP. Any other tells of the server, or of this client's place at it, so the next is asked. */
-const verdicts: ReadonlyMap<string, "replayed" | "invalid"> = new Map([
+/** Statuses that are verdicts on the OTP. Others are errors of the server or of the client's account: the next server is tried. */
+const outcomesByStatus: ReadonlyMap<string, "replayed" | "invalid"> = new Map([
   ["BAD_OTP", "invalid"],
   ["DELAYED_OTP", "invalid"],
   ["REPLAYED_OTP", "replayed"],
 ]);
 
-const longestAnswer = 8192;
+const maxAnswerBytes = 8192;
 
 export function createValidationClient(options: ValidationOptions): ValidationClient {
-  const { urls, random, totalMs } = options;
+  const { urls, random, totalTimeoutMs: totalMs } = options;
   return {
     async validate(otp) {
-      // One nonce for all: servers of one pool then know a repeated request from a repeated OTP.
+      // The same nonce for all servers: those of one pool can then tell a repeated request from a replayed OTP.
       const nonce = Buffer.from(random(16)).toString("hex");
       const key = await options.key();
       const deadline = AbortSignal.timeout(totalMs);
-      const troubles: string[] = [];
+      const failures: string[] = [];
       for (const url of urls) {
         const { host } = new URL(url);
         const { outcome, detail } = deadline.aborted
-          ? { outcome: "unavailable" as const, detail: "not asked, time is up" }
-          : await ask(options, { url, otp, nonce, key, deadline });
+          ? { outcome: "unavailable" as const, detail: "not called, time is up" }
+          : await tracedQuery(options, { url, otp, nonce, key, deadline });
         if (outcome !== "unavailable") return { outcome, detail: `${host}: ${detail}` };
-        troubles.push(`${host}: ${detail}`);
+        failures.push(`${host}: ${detail}`);
       }
-      return { outcome: "unavailable", detail: troubles.join("; ") };
+      return { outcome: "unavailable", detail: failures.join("; ") };
     },
   };
 }
 
-interface Question {
+interface Query {
   readonly url: string;
   readonly otp: string;
   readonly nonce: string;
@@ -56,20 +56,23 @@ interface Question {
   readonly deadline: AbortSignal;
 }
 
-/** Asks one server; told as a call of a peer, by the server's name alone. */
-function ask(options: ValidationOptions, question: Question): Promise<Answer> {
+/** Calls one server, traced as a call of a peer. The labels contain the host only, because the URL contains the OTP. */
+function tracedQuery(options: ValidationOptions, query: Query): Promise<ValidationResult> {
   const labels = { peer: "validation server", operation: "verify" };
-  const outcomeOf = (ended: Outcome<Answer>) =>
+  const outcomeOf = (ended: Outcome<ValidationResult>) =>
     "result" in ended && ended.result.outcome !== "unavailable" ? "ok" : "unanswered";
   return timed("peer.call.duration", "validation server: verify", { kind: "client", labels, outcomeOf }, span => {
-    span.label({ "http.request.method": "GET", "server.address": new URL(question.url).host });
-    return askOnce(options, question);
+    span.label({ "http.request.method": "GET", "server.address": new URL(query.url).host });
+    return queryServer(options, query);
   });
 }
 
-/** Errors of `fetch` are not passed on: they may quote the address, and the OTP stands in it. */
-async function askOnce(options: ValidationOptions, { url, otp, nonce, key, deadline }: Question): Promise<Answer> {
-  const signal = AbortSignal.any([AbortSignal.timeout(options.timeLimitMs), deadline]);
+/** Calls one server. Does not pass on errors of `fetch`, because they may quote the URL, which contains the OTP. */
+async function queryServer(
+  options: ValidationOptions,
+  { url, otp, nonce, key, deadline }: Query,
+): Promise<ValidationResult> {
+  const signal = AbortSignal.any([AbortSignal.timeout(options.timeoutMs), deadline]);
   try {
     const request = { id: options.clientId, nonce, otp };
     const response = await options.fetch(addressOf(url, { ...request, h: signatureOf(request, key) }), {
@@ -80,21 +83,25 @@ async function askOnce(options: ValidationOptions, { url, otp, nonce, key, deadl
       await response.body?.cancel();
       return { outcome: "unavailable", detail: `answered ${response.status}` };
     }
-    return judge(readSigned(await textOf(response), key), { otp, nonce });
+    return toResult(readSigned(await textOf(response), key), { otp, nonce });
   } catch {
-    return { outcome: "unavailable", detail: signal.aborted ? "no answer in time" : "not reached" };
+    return { outcome: "unavailable", detail: signal.aborted ? "no response in time" : "not reached" };
   }
 }
 
-/** Only a signed answer to this very request can say "yes"; one that names another request says nothing (decision A7). */
-function judge(answer: ValidationMessage | undefined, asked: { readonly otp: string; readonly nonce: string }): Answer {
-  if (answer === undefined) return { outcome: "unavailable", detail: "the answer is not signed by our key" };
-  const named = (["otp", "nonce"] as const).filter(name => answer[name] !== undefined);
-  if (!named.every(name => sameText(answer[name] ?? "", asked[name]))) {
-    return { outcome: "unavailable", detail: "the answer is to another request" };
+/** Returns the verdict of a response. Only a signed response that repeats this request's OTP and nonce can be `valid` (A7). */
+function toResult(
+  message: ValidationMessage | undefined,
+  sent: { readonly otp: string; readonly nonce: string },
+): ValidationResult {
+  if (message === undefined)
+    return { outcome: "unavailable", detail: "the response is not signed with the client key" };
+  const repeated = (["otp", "nonce"] as const).filter(name => message[name] !== undefined);
+  if (!repeated.every(name => sameText(message[name] ?? "", sent[name]))) {
+    return { outcome: "unavailable", detail: "the response is to another request" };
   }
-  const { status = "" } = answer;
-  const verdict = status === "OK" && named.length === 2 ? "valid" : verdicts.get(status);
+  const { status = "" } = message;
+  const verdict = status === "OK" && repeated.length === 2 ? "valid" : outcomesByStatus.get(status);
   return { outcome: verdict ?? "unavailable", detail: /^[A-Z_]{1,40}$/.test(status) ? status : "no status word" };
 }
 
@@ -109,7 +116,7 @@ async function textOf(response: Response): Promise<string> {
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.byteLength;
-    if (length > longestAnswer) throw new Error("the answer is too long");
+    if (length > maxAnswerBytes) throw new Error("The response is too long");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

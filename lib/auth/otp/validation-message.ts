@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** The parameters of a request or an answer of the validation protocol 2.0, without its signature `h`. */
+/** The parameters of a request or response of the validation protocol 2.0, without its signature `h`. */
 export type ValidationMessage = Readonly<Record<string, string>>;
 
-/** HMAC-SHA-1 in base64 over the parameters, unescaped, in the order of their names. */
+/** Returns the HMAC-SHA-1 in base64 of the unescaped parameters, sorted by name. */
 export const signatureOf = (message: ValidationMessage, key: Uint8Array): string =>
   createHmac("sha1", key).update(textOf(message), "utf8").digest("base64");
 
@@ -14,8 +14,8 @@ const textOf = (message: ValidationMessage): string =>
     .join("&");
 
 /**
- * The parameters of an answer whose signature is right, without the signature. Undefined where it is not, or where the text is
- * no answer: what is not signed says nothing, not even "no".
+ * Parses a response and checks its signature. Returns undefined for a wrong signature or a malformed text: an unsigned response
+ * is no verdict, not even a negative one.
  */
 export function readSigned(text: string, key: Uint8Array): ValidationMessage | undefined {
   const pairs = text
@@ -29,7 +29,7 @@ export function readSigned(text: string, key: Uint8Array): ValidationMessage | u
   return h !== undefined && sameText(h, signatureOf(rest, key)) ? rest : undefined;
 }
 
-/** Compared in constant time. */
+/** Compares two texts in constant time. */
 export function sameText(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)];
   return a.length === b.length && timingSafeEqual(a, b);

@@ -1,36 +1,37 @@
 import type { KeyState } from "./contract.ts";
 
-/** What moves on a key's row when an OTP is checked. */
+/** What an OTP check may change in the row of an OTP key. */
 export interface KeyProgress {
   readonly state: KeyState;
-  /** Wrong OTPs in a row (decision A12). */
+  /** Number of wrong OTPs in a row (A12). */
   readonly failures: number;
-  /** By too many of them, until an administrator enables the key again. */
+  /** Whether too many wrong OTPs stopped the key, until an administrator enables it again. */
   readonly stopped: boolean;
 }
 
 export interface KeyVerdict {
-  /** `disabled`, `stopped`: genuine or not, such a key never verifies. */
+  /** `disabled` and `stopped`: such an OTP key never verifies, even with a genuine OTP. */
   readonly outcome: "valid" | "out_of_step" | "replayed" | "invalid" | "unavailable" | "disabled" | "stopped";
-  /** To be written by the row's ETag before the outcome is told (decision A8). Absent where nothing changes. */
+  /** To be written by the row's ETag before the outcome is returned (A8). Absent if nothing changes. */
   readonly next?: KeyProgress;
 }
 
 /**
- * What a decision on a code means for its key: a genuine OTP is used up whatever becomes of it (decisions A5, A10), and a wrong
- * one counts where it may, so that verification and count are one write (decision A12).
- * @param counts the named user holds the key and the password factor was satisfied; never at validate (decision A13)
+ * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5, A10).
+ * Verification and failure count are one write (A12).
+ * @param counts whether a wrong OTP counts: the named user holds the key and the password factor was satisfied; never at
+ * validate (A13)
  */
-export function verdictOn(
+export function toVerdict(
   key: KeyProgress & { readonly enabled: boolean },
   decision: { readonly outcome: KeyVerdict["outcome"]; readonly nextState?: KeyState },
   { counts, stopAfter }: { readonly counts: boolean; readonly stopAfter: number },
 ): KeyVerdict {
-  const open = key.enabled && !key.stopped;
-  const outcome = open ? decision.outcome : key.enabled ? "stopped" : "disabled";
-  const failures = open && counts ? failuresAfter(key.failures, outcome) : key.failures;
+  const isActive = key.enabled && !key.stopped;
+  const outcome = isActive ? decision.outcome : key.enabled ? "stopped" : "disabled";
+  const failures = isActive && counts ? failuresAfter(key.failures, outcome) : key.failures;
   if (decision.nextState === undefined && failures === key.failures) return { outcome };
-  const stopped = key.stopped || (open && counts && failures >= stopAfter);
+  const stopped = key.stopped || (isActive && counts && failures >= stopAfter);
   return { outcome, next: { state: decision.nextState ?? key.state, failures, stopped } };
 }
 

@@ -2,7 +2,7 @@ import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
-import { raised } from "../otp/key-state.ts";
+import { raiseCounter } from "../otp/key-state.ts";
 import { type OtpKindName, otpKind } from "../otp/kinds.ts";
 import type { NewOtpKey, OtpKey, Stored, UserRef } from "../store.ts";
 import { prefixPointer } from "../user-hash.ts";
@@ -10,16 +10,16 @@ import { noSuchUser } from "../users/manage-users.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 
-/** A key as imported (decision A10). */
+/** An OTP key to import (A10). */
 export interface ImportedKey extends KeyDraft {
   readonly prefix: string;
   readonly kind?: OtpKindName | undefined;
-  /** Another secret takes the place of the one that is there. */
+  /** Whether the import may replace another secret. */
   readonly replace: boolean;
 }
 
-/** A new key: enabled, with nothing counted against it. */
-const freshKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined): NewOtpKey => ({
+/** Returns a new OTP key: enabled, without failures. */
+const newKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined): NewOtpKey => ({
   prefix,
   ...(kind !== undefined && { kind }),
   enabled: true,
@@ -31,11 +31,11 @@ const freshKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined):
 const unusedForm: KeyForm = { state: { counter: 0 } };
 
 /**
- * Imports one key (decision A10): a new one, or a secret for one that has none. The same secret again changes nothing but that
- * its counter may grow, or is set where it shall be replaced; another one is a conflict unless it shall replace. Without a kind,
- * a key that is there stays as it is.
+ * Imports one OTP key: creates it, or adds the secret to one that has none (A10). Importing the same secret again only raises the
+ * counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, an existing key
+ * stays as it is.
  * Throws Fault `invalid`, `conflict`.
- * @returns `isNew` where there was no key, or one that had no secret yet
+ * @returns `isNew` is true if there was no OTP key, or one without a secret
  */
 export async function importKey(
   imported: ImportedKey,
@@ -47,13 +47,13 @@ export async function importKey(
     const there = await deps.otpkeys.find(prefix);
     if (there === undefined) {
       const sealed = await sealedSecret(prefix, prepared.secret, deps);
-      const created = await deps.otpkeys.create({ ...freshKey(prefix, prepared.form, kind), ...sealed });
+      const created = await deps.otpkeys.create({ ...newKey(prefix, prepared.form, kind), ...sealed });
       if (created === undefined) continue;
       deps.log.info("otpkey_imported", { prefix, kind });
       return { key: created.value, isNew: true };
     }
     if (kind === undefined) return { key: there.value, isNew: false };
-    const next = await merged(there.value, { ...imported, kind }, prepared, deps);
+    const next = await mergeImport(there.value, { ...imported, kind }, prepared, deps);
     const saved = await deps.otpkeys.save(there, next.key);
     if (saved === undefined) continue;
     deps.log.info(next.event, { prefix, kind });
@@ -81,23 +81,23 @@ const wireNames: Record<keyof KeyDraft, string> = {
   counter: "counter",
 };
 
-/** What an import makes of a key that is there. */
-async function merged(
+/** Returns what an import changes in an existing OTP key. Throws Fault `conflict`. */
+async function mergeImport(
   there: OtpKey,
   { kind, replace, prefix, counter, digits = there.form.digits }: ImportedKey & { readonly kind: OtpKindName },
   prepared: PreparedKey,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly event: string }> {
   if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
-    // Without a counter nothing is set: the default, 0, would let used OTPs pass again.
+    // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.
     const isSet = replace && counter !== undefined;
-    const state = isSet ? prepared.form.state : raised(there.form.state, prepared.form.state);
+    const state = isSet ? prepared.form.state : raiseCounter(there.form.state, prepared.form.state);
     const form = { ...(digits !== undefined && { digits }), state };
     return { key: { ...there, form }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
   }
   const replaced = there.kind !== undefined;
   if (replaced && !replace) {
-    throw new Fault("conflict", "The otpkey has another secret; `replace` takes its place.");
+    throw new Fault("conflict", "The otpkey has another secret. Set `replace` to replace it.");
   }
   const { sealedSecret: _, ...kept } = there;
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
@@ -118,41 +118,41 @@ const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sea
   secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretContext(prefix)) };
 
 /**
- * Assigns a key to a user; an unknown prefix creates it, of kind `remote` where validation servers are configured (decision A9).
+ * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are configured (A9).
  * Throws Fault `not_found` for an unknown user.
  */
-export async function assignKey(whom: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
+export async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
   for (;;) {
-    const outcome = await deps.otpkeys.assign(whom, prefix);
+    const outcome = await deps.otpkeys.assign(userRef, prefix);
     if (outcome === "no_user") throw noSuchUser();
     if (outcome === "assigned") break;
-    await deps.otpkeys.create(freshKey(prefix, unusedForm, deps.rules.asksServers ? "remote" : undefined));
+    await deps.otpkeys.create(newKey(prefix, unusedForm, deps.rules.usesValidationServers ? "remote" : undefined));
   }
-  deps.log.info("otpkey_assigned", { prefix, user: whom });
+  deps.log.info("otpkey_assigned", { prefix, user: userRef });
 }
 
-/** Takes a key from a user (specification section 4, rule 2). Throws Fault `not_found` for a user who does not have it. */
-export async function unassignKey(whom: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
-  if (!(await deps.otpkeys.unassign(whom, prefix))) throw noSuchKey();
-  deps.log.info("otpkey_unassigned", { prefix, user: whom });
+/** Unassigns an OTP key (specification section 4, rule 2). Throws Fault `not_found` if the user does not have it. */
+export async function unassignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
+  if (!(await deps.otpkeys.unassign(userRef, prefix))) throw noSuchKey();
+  deps.log.info("otpkey_unassigned", { prefix, user: userRef });
 }
 
-/** Deletes a key, its data and every assignment (specification section 4, rule 3). Throws Fault `not_found`. */
+/** Deletes an OTP key, its data and every assignment (specification section 4, rule 3). Throws Fault `not_found`. */
 export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
   if (!(await deps.otpkeys.remove(prefix))) throw noSuchKey();
   deps.log.info("otpkey_deleted", { prefix });
 }
 
 /**
- * Enables a key, which clears stop, count and the throttle of its prefix (decisions A6, A10, A12), or disables it. Throws Fault
- * `not_found`.
+ * Enables or disables an OTP key. Enabling also clears the stop, the failures and the throttle of its prefix (A6, A10, A12).
+ * Throws Fault `not_found`.
  */
-export async function setEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
+export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
   let key: Stored<OtpKey> | undefined = await deps.otpkeys.find(prefix);
   while (key !== undefined) {
     const cleared = enabled ? { failures: 0, stopped: false } : {};
     if ((await deps.otpkeys.save(key, { ...key.value, ...cleared, enabled })) !== undefined) {
-      if (enabled) await deps.throttles.clear(prefixPointer(prefix).handle);
+      if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
       deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
       return;
     }
@@ -161,17 +161,17 @@ export async function setEnabled(prefix: string, enabled: boolean, deps: AuthDep
   throw noSuchKey();
 }
 
-/** Time in which a sign-in that passed before its key was disabled has written its session. Milliseconds. */
-const underWayMs = 1000;
+/** Time within which a sign-in that passed before its OTP key was disabled has written its session. */
+const signInDurationMs = 1000;
 
 /**
- * Disables a key and ends the sessions that were opened with it, also those of users who had it before (decision A10). Sessions of
- * sign-ins that were under way are looked for a second time. Throws Fault `not_found`.
+ * Disables an OTP key and ends the sessions that were opened with it, also those of previous holders (A10). Searches a second time
+ * for sessions of sign-ins that were in progress. Throws Fault `not_found`.
  */
-export async function disableWithSessions(prefix: string, deps: AuthDeps): Promise<void> {
-  await setEnabled(prefix, false, deps);
-  const atOnce = await deps.sessions.endOfPrefix(prefix);
-  await deps.sleep(underWayMs);
-  const later = await deps.sessions.endOfPrefix(prefix);
-  deps.log.info("sessions_ended", { prefix, sessions: atOnce + later });
+export async function disableKeyAndEndSessions(prefix: string, deps: AuthDeps): Promise<void> {
+  await setKeyEnabled(prefix, false, deps);
+  const ended = await deps.sessions.endByPrefix(prefix);
+  await deps.sleep(signInDurationMs);
+  const endedLater = await deps.sessions.endByPrefix(prefix);
+  deps.log.info("sessions_ended", { prefix, sessions: ended + endedLater });
 }

@@ -2,8 +2,8 @@ import { comparableText } from "./comparable-text.ts";
 import { repeatedUnit } from "./repetition.ts";
 import { isRun, type Keyboard } from "./run.ts";
 
-/** Units of at most this length are short: repeated, they make no password. A longer unit must be common itself. */
-const shortUnit = 4;
+/** Maximum length of a unit whose repetition is always refused. A longer unit must be common itself. */
+const shortUnitLength = 4;
 
 interface Known {
   readonly passwords: ReadonlySet<string>;
@@ -13,8 +13,8 @@ interface Known {
 let known: Promise<Known> | undefined;
 
 /**
- * Whether a password is on a list of some 49,000 common ones, a repetition of a short or common unit, or a run (decision A4). Its
- * time grows with the length alone; the caller limits that. The list is loaded at the first question: sign-ins never ask.
+ * Returns whether a password is on a list of about 49,000 common ones, or is a repetition of a short or common unit, or a run (A4).
+ * Takes time in proportion to the length, which the caller limits. Loads the list at the first call, because sign-ins do not need it.
  */
 export async function isCommonPassword(password: string): Promise<boolean> {
   known ??= load();
@@ -23,7 +23,7 @@ export async function isCommonPassword(password: string): Promise<boolean> {
     passwords.has(characters.join("")) || isRun(characters, keyboards);
   const characters = [...comparableText(password)];
   const unit = repeatedUnit(characters);
-  return isKnown(characters) || (unit !== undefined && (unit.length <= shortUnit || isKnown(unit)));
+  return isKnown(characters) || (unit !== undefined && (unit.length <= shortUnitLength || isKnown(unit)));
 }
 
 async function load(): Promise<Known> {

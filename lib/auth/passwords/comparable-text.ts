@@ -1,9 +1,9 @@
-/** NFKC makes up to 18 characters of one. This is more than it makes of the longest username. */
+/** More than NFKC makes of the longest username: it expands one character to at most 18. */
 const maxLength = 4096;
 
 /**
  * Returns the form in which a new password is compared with the username and with common passwords: NFKC, lower case, without
- * invisible characters and outer blanks, and cut where it becomes much longer than any password is (decision A4).
+ * invisible characters and outer white space, and truncated if it is much longer than any password (A4).
  */
 export const comparableText = (text: string): string =>
   text

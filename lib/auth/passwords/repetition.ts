@@ -1,6 +1,6 @@
 /**
- * Returns the shortest unit that a text repeats at least twice, the last time perhaps in part: `1234` of `123412341`. Undefined
- * where it repeats none. Takes time in proportion to the length (the failure function of Knuth, Morris and Pratt).
+ * Returns the shortest unit that a text repeats at least twice, the last time perhaps in part: `1234` of `123412341`. Returns
+ * undefined if there is none. Takes time in proportion to the length (the failure function of Knuth, Morris and Pratt).
  */
 export function repeatedUnit(characters: readonly string[]): readonly string[] | undefined {
   const borders = [0];

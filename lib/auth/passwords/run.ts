@@ -1,9 +1,9 @@
-/** The neighbours of each key of a keyboard by direction; a key is named by its characters, without and with shift. */
+/** The neighbours of each key of a keyboard by direction. A key is named by its characters without and with shift. */
 export type Keyboard = Readonly<Record<string, readonly (string | null)[] | undefined>>;
 
 /**
- * Whether each character follows the one before it in the same way: up or down by one, also around the end of the digits and of
- * the alphabet (`89012`, `yzabc`), or to the next key in one direction of a keyboard.
+ * Returns whether each character follows the one before it in the same way: up or down by one, also around the end of the digits
+ * and of the alphabet (`89012`, `yzabc`), or to the next key in one direction of a keyboard.
  */
 export const isRun = (characters: readonly string[], keyboards: readonly Keyboard[]): boolean =>
   isSequence(characters) || isSequence(characters.toReversed()) || keyboards.some(keys => isLine(characters, keys));

@@ -4,15 +4,18 @@ import type { Session, SessionKey } from "../model/session.ts";
 import { accessToStore, createSession, isLive, sessionKey } from "../model/session.ts";
 import type { Stored, User } from "../store.ts";
 
-/** A session that lives, with its user (decision A15). */
+/** A valid session with its user (A15). */
 export interface LiveSession {
   readonly key: SessionKey;
   readonly session: Stored<Session>;
   readonly user: Stored<User>;
 }
 
-/** Begins a session of a user as read at the login; a reset in between makes it none (decision A15). Returns its value. */
-export async function beginSession(
+/**
+ * Creates a session for a user as read at the login, and returns its value. If the user's password was reset in between, the
+ * session is of an old epoch and never valid (A15).
+ */
+export async function createUserSession(
   { value: user }: Stored<User>,
   prefix: string | undefined,
   { sessions, rules, now, random }: AuthDeps,
@@ -24,13 +27,14 @@ export async function beginSession(
     absoluteMs: rules.session.absoluteMs,
     random,
   });
-  await sessions.begin(key, session);
+  await sessions.create(key, session);
   return value;
 }
 
 /**
- * The live session of a presented value; its access time is written at most once a minute, and never where a logout came first.
- * Throws Fault `unauthenticated` with the sentence that the specification fixes.
+ * Returns the valid session of a presented value. With `touch`, updates its access time at most once a minute; an ended session
+ * is not recreated by that.
+ * Throws Fault `unauthenticated`, see `sessionRequired`.
  */
 export async function requireSession(
   presented: string | undefined,
@@ -49,14 +53,11 @@ export async function requireSession(
   return { key, session: touched ?? session, user };
 }
 
-/** The refusal whose sentence the specification fixes (section 5). */
+/** Returns the Fault for a missing or invalid session. The specification fixes its text (section 5). */
 export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!", { reason: "no_session" });
 
-/**
- * Takes a session into its user's next epoch (decision A15). One that ended meanwhile stays so, and one that was ended with the user's
- * others is of another epoch all the same.
- */
-export async function keepSession(
+/** Moves a session to its user's next epoch, so that it stays valid (A15). A session that has ended in the meantime stays ended. */
+export async function moveSessionToEpoch(
   { key, session }: LiveSession,
   epoch: number,
   { sessions, now }: Pick<AuthDeps, "sessions" | "now">,
@@ -68,7 +69,7 @@ export async function keepSession(
   }
 }
 
-/** Ends a session; one that is none already is fine. */
+/** Ends a session, if the presented value is one. */
 export async function endSession(presented: string | undefined, { sessions }: AuthDeps): Promise<void> {
   const key = presented === undefined ? undefined : sessionKey(presented);
   if (key !== undefined) await sessions.end(key);

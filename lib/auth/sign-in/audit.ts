@@ -1,44 +1,45 @@
 import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserSummary } from "../store.ts";
-import { Busy } from "./throttle-attempt.ts";
+import { BusyFault } from "./throttle-attempt.ts";
 
-/** What a caller presents. An empty text is as if absent. */
+/** The credentials that a caller presents. An empty text counts as absent. */
 export interface Credentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly otp?: string | undefined;
 }
 
-/** What came of an authentication. `reason` where it was not granted. */
+/** The outcome of an authentication. */
 export interface Outcome {
   readonly outcome: "granted" | "refused" | "undecided";
-  /** Absent where none is known. */
+  /** Absent if the user is unknown. */
   readonly user?: UserSummary | undefined;
+  /** Present unless the outcome is `granted`. */
   readonly reason?: string | undefined;
   readonly otpOutcome?: string | undefined;
-  /** Of the key that the OTP names. */
+  /** Prefix of the OTP key that the OTP belongs to. */
   readonly prefix?: string | undefined;
 }
 
 /**
- * Writes the one event of an authentication, good or bad (decision A12): user, factors, outcome and reason. The caller's address
- * and the request id are in every line. A username that is no known user's is logged as a keyed hash: people type passwords and
- * OTPs into the wrong field (decision G10).
+ * Writes the audit event of an authentication, granted or not: user, factors, outcome and reason (A12). The log adds the
+ * caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords and OTPs
+ * into the wrong field (G10).
  */
-export async function audit(deps: AuthDeps, given: Credentials, { user, ...told }: Outcome): Promise<void> {
+export async function audit(deps: AuthDeps, given: Credentials, { user, ...outcome }: Outcome): Promise<void> {
   const factors = (["password", "otp"] as const).filter(factor => given[factor] !== undefined);
   const { username } = given;
   const who =
     user === undefined
-      ? { usernameHash: username === undefined ? undefined : await deps.usernameHash(username) }
+      ? { usernameHash: username === undefined ? undefined : await deps.hashUsernameForLog(username) }
       : { userId: user.id, username: user.name };
-  deps.log.info("authentication", { ...told, ...who, factors });
+  deps.log.info("authentication", { ...outcome, ...who, factors });
 }
 
-/** The outcome of an authentication that ended by an error: refused where it was throttled, else undecided. */
+/** Returns the outcome of an authentication that failed with an error: refused if it was throttled, else undecided. */
 export function outcomeOf(error: unknown): Pick<Outcome, "outcome" | "reason"> {
-  if (error instanceof Busy) return { outcome: "undecided", reason: "busy" };
+  if (error instanceof BusyFault) return { outcome: "undecided", reason: "busy" };
   const reason = error instanceof Fault ? error.kind : "internal";
   return { outcome: reason === "throttled" ? "refused" : "undecided", reason };
 }

@@ -2,9 +2,9 @@ import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
-import { keepSession, type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
+import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { Stored, User } from "../store.ts";
-import { acceptedPassword } from "../users/new-password.ts";
+import { checkNewPassword } from "../users/new-password.ts";
 import { type SignInOptions, signIn } from "./sign-in.ts";
 
 export interface PasswordChange {
@@ -14,9 +14,10 @@ export interface PasswordChange {
 }
 
 /**
- * Changes the password of a session's user after the full login check (specification section 4, rule 3; decision A16). The
- * user's other sessions end; the one that changed it goes on with the new epoch (decision A15).
- * Throws Fault `unauthenticated`, `invalid`, `throttled`.
+ * Changes the password of a session's user after the full login check (specification section 4, rule 3; A16). Ends the
+ * user's other sessions; the session that made the change continues (A15).
+ * Throws Fault `unauthenticated` for wrong credentials or an ended session, `invalid` for a new password that breaks the
+ * rules, `throttled`, `unavailable`.
  */
 export async function changePassword(
   live: LiveSession,
@@ -25,18 +26,18 @@ export async function changePassword(
   { address }: Pick<SignInOptions, "address"> = {},
 ): Promise<void> {
   const owner = live.user.value;
-  const password = await acceptedPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
+  const password = await checkNewPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
   const result = await signIn({ username: owner.name, password: oldpass, otp }, deps, { address });
   if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
   const epoch = nextEpoch(owner.epoch);
   await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password), epoch }, deps);
-  await keepSession(live, epoch, deps);
+  await moveSessionToEpoch(live, epoch, deps);
   deps.log.info("password_changed", { userId: owner.id });
 }
 
 /**
- * Writes the user's row, which moves its epoch (decision A15). Whatever moved the epoch first, a reset or another change, has
- * ended the session in whose name this was asked.
+ * Writes the password and the next epoch. Throws `sessionRequired` if a reset or another change has advanced the epoch first,
+ * because that ended the session that asked for this change (A15).
  */
 async function replacePassword(
   checked: Stored<User>,
@@ -47,8 +48,8 @@ async function replacePassword(
   for (;;) {
     if (current?.value.id !== owner.id || current.value.epoch !== owner.epoch) throw sessionRequired();
     if ((await users.save(current, { password: hash, epoch })) !== undefined) return;
-    current = await users.find({ by: "handle", handle: owner.handle, id: owner.id });
-    // The write was done, and its answer got lost.
+    current = await users.find({ by: "userHash", userHash: owner.userHash, id: owner.id });
+    // An earlier try of this write succeeded, but its response was lost.
     if (current?.value.password?.hash === hash.hash) return;
   }
 }

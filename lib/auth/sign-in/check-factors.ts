@@ -1,43 +1,40 @@
 import type { AuthDeps } from "../deps.ts";
-import { passwordSatisfied, type SignInFacts } from "../model/policy.ts";
+import { isPasswordSatisfied, type SignInFacts } from "../model/policy.ts";
 import type { AssignedKey, OtpKey, SignInState } from "../store.ts";
 import { noUser } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
-import { holderOf, type Named } from "./identify.ts";
+import { findHolder, type Identified } from "./identify.ts";
 
-/** What the decision on an attempt needs, beside what was given. */
+/** What is read from storage to decide an attempt. */
 export interface Evidence {
-  /** Of the user who is named; without `user` where none is. */
-  readonly standing: SignInState;
-  /** Keys that the OTP may be of. */
+  /** State of the identified user; without `user` if there is no such user. */
+  readonly state: SignInState;
+  /** OTP keys that the OTP may belong to. */
   readonly candidates: OtpCandidates;
-  /** Whether the user has an enabled one; a stopped one counts (decisions A5, A12). Of no interest where an OTP was given. */
-  readonly anyEnabled: boolean;
+  /** Whether the user has an enabled OTP key; a stopped one counts (A5, A12). False if an OTP was given: not needed then. */
+  readonly hasEnabledKey: boolean;
 }
 
-/**
- * Reads what the decision will need, all at once.
- * @param standing of whom the attempt counts to
- */
+/** Reads the evidence in parallel. @param state of the owner of the throttle that counts the attempt */
 export async function readEvidence(
-  standing: SignInState,
+  state: SignInState,
   { otp }: Credentials,
-  { byOtp }: Named,
+  { byOtp }: Identified,
   deps: AuthDeps,
 ): Promise<Evidence> {
   if (byOtp !== undefined) {
-    const holder = await holderOf(byOtp.key, deps);
-    return { standing: holder ?? standing, candidates: byOtp.found.map(({ key }) => key), anyEnabled: false };
+    const holder = await findHolder(byOtp.key, deps);
+    return { state: holder ?? state, candidates: byOtp.found.map(({ key }) => key), hasEnabledKey: false };
   }
-  if (otp !== undefined) return { standing, candidates: await readCandidates(otp, deps), anyEnabled: false };
-  return { standing, candidates: [], anyEnabled: await hasEnabledKey(standing, deps) };
+  if (otp !== undefined) return { state, candidates: await readCandidates(otp, deps), hasEnabledKey: false };
+  return { state, candidates: [], hasEnabledKey: await readHasEnabledKey(state, deps) };
 }
 
-async function hasEnabledKey({ otpkeys: assigned }: SignInState, { otpkeys, rules }: AuthDeps): Promise<boolean> {
+async function readHasEnabledKey({ otpkeys: assigned }: SignInState, { otpkeys, rules }: AuthDeps): Promise<boolean> {
   if (rules.otpPolicy !== "when-assigned") return false;
-  // Where there is no key, one that can not be is looked for: time must not tell who has one.
-  const prefixes = assigned.length === 0 ? [noUser.handle] : assigned.map(({ prefix }) => prefix);
+  // Without a key reads one that cannot exist, so that timing does not reveal whether the user has a key.
+  const prefixes = assigned.length === 0 ? [noUser.userHash] : assigned.map(({ prefix }) => prefix);
   const own = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
   return own.some(key => key?.value.enabled === true && assigned.some(({ id }) => id === key.value.id));
 }
@@ -47,27 +44,28 @@ export interface Checked {
   readonly otp?: OtpResult;
 }
 
-/** Both factors: the password's hash first, because a wrong OTP counts only beside a right one (decision A12). */
+/** Checks both factors: the password first, because a wrong OTP counts only together with a right password (A12). */
 export async function checkFactors(
   { password, otp }: Credentials,
-  { standing: { user, otpkeys: assigned }, candidates, anyEnabled }: Evidence,
+  { state: { user, otpkeys: assigned }, candidates, hasEnabledKey }: Evidence,
   deps: AuthDeps,
 ): Promise<Checked> {
   const stored = user?.value.password;
-  const right = password !== undefined && (await deps.hasher.verify(password, stored));
-  const passwordFact = password === undefined ? "absent" : right ? "right" : "wrong";
+  const isRight = password !== undefined && (await deps.hasher.verify(password, stored));
+  const passwordFact = password === undefined ? "absent" : isRight ? "right" : "wrong";
   const userHasPassword = user === undefined || stored !== undefined;
-  const satisfied = user !== undefined && passwordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
+  const isSatisfied =
+    user !== undefined && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
   const isAssigned = (key: OtpKey | AssignedKey) => assigned.some(({ id }) => id === key.id);
-  const counts = (key: OtpKey) => satisfied && isAssigned(key);
+  const counts = (key: OtpKey) => isSatisfied && isAssigned(key);
   const result = otp === undefined ? undefined : await checkOtp(otp, candidates, { assigned, counts }, deps);
-  const genuine = result?.outcome === "valid" && result.key !== undefined && isAssigned(result.key);
+  const isGenuine = result?.outcome === "valid" && result.key !== undefined && isAssigned(result.key);
   return {
     facts: {
       password: passwordFact,
       userHasPassword,
-      otp: result === undefined ? "absent" : genuine ? "valid" : "refused",
-      userHasEnabledKey: anyEnabled,
+      otp: result === undefined ? "absent" : isGenuine ? "valid" : "refused",
+      userHasEnabledKey: hasEnabledKey,
     },
     ...(result && { otp: result }),
   };

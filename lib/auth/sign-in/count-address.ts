@@ -1,53 +1,53 @@
 import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { addressGroup, countAttempt, uncounted } from "../model/address-limit.ts";
-import { Busy } from "./throttle-attempt.ts";
+import { addressGroup, countAttempt, uncountAttempt } from "../model/address-limit.ts";
+import { BusyFault } from "./throttle-attempt.ts";
 
-/** An attempt that is counted against its caller's address (decision A12). */
+/** An attempt that is counted against its caller's address (A12). */
 export interface CountedAddress {
-  /** The attempt succeeded, or was none: it does not count. Once, however often it is asked for. */
-  takeBack(): Promise<void>;
+  /** Subtracts the attempt, because it succeeded or ended without a decision. Repeated calls subtract once. */
+  uncount(): Promise<void>;
 }
 
 /**
- * Counts an attempt before anything else is done for it, so that an address that is over its limit costs nothing more.
- * Undefined where addresses are not limited, this one is spared, or there is none.
- * Throws Fault `throttled` while the address waits, or when too many of it come at once.
+ * Counts an attempt before any other work, so that an address over its limit costs no more than one read. Returns undefined
+ * if addresses are not limited, if this one is on the allow-list, or if it is unknown.
+ * Throws Fault `throttled` while the address must wait, `BusyFault` if too many attempts of it come at once.
  */
 export async function countAddress(address: string | undefined, deps: AuthDeps): Promise<CountedAddress | undefined> {
-  const { limits, isSpared } = deps.rules.address;
-  const group = limits.attempts === 0 || address === undefined || isSpared(address) ? undefined : addressGroup(address);
+  const { limits, isExempt } = deps.rules.address;
+  const group = limits.attempts === 0 || address === undefined || isExempt(address) ? undefined : addressGroup(address);
   if (group === undefined) return undefined;
-  const patience = plus(deps.now(), deps.rules.busyMs);
+  const deadline = plus(deps.now(), deps.rules.slotWaitMs);
   for (;;) {
-    const standing = await deps.addresses.find(group);
-    const attempt = countAttempt(standing.value, deps.now(), limits);
+    const current = await deps.addresses.find(group);
+    const attempt = countAttempt(current.value, deps.now(), limits);
     if (attempt.outcome === "waiting") throw throttled(attempt.retryAfter);
     const { next } = attempt;
-    if ((await deps.addresses.save(standing, next, plus(next.since, limits.windowMs))) !== undefined) {
-      let taken: Promise<void> | undefined;
+    if ((await deps.addresses.save(current, next, plus(next.since, limits.windowMs))) !== undefined) {
+      let done: Promise<void> | undefined;
       return {
-        takeBack: () => {
-          taken ??= uncount({ group, since: next.since }, deps);
-          return taken;
+        uncount: () => {
+          done ??= uncount({ group, since: next.since }, deps);
+          return done;
         },
       };
     }
-    if (deps.now() > patience) throw new Busy();
+    if (deps.now() > deadline) throw new BusyFault();
   }
 }
 
-/** In another window than that which began then there is nothing to take back. */
+/** Subtracts one attempt. If the window has rolled over there is nothing to subtract. */
 async function uncount(
   { group, since }: { readonly group: string; readonly since: Instant },
   { addresses, rules }: AuthDeps,
 ): Promise<void> {
   for (;;) {
-    const standing = await addresses.find(group);
-    if (standing.value?.since !== since) return;
-    const next = uncounted(standing.value);
-    if ((await addresses.save(standing, next, plus(next.since, rules.address.limits.windowMs))) !== undefined) return;
+    const current = await addresses.find(group);
+    if (current.value?.since !== since) return;
+    const next = uncountAttempt(current.value);
+    if ((await addresses.save(current, next, plus(next.since, rules.address.limits.windowMs))) !== undefined) return;
   }
 }
 

@@ -6,143 +6,112 @@ import { audit, type Credentials, outcomeOf } from "./audit.ts";
 import { type Checked, checkFactors, type Evidence, readEvidence } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
-import { identify, type Named } from "./identify.ts";
-import { type Attempt, beginAttempt, endAttempt, padTiming } from "./throttle-attempt.ts";
+import { type Identified, identify } from "./identify.ts";
+import { concludeAttempt, padTiming, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
 
-/** Who signed in, and the prefix of the key whose OTP was used. */
+/** The user who signed in, and the prefix of the OTP key whose OTP was used. */
 export interface SignedIn {
   readonly user: Stored<User>;
   readonly prefix?: string;
 }
 
-/** The evidence stays inside; callers learn "granted" or not (decision A2). */
+/** The result of a sign-in. The reason is for the audit log only: callers learn "granted" or "not granted" (A2). */
 export type SignInResult =
   | ({ readonly granted: true } & SignedIn)
-  | { readonly granted: false; readonly reason: SignInRefusal | "nobody" };
+  | { readonly granted: false; readonly reason: SignInRefusal | "unknown_user" };
+
+type OnGranted = (granted: SignedIn) => Promise<void>;
 
 export interface SignInOptions {
-  /** The caller's, where it is known. */
+  /** The caller's address, if it is known. */
   readonly address?: string | undefined;
-  /** Runs beside the last write of a granted attempt; it makes the session. */
-  readonly beside?: (granted: SignedIn) => Promise<void>;
+  /** Runs in parallel with the last write of a granted attempt; creates the session. */
+  readonly onGranted?: OnGranted;
+}
+
+/** What has happened so far in an attempt that may still end with an error. */
+interface Progress {
+  counted?: CountedAddress | undefined;
+  reserved?: ReservedAttempt;
+  user?: User | undefined;
+  /** Prefix of the OTP key that identifies the user. */
+  prefix?: string | undefined;
 }
 
 /**
- * Checks credentials by all rules: throttle, password, OTP, policy (decisions A4 to A8, A12), and writes one audit event. The
- * same work is done for every name, so that time tells nothing. Throws Fault `throttled`; `unavailable` where no validation
- * server answers, whether or not the password was right.
+ * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the same
+ * work for every username, so that timing does not reveal whether a user exists.
+ * Throws Fault `throttled`; `unavailable` if no validation server responds, whether or not the password was right.
  */
 export async function signIn(
   credentials: Credentials,
   deps: AuthDeps,
-  { address, beside = async () => {} }: SignInOptions = {},
+  { address, onGranted = async () => {} }: SignInOptions = {},
 ): Promise<SignInResult> {
-  const given: Credentials = {
-    username: credentials.username || undefined,
-    password: credentials.password || undefined,
-    otp: credentials.otp || undefined,
-  };
-  const seen: Seen = {};
+  const given = omitEmpty(credentials);
+  const progress: Progress = {};
   try {
-    seen.counted = await countAddress(address, deps);
-    const named = await identify(given, deps);
-    const result =
-      named === undefined ? await refuseUnnamed(given, deps) : await attemptAs(named, given, { seen, beside }, deps);
-    if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
-    return result;
+    progress.counted = await countAddress(address, deps);
+    const identified = await identify(given, deps);
+    const reserved = identified && (await reserve(identified, { given, progress }, deps));
+    if (reserved === undefined) return await refuseUnidentified(given, deps);
+    const checked = await checkFactors(given, reserved.evidence, deps);
+    return await conclude(checked, { ...reserved, given, counted: progress.counted, onGranted }, deps);
   } catch (error) {
-    const told = outcomeOf(error);
-    if (told.outcome === "undecided") await orWarn("address_not_taken_back", seen.counted?.takeBack(), deps);
-    await audit(deps, given, { ...told, user: seen.user, prefix: seen.prefix });
+    await withdraw(error, { given, progress }, deps);
     throw error;
   }
 }
 
-/** What is known so far of an attempt, for what has to be done where it ends by an error. */
-interface Seen {
-  counted?: CountedAddress | undefined;
-  user?: User | undefined;
-  /** Of the key that stands for a name. */
-  prefix?: string | undefined;
-}
+const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
+  username: username || undefined,
+  password: password || undefined,
+  otp: otp || undefined,
+});
 
-/** What is done on the way out of a failure does not hide it. */
-async function orWarn(event: string, work: Promise<unknown> | undefined, { log }: AuthDeps): Promise<void> {
-  await work?.catch((error: unknown) => log.warn(event, { error }));
-}
-
-/**
- * No user can be meant, so no name has failures to count. A password takes its time, and reads stand for the writes of an attempt
- * that has a name: the storage calls are as many (decision A5).
- */
-async function refuseUnnamed(given: Credentials, deps: AuthDeps): Promise<SignInResult> {
-  const { password, otp } = given;
-  const pad = () => deps.users.standing(noUser);
-  await pad();
-  const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad()]);
-  if (password !== undefined) await deps.hasher.verify(password, undefined);
-  const noKeys = { assigned: [], counts: () => false };
-  const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
-  if (result?.written === false) await pad();
-  await pad();
-  const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
-  await audit(deps, given, { outcome: "refused", reason: "nobody", ...found });
-  return { granted: false, reason: "nobody" };
-}
-
-interface Begun {
-  readonly seen: Seen;
-  readonly beside: (granted: SignedIn) => Promise<void>;
-}
-
-/** Reserves the attempt's place, and decides. */
-async function attemptAs(
-  named: Named,
-  given: Credentials,
-  { seen, beside }: Begun,
+/** Reserves a slot in the throttle and reads the evidence in parallel. Returns undefined for an id that was never issued. */
+async function reserve(
+  identified: Identified,
+  { given, progress }: { readonly given: Credentials; readonly progress: Progress },
   deps: AuthDeps,
-): Promise<SignInResult> {
-  const { throttled: whom, byOtp } = named;
-  const standing = await deps.users.standing(whom);
-  seen.user = standing?.user?.value;
-  seen.prefix = byOtp?.key?.key.value.prefix;
-  const read = (current: SignInState) => readEvidence(current, given, named, deps);
-  const begun = await beginAttempt({ whom, standing }, deps, read);
-  if (begun === undefined) return refuseUnnamed(given, deps);
-  const { attempt, alongside } = begun;
-  try {
-    const evidence = await alongside;
-    const { user } = evidence.standing;
-    seen.user = user?.value;
-    return await decide(given, { attempt, evidence, counted: seen.counted }, deps, beside);
-  } catch (error) {
-    // Nothing was found wrong, so the attempt does not count.
-    await orWarn("attempt_not_withdrawn", endAttempt(attempt, "withdrawn", deps), deps);
-    throw error;
-  }
+): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Evidence } | undefined> {
+  const { throttled: userRef, byOtp } = identified;
+  const state = await deps.users.signInState(userRef);
+  progress.user = state?.user?.value;
+  progress.prefix = byOtp?.key?.key.value.prefix;
+  const read = (current: SignInState) => readEvidence(current, given, identified, deps);
+  const reservation = await reserveAttempt({ userRef, state }, deps, read);
+  if (reservation === undefined) return undefined;
+  progress.reserved = reservation.attempt;
+  const evidence = await reservation.evidence;
+  progress.user = evidence.state.user?.value;
+  return { attempt: reservation.attempt, evidence };
 }
 
-interface Decidable {
-  readonly attempt: Attempt;
+interface Concluding {
+  readonly given: Credentials;
+  readonly attempt: ReservedAttempt;
   readonly evidence: Evidence;
   readonly counted: CountedAddress | undefined;
+  readonly onGranted: OnGranted;
 }
 
-async function decide(
-  given: Credentials,
-  { attempt, evidence, counted }: Decidable,
+/** Decides, releases the slot, creates the session of a granted attempt, and writes the audit event. */
+async function conclude(
+  checked: Checked,
+  { given, attempt, evidence, counted, onGranted }: Concluding,
   deps: AuthDeps,
-  beside: (granted: SignedIn) => Promise<void>,
 ): Promise<SignInResult> {
-  const { user } = evidence.standing;
-  const checked = await checkFactors(given, evidence, deps);
-  const result = resultOf(checked, user, deps);
+  const { user } = evidence.state;
+  const result = decide(checked, user, deps);
   const { otp } = checked;
-  // A wrong OTP is one write where it counts against its key. Where it does not, this stands for it: time must not tell.
-  const held = result.granted || otp === undefined || otp.written ? attempt : await padTiming(attempt, deps);
+  // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal whether
+  // the OTP counted.
+  const needsPadding = !result.granted && otp?.written === false;
+  const current = needsPadding ? await padTiming(attempt, deps) : attempt;
   await Promise.all([
-    endAttempt(held, result.granted ? "succeeded" : "failed", deps),
-    ...(result.granted ? [beside(result), counted?.takeBack()] : []),
+    concludeAttempt(current, result.granted ? "succeeded" : "failed", deps),
+    ...(result.granted ? [onGranted(result), counted?.uncount()] : []),
   ]);
   await audit(deps, given, {
     outcome: result.granted ? "granted" : "refused",
@@ -151,11 +120,12 @@ async function decide(
     otpOutcome: otp?.outcome,
     prefix: otp?.key?.prefix,
   });
+  if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
   return result;
 }
 
-function resultOf({ facts, otp }: Checked, user: Stored<User> | undefined, { rules }: AuthDeps): SignInResult {
-  if (user === undefined) return { granted: false, reason: "nobody" };
+function decide({ facts, otp }: Checked, user: Stored<User> | undefined, { rules }: AuthDeps): SignInResult {
+  if (user === undefined) return { granted: false, reason: "unknown_user" };
   const decision = decideSignIn(rules, facts);
   if (!decision.granted) return decision;
   const prefix = facts.otp === "valid" ? otp?.key?.prefix : undefined;
@@ -163,8 +133,45 @@ function resultOf({ facts, otp }: Checked, user: Stored<User> | undefined, { rul
 }
 
 /**
- * Replaces an outdated hash by the version of the row that was checked: a reset in between wins (decision A4). What goes wrong
- * here is for the next sign-in: this one is granted.
+ * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in place
+ * of the writes of other attempts, so that the time and the number of storage calls are the same (A5).
+ */
+async function refuseUnidentified(given: Credentials, deps: AuthDeps): Promise<SignInResult> {
+  const { password, otp } = given;
+  const pad = () => deps.users.signInState(noUser);
+  await pad();
+  const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad()]);
+  if (password !== undefined) await deps.hasher.verify(password, undefined);
+  const noKeys = { assigned: [], counts: () => false };
+  const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
+  if (result?.written === false) await pad();
+  await pad();
+  const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
+  await audit(deps, given, { outcome: "refused", reason: "unknown_user", ...found });
+  return { granted: false, reason: "unknown_user" };
+}
+
+/** Ends an attempt that failed with an error: no credential was found wrong, so the attempt does not count. */
+async function withdraw(
+  error: unknown,
+  { given, progress }: { readonly given: Credentials; readonly progress: Progress },
+  deps: AuthDeps,
+): Promise<void> {
+  const { counted, reserved, user, prefix } = progress;
+  await warnOnError("attempt_not_withdrawn", reserved && concludeAttempt(reserved, "withdrawn", deps), deps);
+  const outcome = outcomeOf(error);
+  if (outcome.outcome === "undecided") await warnOnError("address_not_uncounted", counted?.uncount(), deps);
+  await audit(deps, given, { ...outcome, user, prefix });
+}
+
+/** Awaits the work and logs its failure as a warning, so that it does not hide the error that came first. */
+async function warnOnError(event: string, work: Promise<unknown> | undefined, { log }: AuthDeps): Promise<void> {
+  await work?.catch((error: unknown) => log.warn(event, { error }));
+}
+
+/**
+ * Replaces an outdated password hash. Writes by the version of the row that was checked, so that a reset in between wins
+ * (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
  */
 async function renewHash(user: Stored<User>, password: string, { hasher, users, log }: AuthDeps): Promise<void> {
   const { password: stored, epoch } = user.value;

@@ -4,12 +4,12 @@ import { nextEpoch } from "../model/session.ts";
 import { parseUsername } from "../model/username.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { Stored, User, UserRef } from "../store.ts";
-import { userHash } from "../user-hash.ts";
-import { newPassword } from "./new-password.ts";
+import { hashUsername } from "../user-hash.ts";
+import { hashNewPassword } from "./new-password.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 
-/** Creates a user (decisions A3, A4). Throws Fault `invalid` with every wrong field, `conflict`. */
+/** Creates a user (A3, A4). Throws Fault `invalid` with every wrong field, `conflict` if the username is taken. */
 export async function createUser(
   { username, password }: { username: string; password: string },
   deps: AuthDeps,
@@ -31,56 +31,56 @@ export async function createUser(
   return created;
 }
 
-/** Sets a password and ends all sessions; it clears the throttle too (decisions A10, A15). Throws Fault `not_found`, `invalid`. */
-export async function resetPassword(whom: UserRef, password: string, deps: AuthDeps): Promise<void> {
-  const user = await deps.users.find(whom);
+/** Sets a password, ends all sessions and clears the throttle (A10, A15). Throws Fault `not_found`, `invalid`. */
+export async function resetPassword(userRef: UserRef, password: string, deps: AuthDeps): Promise<void> {
+  const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
-  const hash = await newPassword(password, { field: "password", username: user.value.name, empty: "none" }, deps);
-  await moveEpoch(user, () => (hash === undefined ? {} : { password: hash }), deps);
-  await deps.throttles.clear(user.value.handle);
+  const hash = await hashNewPassword(password, { field: "password", username: user.value.name, empty: "none" }, deps);
+  await advanceEpoch(user, () => (hash === undefined ? {} : { password: hash }), deps);
+  await deps.throttles.clear(user.value.userHash);
   deps.log.info("password_reset", { userId: user.value.id });
 }
 
-/** Deletes a user (decision A17). Throws Fault `not_found`. */
-export async function deleteUser(whom: UserRef, deps: AuthDeps): Promise<void> {
-  if (!(await deps.users.remove(whom))) throw noSuchUser();
-  deps.log.info("user_deleted", { user: whom });
+/** Deletes a user (A17). Throws Fault `not_found`. */
+export async function deleteUser(userRef: UserRef, deps: AuthDeps): Promise<void> {
+  if (!(await deps.users.remove(userRef))) throw noSuchUser();
+  deps.log.info("user_deleted", { user: userRef });
 }
 
-/** Ends all sessions of a user (decision A10). Throws Fault `not_found`. */
-export async function endSessions(whom: UserRef, deps: AuthDeps): Promise<void> {
-  const user = await deps.users.find(whom);
+/** Ends all sessions of a user (A10). Throws Fault `not_found`. */
+export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<void> {
+  const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
-  await moveEpoch(user, ({ password }) => (password === undefined ? {} : { password }), deps);
+  await advanceEpoch(user, ({ password }) => (password === undefined ? {} : { password }), deps);
   deps.log.info("sessions_ended", { userId: user.value.id });
 }
 
-/** Moves the epoch in the same write that changes the user's row; a faster writer is read again. */
-async function moveEpoch(
+/** Increments the epoch in the same write that changes the user's row. Retries after a conflict. */
+async function advanceEpoch(
   start: Stored<User>,
   next: (user: User) => Pick<User, "password">,
   deps: AuthDeps,
 ): Promise<void> {
   let user: Stored<User> | undefined = start;
   while (user !== undefined) {
-    const { epoch, handle, id } = user.value;
+    const { epoch, userHash, id } = user.value;
     if ((await deps.users.save(user, { ...next(user.value), epoch: nextEpoch(epoch) })) !== undefined) return;
-    user = await deps.users.find({ by: "handle", handle, id });
+    user = await deps.users.find({ by: "userHash", userHash, id });
   }
   throw noSuchUser();
 }
 
 /**
- * Clears the throttle of a user, or of a name that nobody has (decision A10). Throws Fault `not_found` for an id that is no
- * user's, and for what can be no name.
+ * Clears the throttle of a user or of an unknown username (A10).
+ * Throws Fault `not_found` for an unknown id, and for a text that cannot be a username.
  */
-export async function unlock(whom: UserRef | undefined, deps: AuthDeps): Promise<void> {
-  const user = whom && (await deps.users.find(whom));
-  const handle = whom?.by === "name" ? userHash(whom.folded) : user?.value.handle;
-  if (handle === undefined) throw noSuchUser();
-  await deps.throttles.clear(handle);
-  // A name that no user has may be a password that was typed into the wrong field (decision G10).
-  const isUnknownName = user === undefined && whom?.by === "name";
-  const who = isUnknownName ? { usernameHash: await deps.usernameHash(whom.folded) } : { user: whom };
+export async function unlockUser(userRef: UserRef | undefined, deps: AuthDeps): Promise<void> {
+  const user = userRef && (await deps.users.find(userRef));
+  const userHash = userRef?.by === "name" ? hashUsername(userRef.folded) : user?.value.userHash;
+  if (userHash === undefined) throw noSuchUser();
+  await deps.throttles.clear(userHash);
+  // An unknown username may be a password that was typed into the wrong field (G10).
+  const isUnknownName = user === undefined && userRef?.by === "name";
+  const who = isUnknownName ? { usernameHash: await deps.hashUsernameForLog(userRef.folded) } : { user: userRef };
   deps.log.info("user_unlocked", who);
 }

@@ -4,18 +4,18 @@ import { parseNewPassword } from "../passwords/password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 
 interface NewPassword {
-  /** As the caller sent it. */
+  /** Name of the field in the request. */
   readonly field: string;
   readonly username: string;
-  /** What an empty one is. */
+  /** Whether an empty password means "no password" or is refused. */
   readonly empty: "none" | "refused";
 }
 
 /**
- * A new password by the rules; undefined stands for "no password" (decision A4).
- * Throws Fault `invalid` that names the field and the rule, and nothing of the password.
+ * Checks a new password by the rules (A4). Returns it in NFC; undefined means "no password".
+ * Throws Fault `invalid`, which names the field and the rule and quotes nothing of the password.
  */
-export async function acceptedPassword(
+export async function checkNewPassword(
   text: string,
   { field, username, empty }: NewPassword,
   { rules }: Pick<AuthDeps, "rules">,
@@ -25,12 +25,12 @@ export async function acceptedPassword(
   throw new Fault("invalid", "The request is not valid.", { problems: [{ path: field, reason: parsed.reason }] });
 }
 
-/** As `acceptedPassword`, hashed. */
-export async function newPassword(
+/** Checks a new password as `checkNewPassword` does, and returns its hash. */
+export async function hashNewPassword(
   text: string,
-  wanted: NewPassword,
+  options: NewPassword,
   deps: AuthDeps,
 ): Promise<StoredPassword | undefined> {
-  const password = await acceptedPassword(text, wanted, deps);
+  const password = await checkNewPassword(text, options, deps);
   return password === undefined ? undefined : deps.hasher.hash(password);
 }

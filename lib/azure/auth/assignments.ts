@@ -1,61 +1,68 @@
 import type { OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import type { Row } from "../tables/tables.ts";
-import { agrees, assignmentEntry, changeEntry, indexRowOf, type Snapshot, snapshotOf } from "./index/index-entries.ts";
-import { locate } from "./index/locate.ts";
+import {
+  assignmentEntry,
+  changeEntry,
+  indexRowOf,
+  matchesEntry,
+  readSnapshot,
+  type Snapshot,
+} from "./index/index-entries.ts";
+import { locateUser } from "./index/locate.ts";
 import { assignedKeyIn, assignedPrefix, headIn, keyRow, ownerOf, schemaVersion } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** Who has which key: a row of the user's, and in the key's partition the index row that points to the user. */
-export function assignments(shelves: AuthTables): Pick<OtpKeys, "assign" | "unassign"> {
-  const { otpkeys } = shelves;
+/** Stores assignments: a row in the user's partition, and an index row in the OTP key's partition that points to the user. */
+export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unassign"> {
+  const { otpkeys } = tables;
 
-  /** Rewrites the key with it, so that whoever is about to remove the key because nobody has it begins again. */
-  const announce = async (key: Row, ground: Snapshot) => {
-    const fact = assignmentEntry(shelves, key.partitionKey, Number(ownerOf(key)));
+  /** Writes the index row and rewrites the key in one transaction: a deletion of the key that saw no holder gets a conflict. */
+  const announce = async (key: Row, snapshot: Snapshot) => {
+    const entry = assignmentEntry(tables, key.partitionKey, Number(ownerOf(key)));
     const written = await otpkeys.transact(key.partitionKey, [
       { merge: { rowKey: keyRow, schema: schemaVersion }, etag: key.etag },
-      { upsert: indexRowOf(shelves, ground, fact) },
+      { upsert: indexRowOf(tables, snapshot, entry) },
     ]);
     return written !== undefined;
   };
 
   return {
-    async assign(whom, prefix) {
-      const at = await locate(shelves, whom);
+    async assign(userRef, prefix) {
+      const at = await locateUser(tables, userRef);
       if (at === undefined) return "no_user";
       return retryOnConflict(async () => {
-        const [ground, key] = await Promise.all([
-          snapshotOf(shelves, at, assignedPrefix + prefix),
+        const [snapshot, key] = await Promise.all([
+          readSnapshot(tables, at, assignedPrefix + prefix),
           otpkeys.get(prefix, keyRow),
         ]);
-        if (ground === undefined) return "no_user";
+        if (snapshot === undefined) return "no_user";
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";
-        const is = assignmentEntry(shelves, prefix, keyId);
-        if (agrees(ground.row, ground.id, is)) return "assigned";
+        const is = assignmentEntry(tables, prefix, keyId);
+        if (matchesEntry(snapshot.row, snapshot.id, is)) return "assigned";
         const change = {
           was: undefined,
           is,
-          head: headIn(ground.head, ground.id),
-          announce: () => announce(key, ground),
+          head: headIn(snapshot.head, snapshot.id),
+          announce: () => announce(key, snapshot),
         };
-        return (await changeEntry(shelves, ground, change)) ? "assigned" : conflict;
+        return (await changeEntry(tables, snapshot, change)) ? "assigned" : conflict;
       });
     },
 
-    async unassign(whom, prefix) {
-      const at = await locate(shelves, whom);
+    async unassign(userRef, prefix) {
+      const at = await locateUser(tables, userRef);
       if (at === undefined) return false;
-      let tried = false;
+      let hasTried = false;
       return retryOnConflict(async () => {
-        const ground = await snapshotOf(shelves, at, assignedPrefix + prefix);
-        // Gone after a try of ours: it may have been this one, its answer lost.
-        if (ground === undefined || ownerOf(ground.row) !== ground.id) return tried;
-        tried = true;
-        const was = assignmentEntry(shelves, prefix, ground.row && assignedKeyIn(ground.row).id);
-        const change = { was, is: undefined, head: headIn(ground.head, ground.id) };
-        return (await changeEntry(shelves, ground, change)) ? true : conflict;
+        const snapshot = await readSnapshot(tables, at, assignedPrefix + prefix);
+        // Absent after a try: that try may have succeeded, and its response was lost.
+        if (snapshot === undefined || ownerOf(snapshot.row) !== snapshot.id) return hasTried;
+        hasTried = true;
+        const was = assignmentEntry(tables, prefix, snapshot.row && assignedKeyIn(snapshot.row).id);
+        const change = { was, is: undefined, head: headIn(snapshot.head, snapshot.id) };
+        return (await changeEntry(tables, snapshot, change)) ? true : conflict;
       });
     },
   };

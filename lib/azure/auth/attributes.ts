@@ -3,16 +3,16 @@ import { accepted } from "../../auth/model/parsed.ts";
 import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
 import { readAllRows } from "../tables/many.ts";
 import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
-import { attributeEntry, changeEntry, snapshotOf } from "./index/index-entries.ts";
-import { ifMatches, locate } from "./index/locate.ts";
+import { attributeEntry, changeEntry, readSnapshot } from "./index/index-entries.ts";
+import { ifMatches, locateUser } from "./index/locate.ts";
 import { type AttributesOf, keyAttributes } from "./key-attributes.ts";
 import { attributePrefix, attributesIn, headIn, ownerOf, userRow, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** The attributes of users and keys; through user and key they are the key's own (decision A14). */
-export function attributeStore(shelves: AuthTables): AttributeStore {
+/** Stores the attributes of users and OTP keys. An owner with both user and OTP key means the OTP key's attributes (A14). */
+export function attributeStore(tables: AuthTables): AttributeStore {
   const of = (owner: AttributeOwner): AttributesOf =>
-    owner.otpkey === undefined ? userAttributes(shelves, owner.user) : keyAttributes(shelves, owner.otpkey, owner.user);
+    owner.otpkey === undefined ? userAttributes(tables, owner.user) : keyAttributes(tables, owner.otpkey, owner.user);
   return {
     all: owner => of(owner).all(),
     get: (owner, key) => of(owner).get(key),
@@ -21,13 +21,13 @@ export function attributeStore(shelves: AuthTables): AttributeStore {
   };
 }
 
-function userAttributes(shelves: AuthTables, whom: UserRef): AttributesOf {
-  const { users } = shelves;
+function userAttributes(tables: AuthTables, userRef: UserRef): AttributesOf {
+  const { users } = tables;
   return {
     async all() {
-      const at = await locate(shelves, whom);
+      const at = await locateUser(tables, userRef);
       if (at === undefined) return undefined;
-      const rows = await readAllRows(users.query({ partitionKey: at.handle }));
+      const rows = await readAllRows(users.query({ partitionKey: at.userHash }));
       const id = ownerOf(
         ifMatches(
           rows.find(({ rowKey }) => rowKey === userRow),
@@ -38,46 +38,46 @@ function userAttributes(shelves: AuthTables, whom: UserRef): AttributesOf {
     },
 
     async get(key) {
-      const at = await locate(shelves, whom);
+      const at = await locateUser(tables, userRef);
       if (at === undefined) return undefined;
       const [user, row] = await Promise.all([
-        users.get(at.handle, userRow),
-        users.get(at.handle, attributePrefix + key),
+        users.get(at.userHash, userRow),
+        users.get(at.userHash, attributePrefix + key),
       ]);
       const id = ownerOf(ifMatches(user, at));
       return id === undefined ? undefined : (valueIn(row, id) ?? null);
     },
 
     async set(key, value) {
-      const at = await locate(shelves, whom);
+      const at = await locateUser(tables, userRef);
       if (at === undefined) return undefined;
       return retryOnConflict(async () => {
-        const ground = await snapshotOf(shelves, at, attributePrefix + key);
-        if (ground === undefined) return undefined;
-        const [head, was] = [headIn(ground.head, ground.id), valueIn(ground.row, ground.id)];
+        const snapshot = await readSnapshot(tables, at, attributePrefix + key);
+        if (snapshot === undefined) return undefined;
+        const [head, was] = [headIn(snapshot.head, snapshot.id), valueIn(snapshot.row, snapshot.id)];
         if (was === value) return accepted(head);
         const next = withAttribute(head, key, was, value);
         if (!next.ok) return next;
         const change = {
-          was: was === undefined ? undefined : attributeEntry(shelves, key, was),
-          is: attributeEntry(shelves, key, value),
+          was: was === undefined ? undefined : attributeEntry(tables, key, was),
+          is: attributeEntry(tables, key, value),
           head: next.value,
         };
-        return (await changeEntry(shelves, ground, change)) ? next : conflict;
+        return (await changeEntry(tables, snapshot, change)) ? next : conflict;
       });
     },
 
     async remove(key) {
-      const at = await locate(shelves, whom);
+      const at = await locateUser(tables, userRef);
       if (at === undefined) return false;
       return retryOnConflict(async () => {
-        const ground = await snapshotOf(shelves, at, attributePrefix + key);
-        if (ground === undefined) return false;
-        const was = valueIn(ground.row, ground.id);
+        const snapshot = await readSnapshot(tables, at, attributePrefix + key);
+        if (snapshot === undefined) return false;
+        const was = valueIn(snapshot.row, snapshot.id);
         if (was === undefined) return true;
-        const head = withoutAttribute(headIn(ground.head, ground.id), key, was);
-        const change = { was: attributeEntry(shelves, key, was), is: undefined, head };
-        return (await changeEntry(shelves, ground, change)) ? true : conflict;
+        const head = withoutAttribute(headIn(snapshot.head, snapshot.id), key, was);
+        const change = { was: attributeEntry(tables, key, was), is: undefined, head };
+        return (await changeEntry(tables, snapshot, change)) ? true : conflict;
       });
     },
   };

@@ -7,7 +7,7 @@ import { partitions } from "../maintenance/rows.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerRow } from "./index/id-lists.ts";
-import { endingSchema } from "./rows/row-schemas.ts";
+import { endsSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
   assignedPrefix,
@@ -22,7 +22,7 @@ import {
   valueIn,
 } from "./rows/rows.ts";
 
-/** What a backup of the authentication server copies: sessions end, throttles are forgotten, lists and indexes are told from the rows. */
+/** The tables that a backup of the authentication server copies. Lists and indexes are rebuilt; sessions and throttles are dropped. */
 export const authBackedUp: BackupScope = {
   service: "auth",
   tables: ["otpkeys", "users", "ids", "spentotps"],
@@ -36,7 +36,7 @@ export interface AuthWork {
   spent(item: { readonly prefix: string; readonly hash: string; readonly ends: Instant }): Promise<void>;
 }
 
-/** Reads every item of a backup: keys before the users who have them, pointers last. Returns how many cannot be read. */
+/** Reads every item of a backup: OTP keys before users, pointers last. Returns the number of unreadable items. */
 export async function forEachAuthItem(backup: Backup, work: AuthWork, log: Log): Promise<number> {
   const keys = await forEachItem(partitions(withoutHolders(backup.rows("otpkeys"))), readKey, work.key, log);
   const users = await forEachItem(partitions(backup.rows("users")), readUser, work.user, log);
@@ -44,7 +44,7 @@ export async function forEachAuthItem(backup: Backup, work: AuthWork, log: Log):
   return keys + users + pointers + (await forEachItem(backup.rows("spentotps"), readSpent, work.spent, log));
 }
 
-/** A key can have more holders than memory: they are told from the users' rows. */
+/** Drops the index rows of holders: there may be too many for memory, and the users' rows contain the assignments. */
 async function* withoutHolders(rows: AsyncIterable<Entity>): AsyncGenerator<Entity> {
   for await (const row of rows) if (!row.rowKey.startsWith(holderPrefix)) yield row;
 }
@@ -67,7 +67,7 @@ export interface AttributeRow {
   readonly value: string;
 }
 
-/** Undefined for what a key that is gone has left. */
+/** Parses the rows of an OTP key. Returns undefined for remaining rows of a deleted key. */
 function readKey(rows: readonly Entity[]): KeyItem | undefined {
   const row = rows.find(({ rowKey }) => rowKey === keyRow);
   if (row === undefined) return undefined;
@@ -75,7 +75,7 @@ function readKey(rows: readonly Entity[]): KeyItem | undefined {
   return { key, attributes: readAttributes(rows, key.id) };
 }
 
-/** Undefined for what a user who is gone has left. */
+/** Parses the rows of a user. Returns undefined for remaining rows of a deleted user. */
 function readUser(rows: readonly Entity[]): UserItem | undefined {
   const row = rows.find(({ rowKey }) => rowKey === userRow);
   if (row === undefined) return undefined;
@@ -95,20 +95,20 @@ const readAttributes = (rows: readonly Entity[], owner: number): readonly Attrib
     });
 
 /**
- * An id that was once given is never given again, also where nobody has it any more (decision A3). Pointers are inserted first and
- * never removed, and read last: everybody's is here.
+ * Parses a pointer. All pointers are restored, so that the id of a deleted user is never used again (A3). They are inserted before
+ * their owners, and backed up last, so a backup contains the pointer of every owner.
  */
 const readPointer = (row: Entity): Entity | undefined =>
   row.rowKey === pointerRow && checkedVersion(asRow(row)) !== undefined ? row : undefined;
 
 function readSpent(row: Entity) {
-  const { ends } = parseRow("spent OTP", checkedVersion(asRow(row)), endingSchema, row);
+  const { ends } = parseRow("spent OTP", checkedVersion(asRow(row)), endsSchema, row);
   return { prefix: row.partitionKey, hash: row.rowKey, ends };
 }
 
 const nothing = async () => {};
 
-/** Reads the whole backup as `restoreAuth` does. Returns how many items cannot be read. */
+/** Reads the whole backup as `restoreAuth` does. Returns the number of unreadable items. */
 export const verifyAuth = (backup: Backup, log: Log): Promise<number> =>
   forEachAuthItem(backup, { key: nothing, user: nothing, pointer: nothing, spent: nothing }, log);
 

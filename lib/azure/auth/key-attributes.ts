@@ -4,11 +4,11 @@ import type { Attributes, UserRef } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import type { Action } from "../tables/tables.ts";
 import { headAction, rowAction } from "./index/index-entries.ts";
-import { assignmentOf, keyWithAttributes } from "./index/key-rows.ts";
+import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
 import { attributePrefix, attributesIn, headIn, headRow, keyRow, ownerOf, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** One owner's attributes; the results as `AttributeStore` has them. */
+/** Operations on the attributes of one owner, with the results of `AttributeStore`. */
 export interface AttributesOf {
   all(): Promise<Attributes | undefined>;
   get(key: string): Promise<string | null | undefined>;
@@ -16,10 +16,10 @@ export interface AttributesOf {
   remove(key: string): Promise<boolean>;
 }
 
-/** A key's attributes. Nobody is found by them, so that a change is one read and one write. */
-export function keyAttributes(shelves: AuthTables, prefix: string, of: UserRef | undefined): AttributesOf {
-  const { otpkeys } = shelves;
-  const assignment = async () => (of === undefined ? () => true : assignmentOf(shelves, of, prefix));
+/** Opens the attributes of an OTP key. No filter uses them, so they have no index, and a change is one read and one write. */
+export function keyAttributes(tables: AuthTables, prefix: string, of: UserRef | undefined): AttributesOf {
+  const { otpkeys } = tables;
+  const assignment = async () => (of === undefined ? () => true : readAssignment(tables, of, prefix));
 
   const read = async (key: string) => {
     const rowKey = attributePrefix + key;
@@ -32,14 +32,14 @@ export function keyAttributes(shelves: AuthTables, prefix: string, of: UserRef |
     const id = ownerOf(keyed);
     if (id === undefined || !assigned(id)) return undefined;
     const isOwn = [head, row].every(each => each === undefined || ownerOf(each) === id);
-    // Left by a former key, or written by the next one while the rows were read: only the former may be overwritten.
+    // A foreign row was left by a deleted key, or written by a newer key since the read. Only the former may be overwritten.
     if (!isOwn && ownerOf(await otpkeys.get(prefix, keyRow)) !== id) return conflict;
     return { id, rowKey, row, head, was: valueIn(row, id), use: headIn(head, id) };
   };
 
   return {
     async all() {
-      const [assigned, rows] = await Promise.all([assignment(), keyWithAttributes(shelves, prefix)]);
+      const [assigned, rows] = await Promise.all([assignment(), keyWithAttributes(tables, prefix)]);
       const id = ownerOf(rows.find(({ rowKey }) => rowKey === keyRow));
       return id !== undefined && assigned(id) ? attributesIn(rows, id) : undefined;
     },

@@ -4,21 +4,21 @@ import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
-import { spendOnce } from "./clean-up/expiry-index.ts";
+import { insertSpentOtp } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
-import { listPage, markClean, markDirty, type Owners, removeListed, reserveId } from "./index/id-lists.ts";
-import { assignmentEntry, referencedBy, removeIndexRow } from "./index/index-entries.ts";
-import { assignmentOf, keyWithAttributes } from "./index/key-rows.ts";
+import { type ListOwners, listPage, markClean, markDirty, removeListRow, reserveId } from "./index/id-lists.ts";
+import { assignmentEntry, removeIndexRow, userReferencedBy } from "./index/index-entries.ts";
+import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
 import { listedKeySchema, prefixSchema } from "./rows/row-schemas.ts";
 import { attributesIn, fromKeyRow, keyRow, ownerOf, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 const list = "otpkeys";
 
-export function otpKeyStore(shelves: AuthTables): OtpKeys {
-  const { otpkeys } = shelves;
+export function otpKeyStore(tables: AuthTables): OtpKeys {
+  const { otpkeys } = tables;
 
-  /** The key and, by the same read, the index rows of the users who may have it. */
+  /** Reads an OTP key and the index rows of its possible holders, in one read. */
   const withHolders = async (prefix: string) => {
     const rows = await readAllRows(otpkeys.query({ partitionKey: prefix, from: keyRow }));
     return {
@@ -28,8 +28,8 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
   };
 
   return {
-    ...assignments(shelves),
-    spend: (prefix, otpHash, until) => spendOnce(shelves, prefix, otpHash, until),
+    ...assignments(tables),
+    spendOtp: (prefix, otpHash, until) => insertSpentOtp(tables, prefix, otpHash, until),
 
     async find(prefix) {
       const row = await otpkeys.get(prefix, keyRow);
@@ -39,14 +39,17 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
     async findHolders(prefix) {
       const { key, holders } = await withHolders(prefix);
       if (key === undefined) return undefined;
-      const fact = assignmentEntry(shelves, prefix, Number(ownerOf(key)));
-      return { key: fromKeyRow(key), candidates: holders.map(row => ({ by: "handle", ...referencedBy(fact, row) })) };
+      const entry = assignmentEntry(tables, prefix, Number(ownerOf(key)));
+      return {
+        key: fromKeyRow(key),
+        candidates: holders.map(row => ({ by: "userHash", ...userReferencedBy(entry, row) })),
+      };
     },
 
     async view(prefix, of) {
       const [assigned, rows] = await Promise.all([
-        of && assignmentOf(shelves, of, prefix),
-        keyWithAttributes(shelves, prefix),
+        of && readAssignment(tables, of, prefix),
+        keyWithAttributes(tables, prefix),
       ]);
       const row = rows.find(({ rowKey }) => rowKey === keyRow);
       const id = ownerOf(row);
@@ -57,21 +60,21 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
     async create(given) {
       const { prefix, enabled } = given;
       const shown = { prefix, enabled };
-      const [there, { id, version }] = await Promise.all([
-        keyWithAttributes(shelves, prefix, ["schema", "id"]),
-        reserveId(shelves, list, shown),
+      const [existing, { id, version }] = await Promise.all([
+        keyWithAttributes(tables, prefix, ["schema", "id"]),
+        reserveId(tables, list, shown),
       ]);
-      const key: OtpKey = { ...given, id, createdAt: shelves.now() };
-      const isTaken = there.some(({ rowKey }) => rowKey === keyRow);
-      const etag = isTaken ? undefined : await insertKey(shelves, key);
+      const key: OtpKey = { ...given, id, createdAt: tables.now() };
+      const isTaken = existing.some(({ rowKey }) => rowKey === keyRow);
+      const etag = isTaken ? undefined : await insertKey(tables, key);
       if (etag === undefined) {
-        await removeListed(shelves, list, id);
+        await removeListRow(tables, list, id);
         return undefined;
       }
-      const former = new Set(there.map(ownerOf).filter(owner => owner !== undefined));
+      const former = new Set(existing.map(ownerOf).filter(owner => owner !== undefined));
       await Promise.all([
-        markClean(shelves, list, { id, version, shown }),
-        mapConcurrently([...former], owner => sweepKey(shelves, { prefix, id: owner })),
+        markClean(tables, list, { id, version, shown }),
+        mapConcurrently([...former], owner => sweepKey(tables, { prefix, id: owner })),
       ]);
       return { value: key, version: etag };
     },
@@ -79,11 +82,11 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
     async save({ value: { id, prefix, enabled, createdAt }, version }, given) {
       const next: OtpKey = { ...given, id, prefix, createdAt };
       const shown = { prefix, enabled: next.enabled };
-      const isShown = next.enabled === enabled;
-      const opened = isShown ? undefined : await markDirty(shelves, list, id, shown);
+      const isUnchanged = next.enabled === enabled;
+      const dirty = isUnchanged ? undefined : await markDirty(tables, list, id, shown);
       const etag = await otpkeys.replace({ partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) }, version);
       if (etag === undefined) return undefined;
-      if (opened !== undefined) await markClean(shelves, list, { id, version: opened, shown });
+      if (dirty !== undefined) await markClean(tables, list, { id, version: dirty, shown });
       return { value: next, version: etag };
     },
 
@@ -91,37 +94,37 @@ export function otpKeyStore(shelves: AuthTables): OtpKeys {
       let removing: number | undefined;
       const id = await retryOnConflict(async () => {
         const { key, holders } = await withHolders(prefix);
-        const there = ownerOf(key);
-        if (key === undefined || there === undefined || (removing !== undefined && removing !== there)) return removing;
-        const fact = assignmentEntry(shelves, prefix, there);
-        // While there is a key, what users have of it is true: so it goes first. Nobody got it since, or the version has moved.
-        const gone = await mapConcurrently(holders, holder =>
-          removeIndexRow(shelves, fact, holder, { keepFact: false }),
+        const keyId = ownerOf(key);
+        if (key === undefined || keyId === undefined || (removing !== undefined && removing !== keyId)) return removing;
+        const entry = assignmentEntry(tables, prefix, keyId);
+        // While the key exists its assignments are true, so they are removed first. A new one since then changes the key's version.
+        const removed = await mapConcurrently(holders, holder =>
+          removeIndexRow(tables, entry, holder, { keepEntry: false }),
         );
-        if (gone.includes(false)) return conflict;
-        removing = there;
-        await markDirty(shelves, list, there, { prefix, enabled: key.enabled === true });
+        if (removed.includes(false)) return conflict;
+        removing = keyId;
+        await markDirty(tables, list, keyId, { prefix, enabled: key.enabled === true });
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
-      await sweepKey(shelves, { prefix, id });
+      await sweepKey(tables, { prefix, id });
       return true;
     },
 
-    list: range => listPage(shelves, list, listedKeys(shelves), range),
+    list: range => listPage(tables, list, listedKeys(tables), range),
   };
 }
 
-/** @returns the etag; undefined where another has the prefix */
+/** Inserts an OTP key's row and returns its ETag; undefined if another key has the prefix. */
 async function insertKey({ otpkeys }: AuthTables, key: OtpKey): Promise<string | undefined> {
   const etag = await otpkeys.insert({ partitionKey: key.prefix, rowKey: keyRow, ...toKeyColumns(key) });
   if (etag !== undefined) return etag;
-  const there = await otpkeys.get(key.prefix, keyRow);
-  // Our own, where the answer to the first try got lost.
-  return ownerOf(there) === key.id ? there?.etag : undefined;
+  const existing = await otpkeys.get(key.prefix, keyRow);
+  // The row is this call's own if the response to an earlier try was lost.
+  return ownerOf(existing) === key.id ? existing?.etag : undefined;
 }
 
-const listedKeys = ({ otpkeys, ...rest }: AuthTables): Owners<OtpKeySummary> => ({
+const listedKeys = ({ otpkeys, ...rest }: AuthTables): ListOwners<OtpKeySummary> => ({
   fromListed: row =>
     parseRow("list", row, listedKeySchema, { id: Number(row.rowKey), prefix: row.prefix, enabled: row.enabled }),
   find: async listed => {

@@ -6,8 +6,8 @@ import type { Backup } from "../maintenance/backup-files.ts";
 import { createBatchWriter, upsertAll } from "../maintenance/rows.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
-import { spendOnce } from "./clean-up/expiry-index.ts";
-import { type ListName, listedRow } from "./index/id-lists.ts";
+import { insertSpentOtp } from "./clean-up/expiry-index.ts";
+import { type ListName, listRowOf } from "./index/id-lists.ts";
 import { assignmentEntry, attributeEntry, type IndexEntry, indexRowOf } from "./index/index-entries.ts";
 import { headRow, keyRow, schemaVersion, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
@@ -18,50 +18,50 @@ export interface AuthRestored {
 }
 
 /**
- * Writes users and keys of a backup into empty tables. Nobody is signed in, no name is throttled, and no key takes an OTP that may have
- * been used since the backup was made. Memory holds a file of the backup at a time, and prefix and id of every key.
- * @param uses how often a key may have been used since
+ * Writes the users and OTP keys of a backup into empty tables. Sessions and throttles are not restored. No OTP key accepts an OTP that
+ * may have been used since the backup. Keeps one file of the backup in memory, and prefix and id of every OTP key.
+ * @param uses maximum number of uses of an OTP key since the backup
  */
 export async function restoreAuth(
   backup: Backup,
-  shelves: AuthTables,
+  tables: AuthTables,
   { uses, windows }: { readonly uses: number; readonly windows: OtpWindows },
 ): Promise<AuthRestored> {
   const keyIds = new Map<string, number>();
-  const lists: Lists = { users: createBatchWriter(shelves.ids), otpkeys: createBatchWriter(shelves.ids) };
+  const lists: Lists = { users: createBatchWriter(tables.ids), otpkeys: createBatchWriter(tables.ids) };
   let users = 0;
   const work: AuthWork = {
     key: async item => {
       keyIds.set(item.key.prefix, item.key.id);
-      const key = moved(item.key, uses, { now: shelves.now(), windows });
-      await restoreKey(shelves, { ...item, key }, lists);
+      const key = advanceCounter(item.key, uses, { now: tables.now(), windows });
+      await restoreKey(tables, { ...item, key }, lists);
     },
     user: async item => {
       users++;
-      await restoreUser(shelves, item, { keyIds, lists });
+      await restoreUser(tables, item, { keyIds, lists });
     },
-    pointer: row => upsertAll(shelves.ids, [row]),
-    spent: async ({ prefix, hash, ends }) => void (await spendOnce(shelves, prefix, hash, ends)),
+    pointer: row => upsertAll(tables.ids, [row]),
+    spent: async ({ prefix, hash, ends }) => void (await insertSpentOtp(tables, prefix, hash, ends)),
   };
-  await forEachAuthItem(backup, work, shelves.log);
+  await forEachAuthItem(backup, work, tables.log);
   await Promise.all([lists.users.flush(), lists.otpkeys.flush()]);
   return { users, otpkeys: keyIds.size };
 }
 
-function moved(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows }): OtpKey {
+function advanceCounter(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows }): OtpKey {
   const kind = key.kind && otpKind(key.kind);
   if (kind?.checked !== "here") return key;
-  const form: KeyForm = { ...key.form, state: kind.afterUses(key.form.state, uses, at) };
+  const form: KeyForm = { ...key.form, state: kind.advancePastUses(key.form.state, uses, at) };
   return { ...key, form };
 }
 
-/** Each list is one partition. */
+/** Writers of the list rows. Each list is one partition. */
 type Lists = Readonly<Record<ListName, ReturnType<typeof createBatchWriter>>>;
 
-async function restoreKey(shelves: AuthTables, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
+async function restoreKey(tables: AuthTables, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;
-  await lists.otpkeys.add(listedRow("otpkeys", id, { prefix, enabled, settled: true, writtenAt: shelves.now() }));
-  await upsertAll(shelves.otpkeys, [
+  await lists.otpkeys.add(listRowOf("otpkeys", id, { prefix, enabled, clean: true, writtenAt: tables.now() }));
+  await upsertAll(tables.otpkeys, [
     { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(key) },
     ...attributes.map(({ row }) => row),
     ...headOf(prefix, id, attributes),
@@ -69,30 +69,33 @@ async function restoreKey(shelves: AuthTables, { key, attributes }: KeyItem, lis
 }
 
 async function restoreUser(
-  shelves: AuthTables,
-  { user: { id, name, handle }, row, attributes, assigned: allAssigned }: UserItem,
+  tables: AuthTables,
+  { user: { id, name, userHash }, row, attributes, assigned: allAssigned }: UserItem,
   { keyIds, lists }: { readonly keyIds: ReadonlyMap<string, number>; readonly lists: Lists },
 ): Promise<void> {
-  // A key that was deleted while the backup was made is nobody's.
+  // An OTP key that was deleted during the backup is not restored, and neither are its assignments.
   const assigned = allAssigned.filter(({ key }) => keyIds.get(key.prefix) === key.id);
-  const facts: readonly IndexEntry[] = [
-    ...attributes.map(({ key, value }) => attributeEntry(shelves, key, value)),
-    ...assigned.map(({ key }) => assignmentEntry(shelves, key.prefix, key.id)),
+  const entries: readonly IndexEntry[] = [
+    ...attributes.map(({ key, value }) => attributeEntry(tables, key, value)),
+    ...assigned.map(({ key }) => assignmentEntry(tables, key.prefix, key.id)),
   ];
   await Promise.all([
-    lists.users.add(listedRow("users", id, { handle, name, settled: true, writtenAt: shelves.now() })),
-    ...facts.map(fact =>
-      fact.index.table.upsert({ partitionKey: fact.index.partitionKey, ...indexRowOf(shelves, { handle, id }, fact) }),
+    lists.users.add(listRowOf("users", id, { userHash, name, clean: true, writtenAt: tables.now() })),
+    ...entries.map(entry =>
+      entry.index.table.upsert({
+        partitionKey: entry.index.partitionKey,
+        ...indexRowOf(tables, { userHash, id }, entry),
+      }),
     ),
   ]);
-  await upsertAll(shelves.users, [
+  await upsertAll(tables.users, [
     row,
     ...[...attributes, ...assigned].map(each => each.row),
-    ...headOf(handle, id, attributes),
+    ...headOf(userHash, id, attributes),
   ]);
 }
 
-/** The head row as its attributes have it: the backup may have read it at another moment than them. */
+/** Computes the head row from the attributes, because the backup may have read both at different times. */
 function headOf(partitionKey: string, id: number, attributes: readonly AttributeRow[]): readonly Entity[] {
   if (attributes.length === 0) return [];
   let head = noAttributes;

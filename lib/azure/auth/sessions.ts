@@ -2,16 +2,16 @@ import type { Sessions } from "../../auth/store.ts";
 import { checkedVersion, fromSessionRow, fromUserRow, toSessionColumns, userRow } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** A partition is an hour of absolute expiry (decision A20). */
+/** Stores sessions. A partition contains the sessions whose absolute expiry is in the same hour (A20). */
 export function sessionStore({ sessions, users }: AuthTables): Sessions {
   return {
-    async begin({ hour, hash }, session) {
-      // A value is never given twice: a row that is there was written by an earlier try of this very call.
+    async create({ hour, hash }, session) {
+      // Values are unique, so a row that exists was written by an earlier try of this call.
       await sessions.insert({ partitionKey: hour, rowKey: hash, ...toSessionColumns(session) });
     },
 
-    async find({ hour, hash, handle }) {
-      const [session, user] = await Promise.all([sessions.get(hour, hash), users.get(handle, userRow)]);
+    async find({ hour, hash, userHash }) {
+      const [session, user] = await Promise.all([sessions.get(hour, hash), users.get(userHash, userRow)]);
       return { ...(session && { session: fromSessionRow(session) }), ...(user && { user: fromUserRow(user) }) };
     },
 
@@ -22,10 +22,10 @@ export function sessionStore({ sessions, users }: AuthTables): Sessions {
 
     end: ({ hour, hash }) => sessions.remove(hour, hash),
 
-    async endOfPrefix(prefix) {
+    async endByPrefix(prefix) {
       let ended = 0;
       for await (const row of sessions.scan()) {
-        // Whatever its version: a session that was used meanwhile ends too.
+        // Without a version, so that a session whose access time was just written ends too.
         if (checkedVersion(row).prefix === prefix && (await sessions.remove(row.partitionKey, row.rowKey))) ended += 1;
       }
       return ended;

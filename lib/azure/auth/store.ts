@@ -10,19 +10,19 @@ import { sessionStore } from "./sessions.ts";
 import { addressStore, throttleStore } from "./throttles.ts";
 import { userStore } from "./users.ts";
 
-/** The authentication server's rows in Table storage (docs/storage-auth.md). */
+/** Opens the storage of the authentication server in Table storage (docs/storage-auth.md). */
 export function authStore(
   tables: Tables,
   passed: { readonly now: Now; readonly random: (bytes: number) => Uint8Array; readonly log: Log },
 ): AuthStore {
-  const shelves = openAuthTables(tables, passed);
+  const opened = openAuthTables(tables, passed);
   return {
-    users: userStore(shelves),
-    attributes: attributeStore(shelves),
-    otpkeys: otpKeyStore(shelves),
-    sessions: sessionStore(shelves),
-    throttles: throttleStore(shelves),
-    addresses: addressStore(shelves),
-    cleanUp: signal => cleanUp(shelves, signal),
+    users: userStore(opened),
+    attributes: attributeStore(opened),
+    otpkeys: otpKeyStore(opened),
+    sessions: sessionStore(opened),
+    throttles: throttleStore(opened),
+    addresses: addressStore(opened),
+    cleanUp: signal => cleanUp(opened, signal),
   };
 }

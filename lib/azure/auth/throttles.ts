@@ -6,37 +6,37 @@ import { addressSchema } from "./rows/row-schemas.ts";
 import { checkedVersion, schemaVersion, throttleRow, toThrottleColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** The row that an administrator's unlock removes; it is read with the user (`Users.standing`). */
-export function throttleStore(shelves: AuthTables): Throttles {
+/** Stores throttles. They are read together with the user, by `Users.signInState`. */
+export function throttleStore(tables: AuthTables): Throttles {
   return {
-    async save(throttle, next, ends = shelves.now()) {
-      const { handle, userId, version } = throttle;
+    async save(throttle, next, ends = tables.now()) {
+      const { userHash, userId, version } = throttle;
       const columns = { ...toThrottleColumns(userId, next), ends };
-      const row = { ...columns, partitionKey: handle, rowKey: throttleRow };
-      const etag = await saveExpiring(shelves, "throttle", row, version);
+      const row = { ...columns, partitionKey: userHash, rowKey: throttleRow };
+      const etag = await saveExpiring(tables, "throttle", row, version);
       return etag === undefined ? undefined : { ...throttle, value: next, version: etag };
     },
-    clear: async handle => {
-      await shelves.users.remove(handle, throttleRow);
+    clear: async userHash => {
+      await tables.users.remove(userHash, throttleRow);
     },
   };
 }
 
 const countRow = "count";
 
-/** Callers' addresses, hashed: they are data of persons. */
-export function addressStore(shelves: AuthTables): AddressCounts {
+/** Stores counts of caller addresses. The addresses are hashed, because they are personal data. */
+export function addressStore(tables: AuthTables): AddressCounts {
   const partitionOf = (group: string) => createHash("sha256").update(group, "utf8").digest("base64url");
   return {
     async find(group) {
-      const row = checkedVersion(await shelves.addresses.get(partitionOf(group), countRow));
+      const row = checkedVersion(await tables.addresses.get(partitionOf(group), countRow));
       if (row === undefined) return { group };
       return { group, value: parseRow("address", row, addressSchema, row), version: row.etag };
     },
     async save(address, next, ends) {
       const key = { partitionKey: partitionOf(address.group), rowKey: countRow };
       const row = { ...key, schema: schemaVersion, ...next, ends };
-      const etag = await saveExpiring(shelves, "address", row, address.version);
+      const etag = await saveExpiring(tables, "address", row, address.version);
       return etag === undefined ? undefined : { ...address, value: next, version: etag };
     },
   };

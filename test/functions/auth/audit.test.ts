@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createUsernameHash } from "../../../lib/auth/model/username-hash.ts";
+import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
 import {
   loggedIn,
   makeUser,
@@ -85,12 +85,12 @@ describe("every authentication is one audit event at information level (decision
     expect(await audited({ username: "nobody", password: "x" })).toEqual({
       usernameHash: expect.stringMatching(/^[\w-]{22}$/),
       outcome: "refused",
-      reason: "nobody",
+      reason: "unknown_user",
       factors: ["password"],
     });
     expect(await audited({ password: "x", otp: key.otp(3) })).toEqual({
       outcome: "refused",
-      reason: "nobody",
+      reason: "unknown_user",
       otpOutcome: "not_assigned",
       prefix: key.prefix,
       factors: ["password", "otp"],
@@ -121,7 +121,7 @@ describe("every authentication is one audit event at information level (decision
       ports: ({ users }) => ({
         users: {
           ...users,
-          standing: async () => {
+          signInState: async () => {
             throw new Error("storage is away");
           },
         },
@@ -213,7 +213,7 @@ describe("a username that no user has (decision G10)", () => {
 
   it("is hashed by a key that the vault holds: another pepper gives another hash", async () => {
     const pepper = (fill: number) => ({ current: async () => ({ version: "1", key: new Uint8Array(32).fill(fill) }) });
-    const [one, other] = await Promise.all([1, 2].map(fill => createUsernameHash(pepper(fill))("nobody")));
+    const [one, other] = await Promise.all([1, 2].map(fill => createUsernameHashForLog(pepper(fill))("nobody")));
     expect(one).toMatch(/^[\w-]{22}$/);
     expect(one).not.toBe(other);
     expect(one).not.toBe(createHash("sha256").update("nobody").digest("base64url").slice(0, 22));
@@ -222,7 +222,7 @@ describe("a username that no user has (decision G10)", () => {
   it("is left out where the key cannot be read, and the event is written all the same", async () => {
     const away = auth.beside({
       ports: () => ({
-        usernameHash: createUsernameHash({
+        hashUsernameForLog: createUsernameHashForLog({
           current: async () => {
             throw new Error("the vault is away");
           },
@@ -231,7 +231,7 @@ describe("a username that no user has (decision G10)", () => {
     });
     expect(await audited({ username: "nobody", password: "x" }, "/client/login", {}, away)).toEqual({
       outcome: "refused",
-      reason: "nobody",
+      reason: "unknown_user",
       factors: ["password"],
     });
   });
@@ -264,7 +264,7 @@ describe("secrets (decision G10)", () => {
       ports: ({ users }) => ({
         users: {
           ...users,
-          standing: async () => {
+          signInState: async () => {
             throw new Error("storage is away");
           },
         },
@@ -343,7 +343,7 @@ describe("secrets (decision G10)", () => {
       ports: ({ users }) => ({
         users: {
           ...users,
-          standing: async () => {
+          signInState: async () => {
             throw new Error("storage is away");
           },
         },

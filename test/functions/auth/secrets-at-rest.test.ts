@@ -27,7 +27,7 @@ const pepperedHost = (): TestAuth =>
         log,
       });
       const cost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
-      return { hasher: createPasswordHasher({ pepper, random, inFlight: 2, waiting: 100, cost }) };
+      return { hasher: createPasswordHasher({ pepper, random, maxConcurrent: 2, maxQueued: 100, cost }) };
     },
   });
 
@@ -105,7 +105,7 @@ describe("a row that somebody changed in storage", () => {
     await auth.post(`/core/users/${owner.id}/attributes`, { key: "role", value: "admin" });
     const partition = async ({ id }: MadeUser) => {
       const user = await auth.context.users.find({ by: "id", id });
-      return user?.value.handle ?? "";
+      return user?.value.userHash ?? "";
     };
     for (const rowKey of [`key:${key.prefix}`, "attr:role"]) {
       const { etag: _, ...row } = await rowOf("users", await partition(owner), rowKey);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { userHash } from "../../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../../lib/auth/user-hash.ts";
 import { hours } from "../../../lib/time.ts";
 import {
   loggedIn,
@@ -17,7 +17,7 @@ beforeAll(async () => {
   auth = await testAuth();
 });
 
-const handleOf = ({ name }: MadeUser) => userHash(name);
+const handleOf = ({ name }: MadeUser) => hashUsername(name);
 
 /** Overwrites columns of a stored row, as a fault of storage or of another version would. */
 async function damage(
@@ -72,8 +72,8 @@ describe("a list leaves out what cannot be read, and names it in the log", () =>
   it.each([
     ["a name that is none", { name: 7 }],
     ["a later schema version", { schema: 99 }],
-    ["an open row without a handle", { settled: false, handle: 7 }],
-    ["an open row without a time", { settled: false, writtenAt: "" }],
+    ["an open row without a userHash", { clean: false, userHash: 7 }],
+    ["an open row without a time", { clean: false, writtenAt: "" }],
   ])("of users: %s", async (_, columns) => {
     const users = [await makeUser(auth), await makeUser(auth), await makeUser(auth)] as const;
     await damage("ids", ["users", idKey(users[1].id)], columns);

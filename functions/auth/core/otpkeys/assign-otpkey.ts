@@ -3,14 +3,14 @@ import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { assignment, ofUser } from "../../inputs.ts";
+import { assignment, userParams } from "../../inputs.ts";
 
 /** Specification section 4; decisions A9, A17. */
 export const assignOtpkey = endpoint({
   routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
   access: "caller",
   summary: "Assign an otpkey to a user; an unknown prefix creates the key",
-  params: ofUser,
+  params: userParams,
   body: assignment,
   answers: { 204: { description: "Assigned." } },
   handle: async ({ params, body }, context: AuthContext) => {

@@ -2,14 +2,14 @@ import { deleteKey, noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkey
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofKey } from "../../inputs.ts";
+import { keyParams } from "../../inputs.ts";
 
 /** Specification section 4, rule 3. */
 export const deleteOtpkey = endpoint({
   routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
   access: "caller",
   summary: "Delete an otpkey, its data and every assignment",
-  params: ofKey,
+  params: keyParams,
   answers: { 204: { description: "Deleted." } },
   handle: async ({ params: { prefix } }, context: AuthContext) => {
     if (prefix === undefined) throw noSuchKey();

@@ -3,15 +3,15 @@ import type { UserRef } from "../../../../lib/auth/store.ts";
 import { ok, type Reply } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofKey, ofUserKey } from "../../inputs.ts";
-import { otpkeyView, viewKey } from "../../views.ts";
+import { keyParams, userKeyParams } from "../../inputs.ts";
+import { otpkeyView, toOtpkeyView } from "../../views.ts";
 
 /** Specification section 4. */
 export const getOtpkey = endpoint({
   routes: ["GET /otpkeys/{prefix}"],
   access: "caller",
   summary: "View an otpkey",
-  params: ofKey,
+  params: keyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
   handle: ({ params }, context: AuthContext) => view(params.prefix, undefined, context),
 });
@@ -21,7 +21,7 @@ export const getUserOtpkey = endpoint({
   routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
   access: "caller",
   summary: "View an otpkey of a user",
-  params: ofUserKey,
+  params: userKeyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
   handle: ({ params: { user, prefix } }, context: AuthContext) => {
     if (user === undefined) throw noSuchKey();
@@ -32,5 +32,5 @@ export const getUserOtpkey = endpoint({
 async function view(prefix: string | undefined, of: UserRef | undefined, { otpkeys }: AuthContext): Promise<Reply> {
   const found = prefix === undefined ? undefined : await otpkeys.view(prefix, of);
   if (found === undefined) throw noSuchKey();
-  return ok(viewKey(found.key.value, found.attributes));
+  return ok(toOtpkeyView(found.key.value, found.attributes));
 }

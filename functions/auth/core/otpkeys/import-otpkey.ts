@@ -6,7 +6,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { trimEnd } from "../../../../lib/trim-end.ts";
 import type { AuthContext } from "../../context.ts";
 import { optionalFlag, prefixField } from "../../inputs.ts";
-import { otpkeyView, viewKey } from "../../views.ts";
+import { otpkeyView, toOtpkeyView } from "../../views.ts";
 
 const optional = <T extends z.ZodType>(schema: T) => z.preprocess(value => value ?? undefined, schema.optional());
 const hex = z
@@ -83,6 +83,6 @@ export const importOtpkey = endpoint({
     const imported = { ...rest, secret: secret ?? secret_base32, privateId: private_id, replace };
     const { key, isNew } = await importKey(imported, context);
     const attributes = isNew ? {} : ((await context.otpkeys.view(key.prefix))?.attributes ?? {});
-    return { status: isNew ? 201 : 200, body: viewKey(key, attributes) };
+    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, attributes) };
   },
 });

@@ -3,18 +3,18 @@ import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofUser } from "../../inputs.ts";
+import { userParams } from "../../inputs.ts";
 
 /** Beyond the specification: decision A10. */
 export const listUserOtpkeys = endpoint({
   routes: ["GET /users/{user}/otpkeys", "GET /user/{user}/otpkeys"],
   access: "caller",
   summary: "List the otpkeys of a user",
-  params: ofUser,
+  params: userParams,
   answers: { 200: { description: "Prefixes.", schema: z.array(z.string()) } },
   handle: async ({ params }, { users }: AuthContext) => {
-    const standing = params.user && (await users.standing(params.user));
-    if (standing?.user === undefined) throw noSuchUser();
-    return ok(standing.otpkeys.map(({ prefix }) => prefix));
+    const state = params.user && (await users.signInState(params.user));
+    if (state?.user === undefined) throw noSuchUser();
+    return ok(state.otpkeys.map(({ prefix }) => prefix));
   },
 });

@@ -2,7 +2,7 @@ import { noSuchKey, unassignKey } from "../../../../lib/auth/otpkeys/manage-otpk
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofUserKey } from "../../inputs.ts";
+import { userKeyParams } from "../../inputs.ts";
 
 /** Specification section 4, rule 2: the key stays as it is. */
 export const unassignOtpkey = endpoint({
@@ -14,7 +14,7 @@ export const unassignOtpkey = endpoint({
   ],
   access: "caller",
   summary: "Take an otpkey from a user",
-  params: ofUserKey,
+  params: userKeyParams,
   answers: { 204: { description: "Taken away." } },
   handle: async ({ params: { user, prefix } }, context: AuthContext) => {
     if (user === undefined || prefix === undefined) throw noSuchKey();

@@ -2,14 +2,14 @@ import { noSuchUser, deleteUser as remove } from "../../../../lib/auth/users/man
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofUser } from "../../inputs.ts";
+import { userParams } from "../../inputs.ts";
 
 /** Specification section 4; decision A17. */
 export const deleteUser = endpoint({
   routes: ["DELETE /users/{user}", "POST /users/{user}/delete"],
   access: "caller",
   summary: "Delete a user with attributes, assignments and sessions",
-  params: ofUser,
+  params: userParams,
   answers: { 204: { description: "Deleted." } },
   handle: async ({ params }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();

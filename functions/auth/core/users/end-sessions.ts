@@ -2,14 +2,14 @@ import { endSessions as end, noSuchUser } from "../../../../lib/auth/users/manag
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofUser } from "../../inputs.ts";
+import { userParams } from "../../inputs.ts";
 
 /** Beyond the specification: decision A10. */
 export const endSessions = endpoint({
   routes: ["POST /users/{user}/sessions/delete"],
   access: "caller",
   summary: "End all sessions of a user",
-  params: ofUser,
+  params: userParams,
   answers: { 204: { description: "Ended." } },
   handle: async ({ params }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();

@@ -2,7 +2,7 @@ import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofUser } from "../../inputs.ts";
+import { userParams } from "../../inputs.ts";
 import { userView } from "../../views.ts";
 
 /** Specification section 4. */
@@ -10,7 +10,7 @@ export const getUser = endpoint({
   routes: ["GET /users/{user}"],
   access: "caller",
   summary: "View a user",
-  params: ofUser,
+  params: userParams,
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, { users }: AuthContext) => {
     const view = params.user && (await users.view(params.user));

@@ -3,14 +3,14 @@ import { noSuchUser, resetPassword as reset } from "../../../../lib/auth/users/m
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { ofUser } from "../../inputs.ts";
+import { userParams } from "../../inputs.ts";
 
 /** Specification section 4; decisions A4, A10, A15. */
 export const resetPassword = endpoint({
   routes: ["POST /users/{user}/reset"],
   access: "caller",
   summary: "Set a user's password and end the user's sessions",
-  params: ofUser,
+  params: userParams,
   body: z.object({ password: z.string().meta({ description: "The new password; an empty one means none." }) }),
   answers: { 204: { description: "Done." } },
   handle: async ({ params, body }, context: AuthContext) => {

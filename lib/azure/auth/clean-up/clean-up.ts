@@ -7,37 +7,37 @@ import { checkedVersion, schemaVersion } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { cleanUpQueue } from "./expiry-index.ts";
 
-/** Removes what is over: sessions by the hour, the rest in the order of expiry (decision A19). */
-export async function cleanUp(shelves: AuthTables, signal: AbortSignal | undefined): Promise<CleanedUp> {
-  const sessions = await cleanUpSessions(shelves, signal);
-  const throttles = await cleanUpQueue(shelves, "throttle", signal);
-  const addresses = await cleanUpQueue(shelves, "address", signal);
-  const spentOtps = await cleanUpQueue(shelves, "spentotp", signal);
+/** Deletes expired rows: sessions by the hour, all others by the expiry index (A19). */
+export async function cleanUp(tables: AuthTables, signal: AbortSignal | undefined): Promise<CleanedUp> {
+  const sessions = await cleanUpSessions(tables, signal);
+  const throttles = await cleanUpQueue(tables, "throttle", signal);
+  const addresses = await cleanUpQueue(tables, "address", signal);
+  const spentOtps = await cleanUpQueue(tables, "spentotp", signal);
   return { sessions, throttles, addresses, spentOtps };
 }
 
 const hourOf = (time: Instant) => time.slice(0, 13);
 const startOf = (hour: string): Instant => `${hour}:00:00.000Z`;
 
-/** Where it is written how far earlier runs came; no hour sorts after it. */
+/** The row that stores the last hour that was cleaned up. It sorts after every hour, so no hour's clean-up deletes it. */
 const done = { partitionKey: "done", rowKey: "done" };
 
-/** How far back the first run looks. */
-const firstMs = days(2);
+/** How far back the first run starts. */
+const firstRunMs = days(2);
 
-/** Hour after hour from where the last run ended, the last one again, for a session that came late. */
+/** Deletes the sessions of past hours. Repeats the last hour of the previous run, because a late write may have followed it. */
 async function cleanUpSessions({ sessions, now, log }: AuthTables, signal: AbortSignal | undefined): Promise<number> {
   const row = await sessions.get(done.partitionKey, done.rowKey);
-  const mark = row && (await readOrLog(log, () => parseRow("done", checkedVersion(row), doneSchema, row)));
+  const last = row && (await readOrLog(log, () => parseRow("done", checkedVersion(row), doneSchema, row)));
   const current = startOf(hourOf(now()));
-  let hour = mark === undefined ? startOf(hourOf(plus(current, -firstMs))) : startOf(mark.hour);
+  let hour = last === undefined ? startOf(hourOf(plus(current, -firstRunMs))) : startOf(last.hour);
   let removed = 0;
-  let last: string | undefined;
+  let doneHour: string | undefined;
   for (; hour < current && !signal?.aborted; hour = plus(hour, hours(1))) {
     removed += await emptyHour(sessions, hourOf(hour), signal);
-    if (!signal?.aborted) last = hourOf(hour);
+    if (!signal?.aborted) doneHour = hourOf(hour);
   }
-  if (last !== undefined) await sessions.upsert({ ...done, schema: schemaVersion, hour: last });
+  if (doneHour !== undefined) await sessions.upsert({ ...done, schema: schemaVersion, hour: doneHour });
   return removed;
 }
 

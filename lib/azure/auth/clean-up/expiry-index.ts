@@ -2,24 +2,24 @@ import type { Instant } from "../../../time.ts";
 import { mapConcurrently, removeRows } from "../../tables/many.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Entity, Page, Row, Table } from "../../tables/tables.ts";
-import { endingSchema, expirySchema } from "../rows/row-schemas.ts";
+import { endsSchema, expirySchema } from "../rows/row-schemas.ts";
 import { checkedVersion, schemaVersion } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 
-/** What ends at a time of its own, one queue each. Sessions are not among them: their partitions are hours. */
+/** Kinds of rows with an expiry index, one queue each. Sessions need none: their partitions are hours. */
 type Queue = "throttle" | "address" | "spentotp";
 
-/** A row that says in `ends` when it may go. */
-type Ending = Entity & { readonly ends: Instant };
+/** A row whose column `ends` says when it may be deleted. */
+type ExpiringRow = Entity & { readonly ends: Instant };
 
 const tableOf = ({ users, addresses, spentOtps }: AuthTables, queue: Queue): Table =>
   ({ throttle: users, address: addresses, spentotp: spentOtps })[queue];
 
 /**
- * A row in the order of expiry: whoever cleans up after that hour looks at the row that it names. By the hour, or attempts that
- * all come too late to be the first would leave a row each.
+ * Returns the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has passed. The key
+ * contains the hour, not the exact time, so that concurrent attempts share one index row.
  */
-const orderRow = (queue: Queue, { partitionKey, rowKey, ends }: Ending) => ({
+const expiryRowOf = (queue: Queue, { partitionKey, rowKey, ends }: ExpiringRow) => ({
   partitionKey: queue,
   rowKey: `${ends.slice(0, 13)}_${partitionKey}_${rowKey}`,
   schema: schemaVersion,
@@ -27,67 +27,67 @@ const orderRow = (queue: Queue, { partitionKey, rowKey, ends }: Ending) => ({
   row: rowKey,
 });
 
-/** Side by side with its place in the order of expiry. @returns the etag; undefined where the row exists */
-async function insertEnding(shelves: AuthTables, queue: Queue, row: Ending): Promise<string | undefined> {
-  const [etag] = await Promise.all([tableOf(shelves, queue).insert(row), shelves.expiry.upsert(orderRow(queue, row))]);
+/** Inserts a row and its index row in parallel. Returns the ETag, undefined if the row exists. */
+async function insertExpiring(tables: AuthTables, queue: Queue, row: ExpiringRow): Promise<string | undefined> {
+  const [etag] = await Promise.all([tableOf(tables, queue).insert(row), tables.expiry.upsert(expiryRowOf(queue, row))]);
   return etag;
 }
 
-/** Replaced by version, or inserted where none was read. A row once in the order stays in it until it goes. */
+/** Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the ETag. */
 export const saveExpiring = (
-  shelves: AuthTables,
+  tables: AuthTables,
   queue: Queue,
-  row: Ending,
+  row: ExpiringRow,
   version: string | undefined,
 ): Promise<string | undefined> =>
-  version === undefined ? insertEnding(shelves, queue, row) : tableOf(shelves, queue).replace(row, version);
+  version === undefined ? insertExpiring(tables, queue, row) : tableOf(tables, queue).replace(row, version);
 
-/** An OTP that others check is inserted under its key before they are asked (decision A8). */
-export const spendOnce = async (
-  shelves: AuthTables,
+/** Records an OTP of kind `remote` as used (A8). Returns false if it was used before. */
+export const insertSpentOtp = async (
+  tables: AuthTables,
   prefix: string,
   otpHash: string,
   ends: Instant,
 ): Promise<boolean> =>
-  (await insertEnding(shelves, "spentotp", {
+  (await insertExpiring(tables, "spentotp", {
     partitionKey: prefix,
     rowKey: otpHash,
     schema: schemaVersion,
     ends,
   })) !== undefined;
 
-/** Removes what ended. @returns how many rows */
-export async function cleanUpQueue(
-  shelves: AuthTables,
-  queue: Queue,
-  signal: AbortSignal | undefined,
-): Promise<number> {
-  const { expiry, now, log } = shelves;
-  const ended = { partitionKey: queue, before: now().slice(0, 13) };
+/** Deletes the expired rows of a queue, and returns their number. */
+export async function cleanUpQueue(tables: AuthTables, queue: Queue, signal: AbortSignal | undefined): Promise<number> {
+  const { expiry, now, log } = tables;
+  const range = { partitionKey: queue, before: now().slice(0, 13) };
   let removed = 0;
   let continuation: string | undefined;
   do {
     if (signal?.aborted) break;
-    const page: Page = await expiry.queryPage(ended, { top: 1000, continuation });
-    const results = await mapConcurrently(page.rows, order => readOrLog(log, () => settleOrder(shelves, queue, order)));
+    const page: Page = await expiry.queryPage(range, { top: 1000, continuation });
+    const results = await mapConcurrently(page.rows, row => readOrLog(log, () => processIndexRow(tables, queue, row)));
     removed += results.filter(result => result === "removed").length;
-    const through = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");
-    await removeRows(expiry, through);
+    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");
+    await removeRows(expiry, processed);
     ({ continuation } = page);
   } while (continuation !== undefined);
   return removed;
 }
 
-/** Looks at the row that has come up, and removes it where it ended. One that ends later gets a later place. */
-async function settleOrder(shelves: AuthTables, queue: Queue, order: Row): Promise<"removed" | "passed" | "changed"> {
-  const table = tableOf(shelves, queue);
-  const named = parseRow("expiry", checkedVersion(order), expirySchema, order);
-  const row = checkedVersion(await table.get(named.partition, named.row));
+/** Deletes the row to which an index row points, if it has expired. A row that expires later gets a later index row. */
+async function processIndexRow(
+  tables: AuthTables,
+  queue: Queue,
+  indexRow: Row,
+): Promise<"removed" | "passed" | "changed"> {
+  const table = tableOf(tables, queue);
+  const pointed = parseRow("expiry", checkedVersion(indexRow), expirySchema, indexRow);
+  const row = checkedVersion(await table.get(pointed.partition, pointed.row));
   if (row === undefined) return "passed";
   const { partitionKey, rowKey, etag } = row;
-  const { ends } = parseRow(queue, row, endingSchema, row);
-  if (ends > shelves.now()) {
-    await shelves.expiry.upsert(orderRow(queue, { partitionKey, rowKey, ends }));
+  const { ends } = parseRow(queue, row, endsSchema, row);
+  if (ends > tables.now()) {
+    await tables.expiry.upsert(expiryRowOf(queue, { partitionKey, rowKey, ends }));
     return "passed";
   }
   return (await table.remove(partitionKey, rowKey, etag)) ? "removed" : "changed";

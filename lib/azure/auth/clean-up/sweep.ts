@@ -1,7 +1,7 @@
 import { mapConcurrently, readAllRows, removeRows } from "../../tables/many.ts";
 import { conflict, retryOnConflict } from "../../tables/retry-on-conflict.ts";
 import type { Row } from "../../tables/tables.ts";
-import { removeListed } from "../index/id-lists.ts";
+import { removeListRow } from "../index/id-lists.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
 import {
   assignedPrefix,
@@ -16,14 +16,14 @@ import {
 import type { AuthTables } from "../rows/tables.ts";
 
 /**
- * Removes all that a user who is gone has left, what others find it by first and the list row last, so that a crash leaves it to
- * be found again. Only for ids whose `user` row is gone for good.
+ * Deletes all remaining rows of a deleted user: index rows first and the list row last, so that the next list finds the rest after
+ * a crash. Only for ids whose `user` row is deleted.
  */
-export async function sweepUser(shelves: AuthTables, { handle, id }: { handle: string; id: number }): Promise<void> {
-  const { users, attributeUsers, otpkeys } = shelves;
+export async function sweepUser(tables: AuthTables, { userHash, id }: { userHash: string; id: number }): Promise<void> {
+  const { users, attributeUsers, otpkeys } = tables;
   await retryOnConflict(async () => {
-    const left = leftBy(await readAllRows(users.query({ partitionKey: handle })), id, userRow);
-    await mapConcurrently(left, async ({ rowKey, value }) => {
+    const remaining = remainingOf(await readAllRows(users.query({ partitionKey: userHash })), id, userRow);
+    await mapConcurrently(remaining, async ({ rowKey, value }) => {
       if (rowKey.startsWith(attributePrefix)) {
         const key = rowKey.slice(attributePrefix.length);
         await attributeUsers.remove(attributeUsersKey(key, String(value)), idKey(id));
@@ -32,19 +32,19 @@ export async function sweepUser(shelves: AuthTables, { handle, id }: { handle: s
         await otpkeys.remove(rowKey.slice(assignedPrefix.length), holderPrefix + idKey(id));
       }
     });
-    return (await removeRows(users, left)) || conflict;
+    return (await removeRows(users, remaining)) || conflict;
   });
-  await removeListed(shelves, "users", id);
+  await removeListRow(tables, "users", id);
 }
 
-/** As `sweepUser`, for a key that is gone: nobody has it any more (docs/storage-auth.md). */
-export async function sweepKey(shelves: AuthTables, { prefix, id }: { prefix: string; id: number }): Promise<void> {
+/** Deletes all remaining rows of a deleted OTP key. A key is deleted only after its assignments, so only attributes can remain. */
+export async function sweepKey(tables: AuthTables, { prefix, id }: { prefix: string; id: number }): Promise<void> {
   await retryOnConflict(async () => {
-    const left = leftBy(await keyWithAttributes(shelves, prefix), id, keyRow);
-    return (await removeRows(shelves.otpkeys, left)) || conflict;
+    const remaining = remainingOf(await keyWithAttributes(tables, prefix), id, keyRow);
+    return (await removeRows(tables.otpkeys, remaining)) || conflict;
   });
-  await removeListed(shelves, "otpkeys", id);
+  await removeListRow(tables, "otpkeys", id);
 }
 
-const leftBy = (rows: readonly Row[], id: number, except: string): readonly Row[] =>
+const remainingOf = (rows: readonly Row[], id: number, except: string): readonly Row[] =>
   rows.filter(row => row.rowKey !== except && ownerOf(row) === id);

@@ -8,15 +8,15 @@ import type { Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey, schemaVersion } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 
-/** The partition of the list in table `ids`. */
+/** A list, named by its partition in the table `ids`. */
 export type ListName = "users" | "otpkeys";
 
-/** What the list shows of an entry, and by what its owner's row is found. */
+/** Columns of a list row: what the list shows, and what locates the owner's row. */
 type Shown = Readonly<Record<string, Value>>;
 
 export const pointerRow = "pointer";
 
-/** Where an id points to. */
+/** Returns the pointer row of an id. */
 const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
   schema: schemaVersion,
   ...shown,
@@ -25,23 +25,23 @@ const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
   list,
 });
 
-/** An entry of the list. */
-export const listedRow = (
+/** Returns a list row. */
+export const listRowOf = (
   list: ListName,
   id: number,
-  columns: Shown & { readonly settled: boolean; readonly writtenAt: Instant },
+  columns: Shown & { readonly clean: boolean; readonly writtenAt: Instant },
 ) => ({ schema: schemaVersion, ...columns, partitionKey: list, rowKey: idKey(id) });
 
 /**
- * A new id with its pointer, and its list row, which is open: it says only that the owner may exist. Ids are never given
- * twice, because pointers stay (decision A20).
+ * Reserves a new id: inserts its pointer and a dirty list row, which says only that the owner may exist. Pointers are never removed,
+ * so an id is never used twice (A20).
  */
 export const reserveId = ({ ids, now, random }: AuthTables, list: ListName, shown: Shown) =>
   retryOnConflict(async () => {
     const id = newId(now(), random);
     const [pointer, version] = await Promise.all([
       ids.insert(pointerRowOf(list, id, shown)),
-      ids.insert(listedRow(list, id, { ...shown, settled: false, writtenAt: now() })),
+      ids.insert(listRowOf(list, id, { ...shown, clean: false, writtenAt: now() })),
     ]);
     if (pointer !== undefined && version !== undefined) return { id, version };
     if (version !== undefined) await ids.remove(list, idKey(id), version);
@@ -49,24 +49,24 @@ export const reserveId = ({ ids, now, random }: AuthTables, list: ListName, show
   });
 
 const idEpochMs = Date.UTC(2026, 0);
-const idsAMs = 2 ** 12;
+const idsPerMs = 2 ** 12;
 
-/** Milliseconds since 2026 and 12 random bits: below 2^53 for 69 years, in the order of creation, no counter to queue at. */
+/** Returns a new id: milliseconds since 2026 and 12 random bits. It is below 2^53 for 69 years, and needs no shared counter. */
 function newId(now: Instant, random: AuthTables["random"]): number {
   const [high = 0, low = 0] = random(2);
-  const id = Math.max(0, Date.parse(now) - idEpochMs) * idsAMs + (((high << 8) | low) % idsAMs);
+  const id = Math.max(0, Date.parse(now) - idEpochMs) * idsPerMs + (((high << 8) | low) % idsPerMs);
   return Math.max(1, id);
 }
 
-/** Where an id points to, whoever may be there. */
-export async function pointerOf({ ids }: AuthTables, list: ListName, id: number): Promise<Row | undefined> {
+/** Reads the pointer of an id. Its owner may no longer exist. */
+export async function readPointer({ ids }: AuthTables, list: ListName, id: number): Promise<Row | undefined> {
   const row = checkedVersion(await ids.get(idKey(id), pointerRow));
   return row?.list === list ? row : undefined;
 }
 
 /**
- * Opens a list row. Before its owner appears, vanishes or changes what is shown, and after the version was read by which that is
- * written: then whoever settles the row meanwhile shows what is true.
+ * Marks a list row dirty and returns its version. Call it after the owner's version was read, and before the owner is created, deleted
+ * or changed by that version: then another process that marks the row clean in between makes that write fail.
  */
 export const markDirty = ({ ids, now }: AuthTables, list: ListName, id: number, shown: Shown): Promise<string> =>
   ids.upsert({
@@ -74,52 +74,54 @@ export const markDirty = ({ ids, now }: AuthTables, list: ListName, id: number, 
     ...shown,
     partitionKey: list,
     rowKey: idKey(id),
-    settled: false,
+    clean: false,
     writtenAt: now(),
   });
 
-/** After the owner was written. Nothing happens where another opened the row since `version`. */
+/** Marks a list row clean after its owner was written. Does nothing if the row was marked dirty again since `version`. */
 export async function markClean(
   { ids, now }: AuthTables,
   list: ListName,
   { id, version, shown }: { id: number; version: string; shown: Shown },
 ): Promise<void> {
-  const row = { schema: schemaVersion, ...shown, settled: true, writtenAt: now() };
+  const row = { schema: schemaVersion, ...shown, clean: true, writtenAt: now() };
   await ids.replace({ ...row, partitionKey: list, rowKey: idKey(id) }, version);
 }
 
-export const removeListed = ({ ids }: AuthTables, list: ListName, id: number): Promise<boolean> =>
+export const removeListRow = ({ ids }: AuthTables, list: ListName, id: number): Promise<boolean> =>
   ids.remove(list, idKey(id));
 
-/** How a list finds out about an open row. */
-export interface Owners<T> {
+/** How a list reads and repairs the owners of its rows. */
+export interface ListOwners<T> {
+  /** Returns the entry of a clean list row. */
   fromListed(row: Row): T;
-  /** The owner's row, where it is the one of that id. */
+  /** Reads the owner's row, if the owner of that id exists. */
   find(listed: Row): Promise<Row | undefined>;
+  /** Returns the entry of an owner's row. */
   fromRow(row: Row): T;
-  /** Rewrites the owner's row by its version, so that whoever is about to change it begins again. */
+  /** Rewrites the owner's row by its version, so that a writer that is about to change it gets a conflict. */
   touch(row: Row): Promise<boolean>;
   shown(row: Row): Shown;
-  /** Removes what a crashed deletion left, the list row last. */
+  /** Deletes what a crashed deletion has left, the list row last. */
   sweep(listed: Row): Promise<void>;
 }
 
-/** A page in the order of ids: one read for a thousand entries, and one for each open row. Rows that cannot be read are logged and left out. */
+/** Returns a page sorted by id: one read for a thousand entries, and one for each dirty row. Skips and logs unreadable rows. */
 export async function listPage<T extends { readonly id: number }>(
-  shelves: AuthTables,
+  tables: AuthTables,
   list: ListName,
-  owners: Owners<T>,
+  owners: ListOwners<T>,
   { after = 0, top }: Range,
 ): Promise<Page<T>> {
   const entries: T[] = [];
   let continuation: string | undefined;
   do {
-    const page: { rows: readonly Row[]; continuation?: string } = await shelves.ids.queryPage(
+    const page: { rows: readonly Row[]; continuation?: string } = await tables.ids.queryPage(
       { partitionKey: list, from: idKey(after + 1) },
       { top: Math.min(1000, top + 1 - entries.length), continuation },
     );
     const found = await mapConcurrently(page.rows, row =>
-      readOrLog(shelves.log, () => entryOf(shelves, list, owners, checkedVersion(row))),
+      readOrLog(tables.log, () => entryOf(tables, list, owners, checkedVersion(row))),
     );
     for (const entry of found) if (entry !== undefined) entries.push(entry);
     ({ continuation } = page);
@@ -133,24 +135,24 @@ export function pageOf<T extends { readonly id: number }>(entries: readonly T[],
   return entries.length > top && last !== undefined ? { entries: shown, next: last.id } : { entries: shown };
 }
 
-async function entryOf<T>(shelves: AuthTables, list: ListName, owners: Owners<T>, row: Row): Promise<T | undefined> {
-  if (row.settled === true) return owners.fromListed(row);
+async function entryOf<T>(tables: AuthTables, list: ListName, owners: ListOwners<T>, row: Row): Promise<T | undefined> {
+  if (row.clean === true) return owners.fromListed(row);
   const owner = await owners.find(row);
-  await heal(shelves, list, owners, row, owner);
+  await repair(tables, list, owners, row, owner);
   return owner && owners.fromRow(owner);
 }
 
-/** Longer than any call takes: whoever opened the row is through with it, or crashed. */
-const given = { forOwner: minutes(10), withoutOwner: minutes(60) };
+/** Longer than any call takes. After that the writer that marked the row dirty has finished or crashed. */
+const repairAfterMs = { forOwner: minutes(10), withoutOwner: minutes(60) };
 
-async function heal<T>(shelves: AuthTables, list: ListName, owners: Owners<T>, row: Row, owner: Row | undefined) {
+async function repair<T>(tables: AuthTables, list: ListName, owners: ListOwners<T>, row: Row, owner: Row | undefined) {
   const writtenAt = parseRow("list", row, storedInstant, row.writtenAt);
-  const isOver = (ms: number) => plus(writtenAt, ms) < shelves.now();
+  const isOlderThan = (ms: number) => plus(writtenAt, ms) < tables.now();
   if (owner === undefined) {
-    if (isOver(given.withoutOwner)) await owners.sweep(row);
+    if (isOlderThan(repairAfterMs.withoutOwner)) await owners.sweep(row);
     return;
   }
-  if (!isOver(given.forOwner) || !(await owners.touch(owner))) return;
-  const settled = { id: Number(row.rowKey), version: row.etag, shown: owners.shown(owner) };
-  await markClean(shelves, list, settled);
+  if (!isOlderThan(repairAfterMs.forOwner) || !(await owners.touch(owner))) return;
+  const current = { id: Number(row.rowKey), version: row.etag, shown: owners.shown(owner) };
+  await markClean(tables, list, current);
 }

@@ -16,13 +16,13 @@ import {
   userRow,
 } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { type Address, handleIn, ifMatches } from "./locate.ts";
+import { ifMatches, type UserLocation, userHashIn } from "./locate.ts";
 
-/** What users are found by, an attribute or an assigned key: a row of the user's, and the index row that points to the user. */
+/** An attribute or an assignment, by which filters find users: a row in the user's partition, and an index row that points to the user. */
 export interface IndexEntry {
   readonly rowKey: string;
   readonly columns: Readonly<Record<string, Value>>;
-  /** Where index rows of this fact stand, one a user, in the order of ids. */
+  /** Location of the index rows of this entry: one for each user, sorted by id. */
   readonly index: {
     readonly table: Table;
     readonly partitionKey: string;
@@ -37,7 +37,7 @@ export const attributeEntry = ({ attributeUsers }: AuthTables, key: string, valu
   index: { table: attributeUsers, partitionKey: attributeUsersKey(key, value), rowKeyPrefix: "", columns: {} },
 });
 
-/** @param keyId absent: of whatever key has the prefix, as there is none that is assigned and gone */
+/** Returns the entry of an assignment. @param keyId absent: any key with the prefix, because a deleted key has no assignments */
 export const assignmentEntry = ({ otpkeys }: AuthTables, prefix: string, keyId?: number): IndexEntry => ({
   rowKey: assignedPrefix + prefix,
   columns: keyId === undefined ? {} : { keyId },
@@ -49,45 +49,47 @@ export const assignmentEntry = ({ otpkeys }: AuthTables, prefix: string, keyId?:
   },
 });
 
-/** Whether the row says this of that user. */
-export const agrees = (row: Row | undefined, id: number, { columns }: IndexEntry): boolean =>
+/** Returns whether a user's row contains this entry. */
+export const matchesEntry = (row: Row | undefined, id: number, { columns }: IndexEntry): boolean =>
   ownerOf(row) === id && Object.entries(columns).every(([name, value]) => row?.[name] === value);
 
-/** What a change of a user's facts is decided on. `row` is the fact's. */
+/** The rows on which a change of an entry is decided. `row` is the entry's row. */
 export interface Snapshot {
-  readonly handle: string;
+  readonly userHash: string;
   readonly id: number;
   readonly head: Row | undefined;
   readonly row: Row | undefined;
 }
 
-/**
- * Reads what a change needs, all at once. Undefined where there is no such user.
- */
-export async function snapshotOf({ users }: AuthTables, at: Address, rowKey: string): Promise<Snapshot | undefined> {
-  const { handle } = at;
+/** Reads the rows that a change needs, in parallel. Returns undefined if there is no such user. */
+export async function readSnapshot(
+  { users }: AuthTables,
+  at: UserLocation,
+  rowKey: string,
+): Promise<Snapshot | undefined> {
+  const { userHash } = at;
   const [user, head, row] = await Promise.all([
-    users.get(handle, userRow),
-    users.get(handle, headRow),
-    users.get(handle, rowKey),
+    users.get(userHash, userRow),
+    users.get(userHash, headRow),
+    users.get(userHash, rowKey),
   ]);
   const id = ownerOf(ifMatches(user, at));
   if (id === undefined) return undefined;
-  if (isOf(head, id) && isOf(row, id)) return { handle, id, head, row };
-  // Left by a former owner, or written by the next one while the three were read: only the former may be overwritten.
-  const still = await users.get(handle, userRow);
-  return ownerOf(still) === id ? { handle, id, head, row } : undefined;
+  if (isOf(head, id) && isOf(row, id)) return { userHash, id, head, row };
+  // A foreign row was left by a deleted user, or written by a newer owner since the read. Only the former may be overwritten.
+  const current = await users.get(userHash, userRow);
+  return ownerOf(current) === id ? { userHash, id, head, row } : undefined;
 }
 
 const isOf = (row: Row | undefined, id: number) => row === undefined || ownerOf(row) === id;
 
-/** Writes a head row by the version that was read, absence included. */
+/** Returns the action that writes a head row by the version read; inserts it if none was read. */
 export function headAction(head: Row | undefined, id: number, next: AttributeHead): Action {
   const row = { rowKey: headRow, schema: schemaVersion, id, ...next };
   return head === undefined ? { insert: row } : { replace: row, etag: head.etag };
 }
 
-/** Writes a row by the version that was read, absence included. */
+/** Returns the action that writes a row by the version read; inserts it if none was read. */
 export function rowAction(row: Row | undefined, next: { readonly rowKey: string } & Record<string, Value>): Action {
   const written = { schema: schemaVersion, ...next };
   return row === undefined ? { insert: written } : { replace: written, etag: row.etag };
@@ -95,25 +97,25 @@ export function rowAction(row: Row | undefined, next: { readonly rowKey: string 
 
 export const indexRowOf = (
   { now }: AuthTables,
-  { handle, id }: { handle: string; id: number },
+  { userHash, id }: { userHash: string; id: number },
   { index }: IndexEntry,
 ) => ({
   rowKey: index.rowKeyPrefix + idKey(id),
   schema: schemaVersion,
   ...index.columns,
-  handle,
+  userHash,
   writtenAt: now(),
 });
 
 /**
- * Puts one fact in another's place, by decision A11: its index row before, the former's after, and between them one transaction
- * with the head row by the version read before both. False where another was faster; then nothing is wrong, and
- * all is to be read again.
- * @param change `announce` writes the new index row, by default as it is
+ * Replaces one entry by another. Writes the new index row first, then the entry and the head row in one transaction by the versions
+ * read, and removes the old index row last, so that every true entry has its index row at every moment (A11). Returns false
+ * after a conflict; then read the snapshot again.
+ * @param change `announce` writes the new index row; default: an upsert
  */
 export async function changeEntry(
-  shelves: AuthTables,
-  { handle, id, head, row }: Snapshot,
+  tables: AuthTables,
+  { userHash, id, head, row }: Snapshot,
   change: {
     readonly was: IndexEntry | undefined;
     readonly is: IndexEntry | undefined;
@@ -121,10 +123,10 @@ export async function changeEntry(
     readonly announce?: () => Promise<boolean>;
   },
 ): Promise<boolean> {
-  const { was, is, announce = () => upsertIndexRow(shelves, { handle, id }, is) } = change;
+  const { was, is, announce = () => upsertIndexRow(tables, { userHash, id }, is) } = change;
   const [announced, former] = await Promise.all([announce(), was && indexRow(was, id)]);
   if (!announced) return false;
-  const written = await shelves.users.transact(handle, [
+  const written = await tables.users.transact(userHash, [
     headAction(head, id, change.head),
     ...(is ? [rowAction(row, { rowKey: is.rowKey, id, ...is.columns })] : []),
     ...(!is && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : []),
@@ -137,44 +139,48 @@ export async function changeEntry(
 const indexRow = ({ index }: IndexEntry, id: number) =>
   index.table.get(index.partitionKey, index.rowKeyPrefix + idKey(id));
 
-async function upsertIndexRow(shelves: AuthTables, user: { handle: string; id: number }, fact: IndexEntry | undefined) {
-  if (fact !== undefined) {
-    const { table, partitionKey } = fact.index;
-    await table.upsert({ partitionKey, ...indexRowOf(shelves, user, fact) });
+async function upsertIndexRow(
+  tables: AuthTables,
+  user: { userHash: string; id: number },
+  entry: IndexEntry | undefined,
+) {
+  if (entry !== undefined) {
+    const { table, partitionKey } = entry.index;
+    await table.upsert({ partitionKey, ...indexRowOf(tables, user, entry) });
   }
   return true;
 }
 
 /**
- * Removes an index row that was read, and the user's row where it says the fact and the fact shall go. The head row is rewritten
- * first, so that a writer who wrote the index row before it was read, and not yet the fact, begins again (decision A11). False
- * where another was faster.
+ * Removes an index row that was read. With `keepEntry` false also removes the entry that it points to. Rewrites the head row first,
+ * so that a writer between writing the index row and the entry gets a conflict and starts again (A11). Returns false after a
+ * conflict.
  */
 export async function removeIndexRow(
-  shelves: AuthTables,
-  fact: IndexEntry,
+  tables: AuthTables,
+  entry: IndexEntry,
   pointed: Row,
-  { keepFact }: { readonly keepFact: boolean },
+  { keepEntry }: { readonly keepEntry: boolean },
 ): Promise<boolean> {
-  const { users } = shelves;
-  const { handle, id } = referencedBy(fact, pointed);
-  const head = await users.get(handle, headRow);
-  const [user, row] = await Promise.all([users.get(handle, userRow), users.get(handle, fact.rowKey)]);
-  const holds = agrees(row, id, fact);
+  const { users } = tables;
+  const { userHash, id } = userReferencedBy(entry, pointed);
+  const head = await users.get(userHash, headRow);
+  const [user, row] = await Promise.all([users.get(userHash, userRow), users.get(userHash, entry.rowKey)]);
+  const isTrue = matchesEntry(row, id, entry);
   if (ownerOf(user) === id) {
-    if (holds && keepFact) return true;
-    const remove = holds && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : [];
-    const written = await users.transact(handle, [headAction(head, id, headIn(head, id)), ...remove]);
+    if (isTrue && keepEntry) return true;
+    const remove = isTrue && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : [];
+    const written = await users.transact(userHash, [headAction(head, id, headIn(head, id)), ...remove]);
     if (written === undefined) return false;
-  } else if (holds && row) {
-    await users.remove(handle, row.rowKey, row.etag);
+  } else if (isTrue && row) {
+    await users.remove(userHash, row.rowKey, row.etag);
   }
-  await fact.index.table.remove(pointed.partitionKey, pointed.rowKey, pointed.etag);
+  await entry.index.table.remove(pointed.partitionKey, pointed.rowKey, pointed.etag);
   return true;
 }
 
-/** The user to whom an index row points. */
-export const referencedBy = ({ index }: IndexEntry, row: Row): { handle: string; id: number } => ({
-  handle: handleIn(row),
+/** Returns the user to whom an index row points. */
+export const userReferencedBy = ({ index }: IndexEntry, row: Row): { userHash: string; id: number } => ({
+  userHash: userHashIn(row),
   id: parseRow("index", row, idSchema, Number(row.rowKey.slice(index.rowKeyPrefix.length))),
 });

@@ -3,9 +3,9 @@ import { readAllRows } from "../../tables/many.ts";
 import type { Row } from "../../tables/tables.ts";
 import { assignedPrefix, keyRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { ifMatches, locate } from "./locate.ts";
+import { ifMatches, locateUser } from "./locate.ts";
 
-/** The key and its attributes, left ones too: all of the partition that sorts before the users who have it. */
+/** Reads an OTP key and its attributes, including attributes of deleted keys: all rows that sort before the index rows of holders. */
 export const keyWithAttributes = (
   { otpkeys }: AuthTables,
   prefix: string,
@@ -13,18 +13,18 @@ export const keyWithAttributes = (
 ): Promise<readonly Row[]> =>
   readAllRows(otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` }, select === undefined ? {} : { select }));
 
-/** Whether the key of that id is assigned to the user. */
+/** Returns whether the OTP key with that id is assigned to the user. */
 export type IsAssigned = (keyId: number) => boolean;
 
-/** Reads the assignment, whatever becomes of the key meanwhile: so it is read side by side with it. */
-export async function assignmentOf(shelves: AuthTables, whom: UserRef, prefix: string): Promise<IsAssigned> {
-  const { users } = shelves;
-  const at = await locate(shelves, whom);
+/** Reads an assignment. Compares the key's id only when the returned function is called, so the key can be read in parallel. */
+export async function readAssignment(tables: AuthTables, userRef: UserRef, prefix: string): Promise<IsAssigned> {
+  const { users } = tables;
+  const at = await locateUser(tables, userRef);
   if (at === undefined) return () => false;
-  const [named, row] = await Promise.all([
-    users.get(at.handle, userRow),
-    users.get(at.handle, assignedPrefix + prefix),
+  const [user, row] = await Promise.all([
+    users.get(at.userHash, userRow),
+    users.get(at.userHash, assignedPrefix + prefix),
   ]);
-  const id = ownerOf(ifMatches(named, at));
+  const id = ownerOf(ifMatches(user, at));
   return keyId => id !== undefined && ownerOf(row) === id && row?.keyId === keyId;
 }

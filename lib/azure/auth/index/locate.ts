@@ -1,29 +1,29 @@
 import type { UserRef } from "../../../auth/store.ts";
-import { userHash } from "../../../auth/user-hash.ts";
+import { hashUsername } from "../../../auth/user-hash.ts";
 import { parseRow } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
-import { handleSchema } from "../rows/row-schemas.ts";
+import { userHashSchema } from "../rows/row-schemas.ts";
 import { ownerOf } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { pointerOf } from "./id-lists.ts";
+import { readPointer } from "./id-lists.ts";
 
-/** Where a user would be: the partition, and the id that the one there must have. */
-export interface Address {
-  readonly handle: string;
+/** Location of a user: the partition, and the id that the user there must have. */
+export interface UserLocation {
+  readonly userHash: string;
   readonly id?: number;
 }
 
-/** Where a user is, if there is one: by name at once, by id with one read. */
-export async function locate(shelves: AuthTables, whom: UserRef): Promise<Address | undefined> {
-  if (whom.by === "name") return { handle: userHash(whom.folded) };
-  if (whom.by === "handle") return whom;
-  const pointer = await pointerOf(shelves, "users", whom.id);
-  return pointer && { handle: handleIn(pointer), id: whom.id };
+/** Returns where a user is, if the user exists. An id costs one read, a name none. */
+export async function locateUser(tables: AuthTables, userRef: UserRef): Promise<UserLocation | undefined> {
+  if (userRef.by === "name") return { userHash: hashUsername(userRef.folded) };
+  if (userRef.by === "userHash") return userRef;
+  const pointer = await readPointer(tables, "users", userRef.id);
+  return pointer && { userHash: userHashIn(pointer), id: userRef.id };
 }
 
-/** The handle that a row names. Throws a `RowError` where it names none. */
-export const handleIn = (row: Row): string => parseRow("pointer", row, handleSchema, row).handle;
+/** Returns the user hash in a row. Throws a `RowError` if it has none. */
+export const userHashIn = (row: Row): string => parseRow("pointer", row, userHashSchema, row).userHash;
 
-/** A `user` row, where it is the one that was asked for. */
-export const ifMatches = (row: Row | undefined, { id }: Pick<Address, "id">): Row | undefined =>
+/** Returns a `user` row if it has the expected id, else undefined. */
+export const ifMatches = (row: Row | undefined, { id }: Pick<UserLocation, "id">): Row | undefined =>
   row !== undefined && (id === undefined || ownerOf(row) === id) ? row : undefined;

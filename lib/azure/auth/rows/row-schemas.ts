@@ -15,14 +15,14 @@ export const userSchema = schemaOf<User>()(
   z.object({
     id: idSchema,
     name: textSchema,
-    handle: textSchema,
+    userHash: textSchema,
     password: z.object({ hash: textSchema, pepper: textSchema }).exactOptional(),
     epoch: z.int(),
     createdAt: storedInstant,
   }),
 );
 
-/** An otpkey's row, its `form` parsed. */
+/** An OTP key's row, with its column `form` parsed. */
 export const keySchema = schemaOf<OtpKey>()(
   z.object({
     id: idSchema,
@@ -63,22 +63,22 @@ export const headSchema = schemaOf<AttributeHead>()(z.object({ count, size: coun
 
 export const addressSchema = schemaOf<AddressCount>()(z.object({ since: storedInstant, attempts: count }));
 
-/** An entry of the list of users or of otpkeys, and the pointer of an id. */
+/** Entries of the lists of users and of OTP keys. */
 export const listedUserSchema = schemaOf<UserSummary>()(z.object({ id: idSchema, name: textSchema }));
 export const listedKeySchema = schemaOf<OtpKeySummary>()(
   z.object({ id: idSchema, prefix: textSchema, enabled: z.boolean() }),
 );
 
-/** What finds the owner of an entry. */
-export const handleSchema = z.object({ handle: textSchema });
+/** The column that locates the owner of a list row or pointer. */
+export const userHashSchema = z.object({ userHash: textSchema });
 export const prefixSchema = z.object({ prefix: textSchema });
 
-/** A row that points to a user who may have a fact. */
-export const indexSchema = z.object({ handle: textSchema, writtenAt: storedInstant });
+/** An index row that points to a user. */
+export const indexSchema = z.object({ userHash: textSchema, writtenAt: storedInstant });
 
-/** A row that says in `ends` when it may go, and its place in the order of expiry. */
-export const endingSchema = z.object({ ends: storedInstant });
+/** A row that expires, and its row in the expiry index. */
+export const endsSchema = z.object({ ends: storedInstant });
 export const expirySchema = z.object({ partition: textSchema, row: textSchema });
 
-/** How far the clean-up of sessions came: an hour. */
+/** The last hour of sessions that was cleaned up. */
 export const doneSchema = z.object({ hour: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d$/) });

@@ -15,7 +15,7 @@ import {
   userSchema,
 } from "./row-schemas.ts";
 
-/** Written into every row; readers take this version and the one before it (decision G12). */
+/** Version of the layout, written into every row. Readers accept this version and the previous one (G12). */
 export const schemaVersion = 1;
 
 type Columns = Record<string, string | number | boolean | undefined>;
@@ -24,16 +24,16 @@ export const userRow = "user";
 export const throttleRow = "throttle";
 export const headRow = "attributes";
 export const attributePrefix = "attr:";
-/** Of an assignment in the user's partition. */
+/** Prefix of the row key of an assignment in the user's partition. */
 export const assignedPrefix = "key:";
 export const keyRow = "key";
-/** Of an assignment in the key's partition. */
+/** Prefix of the row key of an assignment's index row in the OTP key's partition. */
 export const holderPrefix = "user:";
 
-/** An id that sorts as text. */
+/** Returns an id as text that sorts by number. */
 export const idKey = (id: number): string => String(id).padStart(16, "0");
 
-/** Where the users are who have this value: hashed, because a key of Table storage holds neither its length nor its signs. */
+/** Returns the partition of the index rows of an attribute's value. It is hashed, because a key of Table storage limits length and characters. */
 export const attributeUsersKey = (key: string, value: string): string =>
   createHash("sha256").update(`${key}\0${value}`, "utf8").digest("base64url");
 
@@ -43,13 +43,16 @@ export function checkedVersion<R extends Row | undefined>(row: R): R {
   return row;
 }
 
-/** The user or key whose row it is; it counts only while that one is there (decision A20). Throws a `RowError` for an id that is none. */
+/**
+ * Returns the id of the user or OTP key that owns a row. The row counts only while that owner exists (A20).
+ * Throws a `RowError` for an invalid id.
+ */
 export function ownerOf(row: Row | undefined): number | undefined {
   if (checkedVersion(row)?.id === undefined) return undefined;
   return row && parseRow("owned", row, idSchema, row.id);
 }
 
-/** Attributes by key, out of the rows of a partition. */
+/** Returns the owner's attributes from the rows of a partition. */
 export const attributesIn = (rows: readonly Row[], owner: number): Attributes =>
   Object.fromEntries(
     rows
@@ -57,15 +60,15 @@ export const attributesIn = (rows: readonly Row[], owner: number): Attributes =>
       .map(row => [row.rowKey.slice(attributePrefix.length), parseRow("attribute", row, textSchema, row.value)]),
   );
 
-/** An attribute's value, where the row is the owner's. */
+/** Returns an attribute's value, or undefined if the row is not the owner's. */
 export const valueIn = (row: Row | undefined, owner: number): string | undefined =>
   row !== undefined && ownerOf(row) === owner ? parseRow("attribute", row, textSchema, row.value) : undefined;
 
-/** What the head row says of the owner's attributes. */
+/** Returns the owner's attribute head; `noAttributes` if the row is absent or not the owner's. */
 export const headIn = (row: Row | undefined, owner: number): AttributeHead =>
   row !== undefined && ownerOf(row) === owner ? parseRow("attribute head", row, headSchema, row) : noAttributes;
 
-/** The key that an assignment in the user's partition names. */
+/** Returns the OTP key of an assignment row in the user's partition. */
 export const assignedKeyIn = (row: Row): AssignedKey => ({
   prefix: row.rowKey.slice(assignedPrefix.length),
   id: parseRow("assignment", row, idSchema, row.keyId),
@@ -82,8 +85,8 @@ export const toUserColumns = ({ id, name, password, epoch, createdAt }: User): C
 });
 
 export function fromUserRow(row: Row): Stored<User> {
-  const { partitionKey: handle, id, name, passwordHash: hash, pepper, epoch, createdAt } = checkedVersion(row);
-  const user = { id, name, handle, epoch, createdAt };
+  const { partitionKey: userHash, id, name, passwordHash: hash, pepper, epoch, createdAt } = checkedVersion(row);
+  const user = { id, name, userHash, epoch, createdAt };
   const value = parseRow("user", row, userSchema, hash === undefined ? user : { ...user, password: { hash, pepper } });
   return { value, version: row.etag };
 }
@@ -119,7 +122,7 @@ export const toThrottleColumns = (userId: number | undefined, value: Throttle): 
   value: JSON.stringify(value),
 });
 
-/** What counts for that user, or for a name that nobody has. */
+/** Returns the throttle of that user, or of an unknown username; `noFailures` if the row belongs to another owner. */
 export const fromThrottleRow = (row: Row | undefined, userId: number | undefined): Throttle =>
   row === undefined || ownerOf(row) !== userId
     ? noFailures

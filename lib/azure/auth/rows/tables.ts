@@ -13,10 +13,10 @@ const names = {
   expiry: "expiry",
 } as const;
 
-/** Names of the authentication server's tables. */
+/** Names of the tables of the authentication server. */
 export const authTables: readonly string[] = Object.values(names);
 
-/** The tables, and what is passed in (decision G9). */
+/** The tables of the authentication server, with clock, randomness and log (G9). */
 export type AuthTables = Readonly<Record<keyof typeof names, Table>> & {
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
@@ -24,6 +24,6 @@ export type AuthTables = Readonly<Record<keyof typeof names, Table>> & {
 };
 
 export function openAuthTables(tables: Tables, passed: Pick<AuthTables, "now" | "random" | "log">): AuthTables {
-  const opened = Object.entries(names).map(([shelf, name]) => [shelf, tables.table(name)]);
+  const opened = Object.entries(names).map(([key, name]) => [key, tables.table(name)]);
   return { ...(Object.fromEntries(opened) as Record<keyof typeof names, Table>), ...passed };
 }

@@ -149,11 +149,11 @@ describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () 
       throw new Fault("unavailable", "Storage is not available at the moment.");
     };
     const address = newAddress();
-    const deaf = auth.beside({ ports: ({ users }) => ({ users: { ...users, standing: away } }) });
+    const deaf = auth.beside({ ports: ({ users }) => ({ users: { ...users, signInState: away } }) });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, deaf)).status).toBe(503);
 
     await guess(address);
-    const full = auth.beside({ ports: ({ sessions }) => ({ sessions: { ...sessions, begin: away } }) });
+    const full = auth.beside({ ports: ({ sessions }) => ({ sessions: { ...sessions, create: away } }) });
     const login = () => full.post("/client/login", { username: user.name, password: user.password }, from(address));
     for (let n = 0; n < 4; n++) expect((await login()).status).toBe(503);
     expect((await guess(address)).body).toBe(false);

@@ -217,10 +217,10 @@ describe("the password change (decisions A15, A16)", () => {
       ports: ({ users }) => ({
         users: {
           ...users,
-          standing: async whom => {
+          signInState: async whom => {
             await auth.call("DELETE", `/core/users/${user.id}`);
             next ??= await makeUser(auth, { name: user.name, password: user.password });
-            return users.standing(whom);
+            return users.signInState(whom);
           },
         },
       }),

@@ -192,8 +192,8 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
       ports: ({ otpkeys }) => ({
         otpkeys: {
           ...otpkeys,
-          spend: async (...given) => {
-            const isFirst = await otpkeys.spend(...given);
+          spendOtp: async (...given) => {
+            const isFirst = await otpkeys.spendOtp(...given);
             await plain.post(`/core/otpkeys/${key.prefix}/disable`);
             return isFirst;
           },

@@ -239,9 +239,9 @@ describe("a session ends (decision A15)", () => {
       ports: ({ sessions }) => ({
         sessions: {
           ...sessions,
-          begin: async (key, session) => {
+          create: async (key, session) => {
             await pause;
-            return sessions.begin(key, session);
+            return sessions.create(key, session);
           },
         },
       }),

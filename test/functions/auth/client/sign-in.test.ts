@@ -191,8 +191,8 @@ describe("when an OTP is needed (decision A5)", () => {
       ports: ({ users }) => ({
         users: {
           ...users,
-          standing: async whom => {
-            const standing = await users.standing(whom);
+          signInState: async whom => {
+            const standing = await users.signInState(whom);
             return standing && { ...standing, otpkeys: [{ prefix, id: 1 }] };
           },
         },
@@ -338,7 +338,7 @@ describe("identification by OTP (decision A6)", () => {
               users.find({ by: "id", id: user.id }),
             ]);
             if (found === undefined || other === undefined) return found;
-            const former = { by: "handle", handle: other.value.handle, id: user.id } as const;
+            const former = { by: "userHash", userHash: other.value.userHash, id: user.id } as const;
             return { ...found, candidates: [former, ...found.candidates] };
           },
         },
@@ -379,8 +379,8 @@ describe("the password's hash (decision A4)", () => {
         hasher: createPasswordHasher({
           pepper: ring,
           random,
-          inFlight: 4,
-          waiting: 100,
+          maxConcurrent: 4,
+          maxQueued: 100,
           cost: { memoryCost: 16, timeCost: 1, parallelism: 1 },
         }),
       }),

@@ -212,7 +212,7 @@ describe("guesses side by side (decision A12)", () => {
       }),
     });
     const under = Array.from({ length: 10 }, () => authenticate(user.name, user.password, undefined, held));
-    const standing = async () => (await auth.context.users.standing({ by: "id", id: user.id }))?.throttle.value;
+    const standing = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;
     while ((await standing())?.reservations.length !== 10);
     const before = auth.now();
     const { status, headers, body } = await authenticate(user.name, user.password, undefined, patient);
@@ -263,7 +263,7 @@ describe("guesses side by side (decision A12)", () => {
       }),
     });
     const lost = authenticate(user.name, "wrong", undefined, crashed);
-    const standing = async () => (await auth.context.users.standing({ by: "id", id: user.id }))?.throttle.value;
+    const standing = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;
     while ((await standing())?.reservations.length !== 1);
     auth.advance(seconds(31));
     expect(await waitOf(user.name)).toBe(29);
@@ -295,7 +295,7 @@ describe("guesses side by side (decision A12)", () => {
       const otp = n % 2 ? "cccccccccccc123456" : undefined;
       expect((await authenticate(user.name, user.password, otp, broken)).status).toBe(500);
     }
-    const standing = await auth.context.users.standing({ by: "id", id: user.id });
+    const standing = await auth.context.users.signInState({ by: "id", id: user.id });
     expect(standing?.throttle.value).toMatchObject({ failures: 0, reservations: [] });
     expect((await authenticate(user.name, user.password)).body).toBe(true);
   });

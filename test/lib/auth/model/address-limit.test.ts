@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import {
   type AddressCount,
   addressGroup,
-  addressList,
   countAttempt,
   isAddressEntry,
-  uncounted,
+  parseAllowList,
+  uncountAttempt,
 } from "../../../../lib/auth/model/address-limit.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
 
@@ -27,8 +27,8 @@ describe("attempts of one caller address (decision A12)", () => {
   });
 
   it("do not count when they succeeded", () => {
-    expect(uncounted({ since: start, attempts: 3 })).toEqual({ since: start, attempts: 2 });
-    expect(uncounted({ since: start, attempts: 0 })).toEqual({ since: start, attempts: 0 });
+    expect(uncountAttempt({ since: start, attempts: 3 })).toEqual({ since: start, attempts: 2 });
+    expect(uncountAttempt({ since: start, attempts: 0 })).toEqual({ since: start, attempts: 0 });
   });
 
   it.each([
@@ -53,7 +53,7 @@ describe("attempts of one caller address (decision A12)", () => {
 });
 
 describe("the allow-list of caller addresses (decision A12)", () => {
-  const spared = addressList(["10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "::1"]);
+  const spared = parseAllowList(["10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "::1"]);
 
   it.each(["10.1.2.3", "10.1.2.3:99", "::ffff:10.1.2.3", "192.0.2.7", "2001:db8:ffff::1", "::1"])(
     "spares %s",
@@ -69,7 +69,7 @@ describe("the allow-list of caller addresses (decision A12)", () => {
   it("takes addresses and networks and nothing else", () => {
     for (const entry of ["10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "::1", "0.0.0.0/0"]) {
       expect(isAddressEntry(entry)).toBe(true);
-      expect(() => addressList([entry])).not.toThrow();
+      expect(() => parseAllowList([entry])).not.toThrow();
     }
     for (const entry of ["", "10.0.0.0/33", "10.0.0", "::/129", "example.com", "10.0.0.0/", "10.0.0.0/8/8"]) {
       expect(isAddressEntry(entry)).toBe(false);

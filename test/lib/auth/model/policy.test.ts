@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import {
   decideSignIn,
-  identifiedBy,
+  identifyByKey,
+  isPasswordSatisfied,
   otpPolicies,
-  passwordSatisfied,
   type SignInFacts,
   type SignInRules,
 } from "../../../../lib/auth/model/policy.ts";
@@ -83,21 +83,21 @@ describe("a sign-in (decisions A4, A5)", () => {
 describe("the password factor (decision A12)", () => {
   it("is satisfied by the right password, or where none is and none is needed", () => {
     const lenient = { ...rules, allowEmptyPassword: true };
-    expect(passwordSatisfied(rules, { password: "right", userHasPassword: true })).toBe(true);
-    expect(passwordSatisfied(lenient, { password: "absent", userHasPassword: false })).toBe(true);
-    expect(passwordSatisfied(rules, { password: "absent", userHasPassword: false })).toBe(false);
+    expect(isPasswordSatisfied(rules, { password: "right", userHasPassword: true })).toBe(true);
+    expect(isPasswordSatisfied(lenient, { password: "absent", userHasPassword: false })).toBe(true);
+    expect(isPasswordSatisfied(rules, { password: "absent", userHasPassword: false })).toBe(false);
     for (const password of ["wrong", "absent"] as const) {
-      expect(passwordSatisfied(lenient, { password, userHasPassword: true })).toBe(false);
+      expect(isPasswordSatisfied(lenient, { password, userHasPassword: true })).toBe(false);
     }
-    expect(passwordSatisfied(lenient, { password: "wrong", userHasPassword: false })).toBe(false);
+    expect(isPasswordSatisfied(lenient, { password: "wrong", userHasPassword: false })).toBe(false);
   });
 });
 
 describe("identification by OTP (decision A6)", () => {
   it("needs an enabled key of exactly one user", () => {
-    expect(identifiedBy({ enabled: true, users: [7] })).toBe(7);
-    expect(identifiedBy({ enabled: false, users: [7] })).toBeUndefined();
-    expect(identifiedBy({ enabled: true, users: [] })).toBeUndefined();
-    expect(identifiedBy({ enabled: true, users: [7, 8] })).toBeUndefined();
+    expect(identifyByKey({ enabled: true, users: [7] })).toBe(7);
+    expect(identifyByKey({ enabled: false, users: [7] })).toBeUndefined();
+    expect(identifyByKey({ enabled: true, users: [] })).toBeUndefined();
+    expect(identifyByKey({ enabled: true, users: [7, 8] })).toBeUndefined();
   });
 });

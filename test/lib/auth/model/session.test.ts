@@ -11,12 +11,12 @@ import {
   unixSeconds,
 } from "../../../../lib/auth/model/session.ts";
 import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/session-cookie.ts";
-import { userHash } from "../../../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const now = "2031-01-01T12:34:56.789Z";
-const user = { id: 42, epoch: 3, handle: userHash("trillian") };
+const user = { id: 42, epoch: 3, userHash: hashUsername("trillian") };
 const random = (bytes: number) => new Uint8Array(randomBytes(bytes));
 const create = (options: { prefix?: string; at?: string } = {}) =>
   createSession({ user, prefix: options.prefix, now: options.at ?? now, absoluteMs: hours(24), random });
@@ -45,7 +45,7 @@ describe("a session's value (decision A15)", () => {
   it("holds what finds the session and its user; of itself only the SHA-256 of the whole is stored", () => {
     const { value, key, session } = create();
     expect(key).toEqual({
-      handle: userHash("trillian"),
+      userHash: hashUsername("trillian"),
       hour: "2031-01-02T12",
       hash: createHash("sha256").update(value).digest("base64url"),
     });

@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  failed,
   noFailures,
+  recordFailure,
+  recordSuccess,
   reserve,
-  succeeded,
   type Throttle,
   type ThrottleLimits,
-  throttleEnds,
-  withdrawn,
+  throttleExpiry,
+  withdrawReservation,
 } from "../../../../lib/auth/model/throttle.ts";
 import { days, hours, type Instant, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { forAll } from "../../../support/for-all.ts";
@@ -16,7 +16,7 @@ import { forAll } from "../../../support/for-all.ts";
 const limits: ThrottleLimits = {
   failures: 10,
   firstWaitMs: seconds(30),
-  longestWaitMs: hours(1),
+  maxWaitMs: hours(1),
   reservationMs: seconds(30),
   keepMs: days(1),
 };
@@ -39,7 +39,7 @@ const outcome = (throttle: Throttle, now = start) => reserve(throttle, "new", no
 describe("failures of a username (decision A12)", () => {
   it("up to nine in a row leave the next attempt free", () => {
     let throttle = noFailures;
-    for (let n = 1; n <= 9; n += 1) throttle = failed(reserved(throttle, `a${n}`), `a${n}`, start, limits);
+    for (let n = 1; n <= 9; n += 1) throttle = recordFailure(reserved(throttle, `a${n}`), `a${n}`, start, limits);
     expect(throttle).toEqual({ failures: 9, failedAt: start, reservations: [] });
     expect(outcome(throttle)).toBe("reserved");
   });
@@ -66,7 +66,7 @@ describe("failures of a username (decision A12)", () => {
     const later = at(seconds(30));
     const throttle = reserved(failedTimes(10), "a", later);
     expect(outcome(throttle, later)).toBe("busy");
-    expect(reserve(failed(throttle, "a", later, limits), "b", later, limits)).toEqual({
+    expect(reserve(recordFailure(throttle, "a", later, limits), "b", later, limits)).toEqual({
       outcome: "waiting",
       retryAfter: 60,
     });
@@ -80,13 +80,13 @@ describe("failures of a username (decision A12)", () => {
 
 describe("a reservation (decision A12)", () => {
   it("is given back with all failures by a success", () => {
-    expect(succeeded(reserved(failedTimes(9), "a"), "a", start, limits)).toEqual(noFailures);
+    expect(recordSuccess(reserved(failedTimes(9), "a"), "a", start, limits)).toEqual(noFailures);
   });
 
   it("becomes a failure by a wrong answer, once", () => {
-    const once = failed(reserved(noFailures, "a"), "a", start, limits);
+    const once = recordFailure(reserved(noFailures, "a"), "a", start, limits);
     expect(once).toMatchObject({ failures: 1, reservations: [] });
-    expect(failed(once, "a", start, limits)).toEqual(once);
+    expect(recordFailure(once, "a", start, limits)).toEqual(once);
   });
 
   it("counts as a failure when it is older than 30 s, and not again when its answer comes", () => {
@@ -94,39 +94,39 @@ describe("a reservation (decision A12)", () => {
     expect(reserved(throttle, "b", at(seconds(30)))).toMatchObject({ failures: 0 });
     const late = at(seconds(30) + 1);
     expect(reserved(throttle, "b", late)).toMatchObject({ failures: 1, failedAt: at(seconds(30)) });
-    expect(failed(throttle, "a", late, limits)).toMatchObject({ failures: 1, reservations: [] });
+    expect(recordFailure(throttle, "a", late, limits)).toMatchObject({ failures: 1, reservations: [] });
   });
 
   it("that crashed does not count after a later success", () => {
     const late = at(minutes(1));
     const throttle = reserved(reserved(noFailures, "crashed"), "slow");
-    expect(succeeded(throttle, "slow", late, limits)).toEqual(noFailures);
+    expect(recordSuccess(throttle, "slow", late, limits)).toEqual(noFailures);
   });
 
   it("of another attempt outlives a success", () => {
-    const throttle = succeeded(reserved(reserved(failedTimes(5), "a"), "b"), "a", start, limits);
+    const throttle = recordSuccess(reserved(reserved(failedTimes(5), "a"), "b"), "a", start, limits);
     expect(throttle).toMatchObject({ failures: 0, reservations: [{ id: "b" }] });
-    expect(failed(throttle, "b", start, limits)).toMatchObject({ failures: 1 });
+    expect(recordFailure(throttle, "b", start, limits)).toMatchObject({ failures: 1 });
   });
 
   it("goes without a trace where the attempt came to no answer", () => {
-    expect(withdrawn(reserved(failedTimes(9), "a"), "a")).toEqual(failedTimes(9));
+    expect(withdrawReservation(reserved(failedTimes(9), "a"), "a")).toEqual(failedTimes(9));
   });
 
   it("makes a further attempt wait for a place where reservations and failures fill all ten", () => {
     let throttle = failedTimes(4);
     for (let n = 1; n <= 6; n += 1) throttle = reserved(throttle, `a${n}`);
     expect(outcome(throttle)).toBe("busy");
-    expect(outcome(withdrawn(throttle, "a3"))).toBe("reserved");
-    expect(outcome(failed(throttle, "a3", start, limits))).toBe("busy");
+    expect(outcome(withdrawReservation(throttle, "a3"))).toBe("reserved");
+    expect(outcome(recordFailure(throttle, "a3", start, limits))).toBe("busy");
   });
 });
 
 describe("a throttle's end (decision A19)", () => {
   it("is a day after the last failure, or after a reservation would be one", () => {
-    expect(throttleEnds(noFailures, limits)).toBeUndefined();
-    expect(throttleEnds(failedTimes(3), limits)).toBe(at(days(1)));
-    expect(throttleEnds(reserved(failedTimes(3), "a", at(hours(2))), limits)).toBe(at(hours(26) + seconds(30)));
+    expect(throttleExpiry(noFailures, limits)).toBeUndefined();
+    expect(throttleExpiry(failedTimes(3), limits)).toBe(at(days(1)));
+    expect(throttleExpiry(reserved(failedTimes(3), "a", at(hours(2))), limits)).toBe(at(hours(26) + seconds(30)));
   });
 });
 
@@ -149,8 +149,8 @@ describe("attempts in any order and at any time", () => {
       for (const { kind, which, pass } of steps) {
         now = plus(now, pass);
         const [id] = kind === "reserve" ? [] : open.splice(which % Math.max(1, open.length), 1);
-        if (kind === "fail" && id !== undefined) throttle = failed(throttle, id, now, limits);
-        if (kind === "succeed" && id !== undefined) throttle = succeeded(throttle, id, now, limits);
+        if (kind === "fail" && id !== undefined) throttle = recordFailure(throttle, id, now, limits);
+        if (kind === "succeed" && id !== undefined) throttle = recordSuccess(throttle, id, now, limits);
         if (kind !== "reserve") continue;
         const attempt = reserve(throttle, `a${next}`, now, limits);
         if (attempt.outcome !== "reserved") continue;
@@ -181,7 +181,7 @@ describe("attempts in any order and at any time", () => {
             guesses += 1;
           }
           const done = n % 3 === 0 ? open.shift() : undefined;
-          if (done !== undefined) throttle = failed(throttle, done, now, limits);
+          if (done !== undefined) throttle = recordFailure(throttle, done, now, limits);
         }
         expect(guesses).toBeLessThanOrEqual(10 + guessesAfterWaits(Date.parse(now) - Date.parse(start)));
       },

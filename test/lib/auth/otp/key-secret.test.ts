@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sameSecret, secretFromText, secretToText } from "../../../../lib/auth/otp/key-secret.ts";
-import { raised } from "../../../../lib/auth/otp/key-state.ts";
+import { raiseCounter } from "../../../../lib/auth/otp/key-state.ts";
 
 const oath = { secret: new Uint8Array(randomBytes(20)) };
 const yubico = { secret: new Uint8Array(randomBytes(16)), privateId: new Uint8Array(randomBytes(6)) };
@@ -13,7 +13,7 @@ describe("a key's secret", () => {
 
   it("is not told by the error over a text that is none", () => {
     for (const text of ["", "{}", '{"secret":"zz"}', '{"secret":"deadbee"}', "deadbeef"]) {
-      expect(() => secretFromText(text)).toThrow(/^A key's secret can not be read$/);
+      expect(() => secretFromText(text)).toThrow(/^The secret of an OTP key is malformed$/);
     }
   });
 
@@ -28,9 +28,9 @@ describe("a key's secret", () => {
 
 describe("a key that is imported again (decision A10)", () => {
   it("keeps the higher counter, and a resynchronisation that still lies ahead", () => {
-    expect(raised({ counter: 5 }, { counter: 0 })).toEqual({ counter: 5 });
-    expect(raised({ counter: 5 }, { counter: 9 })).toEqual({ counter: 9 });
-    expect(raised({ counter: 5, resync: 30 }, { counter: 9 })).toEqual({ counter: 9, resync: 30 });
-    expect(raised({ counter: 5, resync: 30 }, { counter: 31 })).toEqual({ counter: 31 });
+    expect(raiseCounter({ counter: 5 }, { counter: 0 })).toEqual({ counter: 5 });
+    expect(raiseCounter({ counter: 5 }, { counter: 9 })).toEqual({ counter: 9 });
+    expect(raiseCounter({ counter: 5, resync: 30 }, { counter: 9 })).toEqual({ counter: 9, resync: 30 });
+    expect(raiseCounter({ counter: 5, resync: 30 }, { counter: 31 })).toEqual({ counter: 31 });
   });
 });

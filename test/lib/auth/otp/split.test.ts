@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { parsePrefix } from "../../../../lib/auth/model/prefix.ts";
-import { cuts, type KeyShape, parsePrefixOrOtp, split } from "../../../../lib/auth/otp/split.ts";
+import { type KeyShape, parsePrefixOrOtp, possibleCuts, splitOtp } from "../../../../lib/auth/otp/split.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";
@@ -12,7 +12,7 @@ const keys =
 const six = { kind: "hotp", digits: 6 } as const;
 const eight = { kind: "hotp", digits: 8 } as const;
 const found = (otp: string, known: Readonly<Record<string, KeyShape>>) => {
-  const cut = split(otp, keys(known));
+  const cut = splitOtp(otp, keys(known));
   return cut && [cut.prefix, cut.code];
 };
 
@@ -56,7 +56,7 @@ describe("an OTP is split by the known kind of the key with that prefix (decisio
   });
 
   it("and its letters are folded by ASCII alone: a sign that is no letter of modhex does not become one", () => {
-    expect(cuts(`dteffuje${modhex.replace("k", "\u212a")}`)).toEqual([]);
+    expect(possibleCuts(`dteffuje${modhex.replace("k", "\u212a")}`)).toEqual([]);
   });
 
   it("with at most two prefixes to look up, both made of the OTP, the longer one first", () => {
@@ -68,7 +68,7 @@ describe("an OTP is split by the known kind of the key with that prefix (decisio
       fc.string({ unit: fc.constantFrom(..."cbde0123"), maxLength: 50 }),
     );
     forAll(texts, otp => {
-      const found = cuts(otp);
+      const found = possibleCuts(otp);
       expect(found.length).toBeLessThanOrEqual(2);
       for (const { prefix, code } of found) {
         expect(prefix + code).toBe(otp.toLowerCase());
@@ -84,7 +84,7 @@ it("a text that is longer than any OTP or prefix is not looked through", () => {
   const replace = vi.spyOn(String.prototype, "replace");
   try {
     for (const text of ["V".repeat(65), "V".repeat(10_000), `${"v".repeat(10_000)}${modhex}`]) {
-      expect([cuts(text), parsePrefix(text), parsePrefixOrOtp(text).ok]).toEqual([[], undefined, false]);
+      expect([possibleCuts(text), parsePrefix(text), parsePrefixOrOtp(text).ok]).toEqual([[], undefined, false]);
     }
     expect(replace).not.toHaveBeenCalled();
   } finally {

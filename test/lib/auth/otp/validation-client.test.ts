@@ -51,8 +51,8 @@ const clientOf = (servers: readonly { readonly url: string }[], options: Partial
     key: async () => key,
     fetch,
     random: bytes => randomBytes(bytes),
-    timeLimitMs: 5000,
-    totalMs: 10_000,
+    timeoutMs: 5000,
+    totalTimeoutMs: 10_000,
     ...options,
   });
 
@@ -195,15 +195,15 @@ describe("several validation servers (decision A7)", () => {
   it("are left when they are silent for the time limit of one", async () => {
     const silent = await server(() => undefined);
     const good = await server(statusAnswer("OK"));
-    expect(await clientOf([silent, good], { timeLimitMs: 50 }).validate(otp)).toMatchObject({ outcome: "valid" });
+    expect(await clientOf([silent, good], { timeoutMs: 50 }).validate(otp)).toMatchObject({ outcome: "valid" });
   });
 
   it("are not asked any more when the time for all is up", async () => {
     const silent = await server(() => undefined);
     const good = await server(statusAnswer("OK"));
-    expect(await clientOf([silent, good], { timeLimitMs: 600_000, totalMs: 50 }).validate(otp)).toEqual({
+    expect(await clientOf([silent, good], { timeoutMs: 600_000, totalTimeoutMs: 50 }).validate(otp)).toEqual({
       outcome: "unavailable",
-      detail: `${silent.host}: no answer in time; ${good.host}: not asked, time is up`,
+      detail: `${silent.host}: no response in time; ${good.host}: not called, time is up`,
     });
     expect(good.asked).toEqual([]);
   });
@@ -230,8 +230,8 @@ describe("a key of kind remote (decision A7)", () => {
   it("asks the validation servers, and is unavailable where there are none", async () => {
     if (remote.checked !== "elsewhere") throw new Error("not asked");
     const one = await server(statusAnswer("OK"));
-    expect(await remote.ask(otp, { validation: clientOf([one]) })).toMatchObject({ outcome: "valid" });
-    expect(await remote.ask(otp, {})).toMatchObject({ outcome: "unavailable" });
+    expect(await remote.query(otp, { validation: clientOf([one]) })).toMatchObject({ outcome: "valid" });
+    expect(await remote.query(otp, {})).toMatchObject({ outcome: "unavailable" });
   });
 
   it("has no secret, private id, digits or counter", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type KeyVerdict, verdictOn } from "../../../../lib/auth/otp/verdict.ts";
+import { type KeyVerdict, toVerdict } from "../../../../lib/auth/otp/verdict.ts";
 
 const state = { counter: 5 };
 const nextState = { counter: 6 };
@@ -11,36 +11,36 @@ const wrong = ["out_of_step", "replayed", "invalid"] as const;
 
 describe("an OTP of an enabled key (decisions A5, A8, A12)", () => {
   it("that is genuine is used up; success clears the failures", () => {
-    expect(verdictOn(key, valid, counted)).toEqual({
+    expect(toVerdict(key, valid, counted)).toEqual({
       outcome: "valid",
       next: { state: nextState, failures: 0, stopped: false },
     });
   });
 
   it("that is genuine is used up where nothing counts too, and the failures stay", () => {
-    expect(verdictOn(key, valid, uncounted)).toEqual({
+    expect(toVerdict(key, valid, uncounted)).toEqual({
       outcome: "valid",
       next: { state: nextState, failures: 3, stopped: false },
     });
   });
 
   it.each(wrong)("that is %s counts where it may", outcome => {
-    expect(verdictOn(key, { outcome }, counted)).toEqual({ outcome, next: { state, failures: 4, stopped: false } });
-    expect(verdictOn(key, { outcome }, uncounted)).toEqual({ outcome });
+    expect(toVerdict(key, { outcome }, counted)).toEqual({ outcome, next: { state, failures: 4, stopped: false } });
+    expect(toVerdict(key, { outcome }, uncounted)).toEqual({ outcome });
   });
 
   it("that is too far ahead is remembered, counted or not", () => {
     const ahead = { outcome: "out_of_step", nextState: { counter: 5, resync: 40 } } as const;
-    expect(verdictOn(key, ahead, uncounted).next?.state).toEqual(ahead.nextState);
-    expect(verdictOn(key, ahead, counted).next).toEqual({ state: ahead.nextState, failures: 4, stopped: false });
+    expect(toVerdict(key, ahead, uncounted).next?.state).toEqual(ahead.nextState);
+    expect(toVerdict(key, ahead, counted).next).toEqual({ state: ahead.nextState, failures: 4, stopped: false });
   });
 
   it("that nobody could judge changes nothing", () => {
-    expect(verdictOn(key, { outcome: "unavailable" }, counted)).toEqual({ outcome: "unavailable" });
+    expect(toVerdict(key, { outcome: "unavailable" }, counted)).toEqual({ outcome: "unavailable" });
   });
 
   it.each(wrong)("that is %s stops the key at the hundredth in a row, not before", outcome => {
-    const at = (failures: number) => verdictOn({ ...key, failures }, { outcome }, counted).next;
+    const at = (failures: number) => toVerdict({ ...key, failures }, { outcome }, counted).next;
     expect(at(98)).toEqual({ state, failures: 99, stopped: false });
     expect(at(99)).toEqual({ state, failures: 100, stopped: true });
   });
@@ -54,13 +54,13 @@ describe("an OTP of a key that never verifies (decisions A10, A12)", () => {
   ] as const)("that is %s is used up all the same, and nothing counts", (outcome, closed) => {
     const { failures, stopped } = closed;
     for (const counts of [counted, uncounted]) {
-      expect(verdictOn(closed, valid, counts)).toEqual({ outcome, next: { state: nextState, failures, stopped } });
-      expect(verdictOn(closed, { outcome: "invalid" }, counts)).toEqual({ outcome });
+      expect(toVerdict(closed, valid, counts)).toEqual({ outcome, next: { state: nextState, failures, stopped } });
+      expect(toVerdict(closed, { outcome: "invalid" }, counts)).toEqual({ outcome });
     }
   });
 
   it("stays stopped by its row, whatever the limit is today", () => {
     const stopped = { ...key, failures: 50, stopped: true };
-    expect(verdictOn(stopped, valid, counted).outcome satisfies KeyVerdict["outcome"]).toBe("stopped");
+    expect(toVerdict(stopped, valid, counted).outcome satisfies KeyVerdict["outcome"]).toBe("stopped");
   });
 });

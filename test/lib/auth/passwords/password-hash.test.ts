@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import {
   createPasswordHasher,
-  decidedCost,
+  defaultCost,
   type PasswordHashOptions,
 } from "../../../../lib/auth/passwords/password-hash.ts";
 import type { KeyRing } from "../../../../lib/seal.ts";
@@ -23,8 +23,8 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
   createPasswordHasher({
     pepper: ringOf(first),
     random: bytes => randomBytes(bytes),
-    inFlight: 2,
-    waiting: 100,
+    maxConcurrent: 2,
+    maxQueued: 100,
     cost: cheap,
     ...options,
   });
@@ -47,7 +47,7 @@ describe("a stored password (decision A4)", () => {
   });
 
   it("is a PHC string of argon2id at the decided cost, with a salt of its own and the pepper's version beside it", async () => {
-    const hashing = hasherOf({ cost: decidedCost });
+    const hashing = hasherOf({ cost: defaultCost });
     const stored = await hashing.hash("correct horse");
     expect(stored.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
     expect(stored.pepper).toBe("p1");
@@ -70,7 +70,9 @@ describe("a stored password (decision A4)", () => {
   it("fails as an outage, not as a wrong password, where its pepper is gone", async () => {
     const stored = await hasher.hash("correct horse");
     const without = hasherOf({ pepper: ringOf(second) });
-    await expect(without.verify("correct horse", stored)).rejects.toThrow("Version p1 of the pepper is not there");
+    await expect(without.verify("correct horse", stored)).rejects.toThrow(
+      "Version p1 of the secret password-pepper does not exist",
+    );
   });
 
   it("is outdated when cost or pepper are not today's", async () => {
@@ -95,7 +97,7 @@ describe("a password without a stored one (decision A4)", () => {
   });
 
   it("is nobody's where it is empty, and that takes no turn, whoever is asked for", async () => {
-    const full = hasherOf({ waiting: 0 });
+    const full = hasherOf({ maxQueued: 0 });
     for (const stored of [undefined, await hasher.hash("correct horse")]) {
       expect(await full.verify("", stored)).toBe(false);
     }
@@ -104,7 +106,7 @@ describe("a password without a stored one (decision A4)", () => {
   it("takes its turn among the hashes as a wrong one does, so that an unknown user costs the same", async () => {
     const stored = await hasher.hash("correct horse");
     for (const given of [stored, undefined]) {
-      const full = hasherOf({ waiting: 0 });
+      const full = hasherOf({ maxQueued: 0 });
       await expect(full.verify("wrong", given)).rejects.toMatchObject({ kind: "unavailable" });
       const calls = countingRing();
       await hasherOf({ pepper: calls.ring }).verify("wrong", given);
@@ -123,7 +125,7 @@ describe("the time of an unknown user (decision A4)", () => {
 
 describe("hashes in flight (decision A4)", () => {
   it("are capped, and beyond those that may wait refused with a time to come back", async () => {
-    const capped = hasherOf({ inFlight: 1, waiting: 2, cost: { ...cheap, memoryCost: 8192 } });
+    const capped = hasherOf({ maxConcurrent: 1, maxQueued: 2, cost: { ...cheap, memoryCost: 8192 } });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
     const refused = results.filter(result => result.status === "rejected").map(({ reason }) => reason);
     expect(refused.length).toBeGreaterThan(0);
@@ -136,7 +138,7 @@ describe("hashes in flight (decision A4)", () => {
 describe.skipIf(!("argon2Sync" in crypto))("beside node:crypto's argon2", () => {
   it("the hash is that of the base64 of HMAC-SHA-256 by the pepper over the password in NFC", async () => {
     const { argon2Sync } = crypto as unknown as { argon2Sync: (kind: string, options: object) => Buffer };
-    const { hash } = await hasherOf({ cost: decidedCost }).hash("cafe\u0301 au lait");
+    const { hash } = await hasherOf({ cost: defaultCost }).hash("cafe\u0301 au lait");
     const [salt = "", tag = ""] = hash.split("$").slice(-2);
     const message = createHmac("sha256", first[1]).update("caf\u00e9 au lait", "utf8").digest("base64");
     const expected = argon2Sync("argon2id", {

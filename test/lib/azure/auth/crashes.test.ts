@@ -45,7 +45,7 @@ const another: Act = async (store, { other, prefix, value }) => {
   await store.attributes.set({ user: named(other) }, "a", value);
 };
 const failOnce: Act = async (store, { user }) => {
-  const standing = await store.users.standing(named(user));
+  const standing = await store.users.signInState(named(user));
   const now = storage.now();
   const failures = { failures: 1, failedAt: now, reservations: [] };
   return standing && store.throttles.save(standing.throttle, failures, plus(now, hours(1)));
@@ -145,7 +145,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
         // All but the former owner's list row, which a list removes when it is old enough.
         const left = await residueOf(of);
         expect(left.filter(row => !row.includes("list row"))).toEqual([]);
-        const standing = await store.users.standing(named(of.user));
+        const standing = await store.users.signInState(named(of.user));
         expect(standing).toMatchObject({ user, otpkeys: [], throttle: { value: noFailures } });
         expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
         expect(await store.attributes.get({ user: named(of.user) }, "a")).toBeNull();
@@ -185,7 +185,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     await expect(removeUser(storage.on(deletion.tables), of)).rejects.toThrow(Crash);
     expect(await store.users.find(named(of.user))).toBeUndefined();
     // Nobody's throttle: the count of the former owner says nothing any more.
-    expect((await store.users.standing(named(of.user)))?.throttle.value).toEqual(noFailures);
+    expect((await store.users.signInState(named(of.user)))?.throttle.value).toEqual(noFailures);
     const creation = crashingAfter(tables, 4);
     await expect(createUser(storage.on(creation.tables), of)).rejects.toThrow(Crash);
     await creation.dead();
@@ -194,18 +194,21 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     expect(user?.value.id).not.toBe(former?.value.id);
     expect(await residueOf(of)).toContain(`attr:a of user ${former?.value.id}, who is gone`);
     expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
-    expect(await store.users.standing(named(of.user))).toMatchObject({ otpkeys: [], throttle: { value: noFailures } });
+    expect(await store.users.signInState(named(of.user))).toMatchObject({
+      otpkeys: [],
+      throttle: { value: noFailures },
+    });
     expect(await store.attributes.get({ user: named(of.user) }, "a")).toBeNull();
     expect(await store.attributes.all({ user: named(of.user) })).toEqual({});
     expect(await store.otpkeys.view(of.prefix, named(of.user))).toBeUndefined();
     expect(await unassign(store, of)).toBe(false);
     await expectConsistent(of);
-    const pointer = { by: "handle", handle: former?.value.handle ?? "", id: former?.value.id ?? 0 } as const;
-    for (const whom of [pointer, { by: "id", id: former?.value.id ?? 0 } as const]) {
-      expect(await store.users.find(whom)).toBeUndefined();
-      expect(await store.users.view(whom)).toBeUndefined();
-      expect((await store.users.standing(whom))?.user).toBeUndefined();
-      expect(await store.attributes.set({ user: whom }, "a", "b")).toBeUndefined();
+    const pointer = { by: "userHash", userHash: former?.value.userHash ?? "", id: former?.value.id ?? 0 } as const;
+    for (const userRef of [pointer, { by: "id", id: former?.value.id ?? 0 } as const]) {
+      expect(await store.users.find(userRef)).toBeUndefined();
+      expect(await store.users.view(userRef)).toBeUndefined();
+      expect((await store.users.signInState(userRef))?.user).toBeUndefined();
+      expect(await store.attributes.set({ user: userRef }, "a", "b")).toBeUndefined();
     }
     for (const each of [set, setNext, assign]) await each(store, of);
     expect(await store.users.view(named(of.user))).toMatchObject({ attributes: { a: of.next }, otpkeys: [of.prefix] });

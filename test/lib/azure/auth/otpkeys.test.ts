@@ -32,7 +32,7 @@ async function created(key: NewOtpKey = plainKey(fresh())) {
 async function user() {
   const name = `user${count++}`;
   const stored = await store.users.create({ username: username(name) });
-  return { whom: named(name), id: stored?.value.id ?? 0, handle: stored?.value.handle ?? "", name };
+  return { userRef: named(name), id: stored?.value.id ?? 0, userHash: stored?.value.userHash ?? "", name };
 }
 
 describe("a key", () => {
@@ -103,14 +103,14 @@ describe("a key", () => {
     const [one, two] = [await user(), await user()];
     const key = await created();
     const { prefix } = key.value;
-    for (const { whom } of [one, two]) await store.otpkeys.assign(whom, prefix);
+    for (const { userRef } of [one, two]) await store.otpkeys.assign(userRef, prefix);
     await store.attributes.set({ otpkey: prefix }, "colour", "black");
     expect(await store.otpkeys.remove(prefix)).toBe(true);
     expect(await store.otpkeys.find(prefix)).toBeUndefined();
     expect(await store.otpkeys.remove(prefix)).toBe(false);
-    expect((await store.users.view(one.whom))?.otpkeys).toEqual([]);
+    expect((await store.users.view(one.userRef))?.otpkeys).toEqual([]);
     expect(await store.otpkeys.save(key, key.value)).toBeUndefined();
-    expect(await store.otpkeys.assign(one.whom, prefix)).toBe("no_key");
+    expect(await store.otpkeys.assign(one.userRef, prefix)).toBe("no_key");
 
     const next = await created(plainKey(prefix));
     expect(next.value.id).not.toBe(key.value.id);
@@ -124,56 +124,56 @@ describe("an assignment", () => {
     const [one, two] = [await user(), await user()];
     const key = await created();
     const { prefix, id } = key.value;
-    expect(await store.otpkeys.assign(one.whom, prefix)).toBe("assigned");
+    expect(await store.otpkeys.assign(one.userRef, prefix)).toBe("assigned");
     expect(await store.otpkeys.assign(identified(one.id), prefix)).toBe("assigned");
-    expect(await store.otpkeys.assign(two.whom, prefix)).toBe("assigned");
+    expect(await store.otpkeys.assign(two.userRef, prefix)).toBe("assigned");
 
-    const candidates = [one, two].map(({ handle, id }) => ({ by: "handle", handle, id }));
+    const candidates = [one, two].map(({ userHash, id }) => ({ by: "userHash", userHash, id }));
     expect((await store.otpkeys.findHolders(prefix))?.candidates).toEqual(candidates);
-    expect((await store.users.view(one.whom))?.otpkeys).toEqual([prefix]);
-    expect((await store.users.standing(one.whom))?.otpkeys).toEqual([{ prefix, id }]);
-    expect(await store.otpkeys.view(prefix, one.whom)).toMatchObject({ key: { value: { id } } });
+    expect((await store.users.view(one.userRef))?.otpkeys).toEqual([prefix]);
+    expect((await store.users.signInState(one.userRef))?.otpkeys).toEqual([{ prefix, id }]);
+    expect(await store.otpkeys.view(prefix, one.userRef)).toMatchObject({ key: { value: { id } } });
 
-    expect(await store.otpkeys.unassign(one.whom, prefix)).toBe(true);
-    expect(await store.otpkeys.unassign(one.whom, prefix)).toBe(false);
-    expect(await store.otpkeys.view(prefix, one.whom)).toBeUndefined();
+    expect(await store.otpkeys.unassign(one.userRef, prefix)).toBe(true);
+    expect(await store.otpkeys.unassign(one.userRef, prefix)).toBe(false);
+    expect(await store.otpkeys.view(prefix, one.userRef)).toBeUndefined();
     expect((await store.otpkeys.findHolders(prefix))?.candidates).toEqual(candidates.slice(1));
     expect((await store.otpkeys.find(prefix))?.value).toEqual(key.value);
   });
 
   test("needs both", async () => {
     const { prefix } = (await created()).value;
-    const { whom } = await user();
+    const { userRef } = await user();
     expect(await store.otpkeys.assign(named("nobody"), prefix)).toBe("no_user");
     expect(await store.otpkeys.assign(identified(1), prefix)).toBe("no_user");
-    expect(await store.otpkeys.assign(whom, "nosuchkey")).toBe("no_key");
+    expect(await store.otpkeys.assign(userRef, "nosuchkey")).toBe("no_key");
     expect(await store.otpkeys.unassign(named("nobody"), prefix)).toBe(false);
     expect(await store.otpkeys.findHolders("nosuchkey")).toBeUndefined();
   });
 
   test("is one, whoever assigns and unassigns at once", async () => {
-    const { whom } = await user();
+    const { userRef } = await user();
     const { prefix } = (await created()).value;
     const work = Array.from({ length: 12 }, (_, n) =>
-      n % 3 ? another.otpkeys.assign(whom, prefix) : store.otpkeys.unassign(whom, prefix),
+      n % 3 ? another.otpkeys.assign(userRef, prefix) : store.otpkeys.unassign(userRef, prefix),
     );
     await Promise.all(work);
-    const isAssigned = (await store.users.view(whom))?.otpkeys.length === 1;
+    const isAssigned = (await store.users.view(userRef))?.otpkeys.length === 1;
     expect((await store.otpkeys.findHolders(prefix))?.candidates.length).toBe(isAssigned ? 1 : 0);
   });
 });
 
 describe("a key's attributes (decision A14)", () => {
   test("are the same through the key and through a user who has it", async () => {
-    const { whom } = await user();
+    const { userRef } = await user();
     const { prefix } = (await created()).value;
-    await store.otpkeys.assign(whom, prefix);
-    const through = { user: whom, otpkey: prefix };
+    await store.otpkeys.assign(userRef, prefix);
+    const through = { user: userRef, otpkey: prefix };
     expect(await store.attributes.set(through, "colour", "black")).toEqual({ ok: true, value: { count: 1, size: 11 } });
     expect(await store.attributes.get({ otpkey: prefix }, "colour")).toBe("black");
     expect(await store.attributes.all(through)).toEqual({ colour: "black" });
     expect((await store.otpkeys.view(prefix))?.attributes).toEqual({ colour: "black" });
-    expect((await store.users.view(whom))?.attributes).toEqual({});
+    expect((await store.users.view(userRef))?.attributes).toEqual({});
     expect(await store.users.list({ top: 10 }, { attributes: new Map([["colour", "black"]]) })).toEqual({
       entries: [],
     });
@@ -182,9 +182,9 @@ describe("a key's attributes (decision A14)", () => {
   });
 
   test("are none through a user who does not have it, and of no key", async () => {
-    const { whom } = await user();
+    const { userRef } = await user();
     const { prefix } = (await created()).value;
-    for (const owner of [{ user: whom, otpkey: prefix }, { otpkey: "nosuchkey" }]) {
+    for (const owner of [{ user: userRef, otpkey: prefix }, { otpkey: "nosuchkey" }]) {
       expect(await store.attributes.all(owner)).toBeUndefined();
       expect(await store.attributes.get(owner, "a")).toBeUndefined();
       expect(await store.attributes.set(owner, "a", "b")).toBeUndefined();
@@ -207,9 +207,9 @@ describe("an OTP that validation servers check (decision A8)", () => {
     const until = plus(storage.now(), days(30));
     const [one, two] = [(await created()).value.prefix, (await created()).value.prefix];
     const hash = "uU0nuZNNPgilLlLX2n2r-sSE7-N6U4DukIj3rOLvzek";
-    const spends = Array.from({ length: 100 }, (_, n) => (n % 2 ? store : another).otpkeys.spend(one, hash, until));
+    const spends = Array.from({ length: 100 }, (_, n) => (n % 2 ? store : another).otpkeys.spendOtp(one, hash, until));
     expect((await Promise.all(spends)).filter(Boolean)).toHaveLength(1);
-    expect(await store.otpkeys.spend(two, hash, until)).toBe(true);
-    expect(await store.otpkeys.spend(one, hash, until)).toBe(false);
+    expect(await store.otpkeys.spendOtp(two, hash, until)).toBe(true);
+    expect(await store.otpkeys.spendOtp(one, hash, until)).toBe(false);
   });
 });

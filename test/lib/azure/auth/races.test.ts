@@ -32,17 +32,17 @@ const create =
 
 /** Every scene plays with one user, two attributes and one key. */
 function acts({ user, prefix, key }: ReturnType<typeof names>) {
-  const whom = named(user);
+  const userRef = named(user);
   return {
     createUser: create(user),
-    removeUser: (store: AuthStore) => store.users.remove(whom),
-    set: (value: string) => (store: AuthStore) => store.attributes.set({ user: whom }, key, value),
-    setSecond: (value: string) => (store: AuthStore) => store.attributes.set({ user: whom }, `${key}.2`, value),
-    unset: (store: AuthStore) => store.attributes.remove({ user: whom }, key),
+    removeUser: (store: AuthStore) => store.users.remove(userRef),
+    set: (value: string) => (store: AuthStore) => store.attributes.set({ user: userRef }, key, value),
+    setSecond: (value: string) => (store: AuthStore) => store.attributes.set({ user: userRef }, `${key}.2`, value),
+    unset: (store: AuthStore) => store.attributes.remove({ user: userRef }, key),
     createKey: (store: AuthStore) => store.otpkeys.create(plainKey(prefix)),
     removeKey: (store: AuthStore) => store.otpkeys.remove(prefix),
-    assign: (store: AuthStore) => store.otpkeys.assign(whom, prefix),
-    unassign: (store: AuthStore) => store.otpkeys.unassign(whom, prefix),
+    assign: (store: AuthStore) => store.otpkeys.assign(userRef, prefix),
+    unassign: (store: AuthStore) => store.otpkeys.unassign(userRef, prefix),
     enable: (enabled: boolean) => async (store: AuthStore) => {
       const found = await store.otpkeys.find(prefix);
       return found && store.otpkeys.save(found, { ...found.value, enabled });

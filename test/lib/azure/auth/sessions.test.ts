@@ -4,7 +4,7 @@ import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts"
 import { createSession, sessionKey } from "../../../../lib/auth/model/session.ts";
 import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
-import { userHash } from "../../../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth-store.ts";
 import { createStage, inTurns } from "../../../support/auth-store-steps.ts";
@@ -24,8 +24,8 @@ async function begun(absoluteMs = hours(24), prefix?: string) {
   const user = await store.users.create({ username: username(name) });
   if (user === undefined) throw new Error(`${name} is taken`);
   const created = createSession({ user: user.value, prefix, now: storage.now(), absoluteMs, random: randomBytes });
-  await store.sessions.begin(created.key, created.session);
-  return { ...created, user, whom: named(name) };
+  await store.sessions.create(created.key, created.session);
+  return { ...created, user, userRef: named(name) };
 }
 
 async function found(key: SessionKey): Promise<{ value: Session; version: string }> {
@@ -52,7 +52,7 @@ describe("a session (decision A15)", () => {
   test("is none under a value that was never given", async () => {
     const { key } = await begun();
     expect((await store.sessions.find({ ...key, hash: "x".repeat(43) })).session).toBeUndefined();
-    expect(await store.sessions.find({ hour: key.hour, hash: "x", handle: "y" })).toEqual({});
+    expect(await store.sessions.find({ hour: key.hour, hash: "x", userHash: "y" })).toEqual({});
   });
 
   test("is touched by version; a touch that comes after its end does not begin it again", async () => {
@@ -70,8 +70,8 @@ describe("a session (decision A15)", () => {
   });
 
   test("of a user who is deleted finds none, and of one made anew another user", async () => {
-    const { key, whom, user } = await begun();
-    await store.users.remove(whom);
+    const { key, userRef, user } = await begun();
+    await store.users.remove(userRef);
     expect(await store.sessions.find(key)).not.toHaveProperty("user");
     await store.users.create({ username: { name: user.value.name, folded: user.value.name } });
     expect((await store.sessions.find(key)).user?.value.id).not.toBe(user.value.id);
@@ -83,7 +83,7 @@ const failures: Throttle = { failures: 4, failedAt: "2026-11-21T12:00:00.000Z", 
 describe("a throttle (decision A12)", () => {
   const ends = () => plus(storage.now(), hours(1));
   const standing = async (name: string) => {
-    const { throttle } = (await store.users.standing(named(name))) ?? {};
+    const { throttle } = (await store.users.signInState(named(name))) ?? {};
     if (throttle === undefined) throw new Error("no standing");
     return throttle;
   };
@@ -110,9 +110,9 @@ describe("a throttle (decision A12)", () => {
     const saved = await store.throttles.save(await standing("marvin"), failures, ends());
     const cleared = saved && (await store.throttles.save(saved, noFailures));
     expect(cleared && (await store.throttles.save(cleared, failures, ends()))).toBeDefined();
-    await store.throttles.clear(userHash("marvin"));
-    expect(await standing("marvin")).toEqual({ handle: userHash("marvin"), value: noFailures });
-    await store.throttles.clear(userHash("marvin"));
+    await store.throttles.clear(hashUsername("marvin"));
+    expect(await standing("marvin")).toEqual({ userHash: hashUsername("marvin"), value: noFailures });
+    await store.throttles.clear(hashUsername("marvin"));
   });
 
   test("is nobody else's: not the next owner's, and not the owner's who came while the name was nobody's", async () => {
@@ -143,9 +143,9 @@ describe("clean-up (decision A19)", () => {
   test("removes sessions of hours that are over, hour after hour, and no other", async () => {
     const own = await openAuthStorage();
     const begin = async (absoluteMs: number) => {
-      const user = { id: 1, epoch: 1, handle: userHash("arthur") };
+      const user = { id: 1, epoch: 1, userHash: hashUsername("arthur") };
       const { key, session } = createSession({ user, now: own.now(), absoluteMs, random: randomBytes });
-      await own.store.sessions.begin(key, session);
+      await own.store.sessions.create(key, session);
       return key;
     };
     const keys = [await begin(minutes(10)), await begin(hours(1)), await begin(hours(3)), await begin(hours(3))];
@@ -183,7 +183,7 @@ describe("clean-up (decision A19)", () => {
     await stage.run(
       {
         cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
-        other: () => own.on(stage.of("other")).sessions.end({ hour, hash: "s150", handle: "" }),
+        other: () => own.on(stage.of("other")).sessions.end({ hour, hash: "s150", userHash: "" }),
       },
       inTurns([["cleaner", /^transact sessions/], ["other"], ["cleaner"]]),
     );
@@ -193,7 +193,7 @@ describe("clean-up (decision A19)", () => {
   test("removes throttles, address counts and spent OTPs when they say nothing any more, in the order of expiry", async () => {
     const own = await openAuthStorage();
     const throttled = async (name: string, ms: number) => {
-      const standing = await own.store.users.standing(named(name));
+      const standing = await own.store.users.signInState(named(name));
       return standing && own.store.throttles.save(standing.throttle, failures, plus(own.now(), ms));
     };
     await throttled("early", hours(1));
@@ -201,15 +201,15 @@ describe("clean-up (decision A19)", () => {
     await throttled("moved", hours(1));
     await throttled("moved", hours(5));
     await throttled("cleared", hours(1));
-    const cleared = await own.store.users.standing(named("cleared"));
+    const cleared = await own.store.users.signInState(named("cleared"));
     if (cleared) await own.store.throttles.save(cleared.throttle, noFailures);
     await own.store.addresses.save(
       await own.store.addresses.find("203.0.113.7"),
       { since: "", attempts: 1 },
       plus(own.now(), hours(1)),
     );
-    await own.store.otpkeys.spend("ubhe", "h", plus(own.now(), days(30)));
-    const value = async (name: string) => (await own.store.users.standing(named(name)))?.throttle.value.failures;
+    await own.store.otpkeys.spendOtp("ubhe", "h", plus(own.now(), days(30)));
+    const value = async (name: string) => (await own.store.users.signInState(named(name)))?.throttle.value.failures;
 
     own.pass(minutes(59));
     expect(await own.store.cleanUp()).toEqual({ sessions: 0, throttles: 0, addresses: 0, spentOtps: 0 });
@@ -219,10 +219,10 @@ describe("clean-up (decision A19)", () => {
     expect((await own.store.addresses.find("203.0.113.7")).version).toBeUndefined();
     own.pass(hours(5));
     expect((await own.store.cleanUp()).throttles).toBe(2);
-    expect(await own.store.otpkeys.spend("ubhe", "h", plus(own.now(), days(30)))).toBe(false);
+    expect(await own.store.otpkeys.spendOtp("ubhe", "h", plus(own.now(), days(30)))).toBe(false);
     own.pass(days(30));
     expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
-    expect(await own.store.otpkeys.spend("ubhe", "h", own.now())).toBe(true);
+    expect(await own.store.otpkeys.spendOtp("ubhe", "h", own.now())).toBe(true);
     own.pass(hours(9));
     expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
     for (const queue of ["throttle", "address", "spentotp"]) {
@@ -233,7 +233,7 @@ describe("clean-up (decision A19)", () => {
   test("leaves alone what counts again since it was looked at, and finds it when that is over", async () => {
     const own = await openAuthStorage();
     const standing = async () => {
-      const { throttle } = (await own.store.users.standing(named("ghost"))) ?? {};
+      const { throttle } = (await own.store.users.signInState(named("ghost"))) ?? {};
       if (throttle === undefined) throw new Error("no standing");
       return throttle;
     };
@@ -255,7 +255,7 @@ describe("clean-up (decision A19)", () => {
 
   test("knows attempts that came too late to be the first by one row", async () => {
     const own = await openAuthStorage();
-    const { throttle } = (await own.store.users.standing(named("ghost"))) ?? {};
+    const { throttle } = (await own.store.users.signInState(named("ghost"))) ?? {};
     if (throttle === undefined) throw new Error("no standing");
     const saves = Array.from({ length: 20 }, () =>
       own.store.throttles.save(throttle, failures, plus(own.now(), hours(1))),
@@ -270,7 +270,7 @@ describe("clean-up (decision A19)", () => {
     await own.store.cleanUp();
     const before = await cost();
     const throttle = async (n: number) => {
-      const standing = await own.store.users.standing(named(`name${n}`));
+      const standing = await own.store.users.signInState(named(`name${n}`));
       return standing && own.store.throttles.save(standing.throttle, noFailures, plus(own.now(), hours(1)));
     };
     await Promise.all(Array.from({ length: 30 }, (_, n) => throttle(n)));
@@ -279,7 +279,7 @@ describe("clean-up (decision A19)", () => {
 
   test("ends early at the signal", async () => {
     const own = await openAuthStorage();
-    await own.store.otpkeys.spend("ubhe", "h", own.now());
+    await own.store.otpkeys.spendOtp("ubhe", "h", own.now());
     own.pass(hours(2));
     expect(await own.store.cleanUp(AbortSignal.abort())).toMatchObject({ spentOtps: 0 });
     expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });

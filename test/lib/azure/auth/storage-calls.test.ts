@@ -54,10 +54,10 @@ async function signIn(standing: SignInState, otpkey?: string, withSession = true
     const form = { state: { counter: key.value.form.state.counter + 1 } };
     keysRead.set(otpkey, await found(store.otpkeys.save(key, { ...key.value, form })));
   }
-  const { key, session } = sessionOf(user?.value.id ?? 0, throttle.handle);
+  const { key, session } = sessionOf(user?.value.id ?? 0, throttle.userHash);
   await Promise.all([
     store.throttles.save(place, noFailures),
-    ...(withSession ? [store.sessions.begin(key, session)] : []),
+    ...(withSession ? [store.sessions.create(key, session)] : []),
   ]);
   return { key, session };
 }
@@ -66,19 +66,19 @@ const keysRead = new Map<string, Awaited<ReturnType<AuthStore["otpkeys"]["create
 const readKey = async (prefix: string) => keysRead.set(prefix, await store.otpkeys.find(prefix));
 
 let sessions = 0;
-function sessionOf(userId: number, handle: string): { key: SessionKey; session: Session } {
+function sessionOf(userId: number, userHash: string): { key: SessionKey; session: Session } {
   const createdAt = storage.now();
   const expiresAt = plus(createdAt, hours(24));
   const hash = String(sessions++).padStart(43, "h");
   return {
-    key: { handle, hour: expiresAt.slice(0, 13), hash },
+    key: { userHash, hour: expiresAt.slice(0, 13), hash },
     session: { userId, epoch: 1, createdAt, accessedAt: createdAt, expiresAt },
   };
 }
 
 describe("storage calls one after another, without contention (decision A20)", () => {
   test("a user by name 1, by id 2", async () => {
-    for (const read of [store.users.find, store.users.view, store.users.standing]) {
+    for (const read of [store.users.find, store.users.view, store.users.signInState]) {
       expect(await callsOf(() => read(by.name))).toEqual({ total: 1, depth: 1 });
       expect(await callsOf(() => read(by.id))).toEqual({ total: 2, depth: 2 });
     }
@@ -93,7 +93,7 @@ describe("storage calls one after another, without contention (decision A20)", (
   });
 
   test("status 1, with user and session side by side; plus 1 write a minute", async () => {
-    const standing = await found(store.users.standing(by.name));
+    const standing = await found(store.users.signInState(by.name));
     const { key } = await signIn(standing);
     expect(await callsOf(() => store.sessions.find(key))).toEqual({ total: 2, depth: 1 });
     const { session } = await store.sessions.find(key);
@@ -103,23 +103,23 @@ describe("storage calls one after another, without contention (decision A20)", (
   });
 
   test.each(["before anything counts", "when something counted"])("login by password 3, %s", async () => {
-    expect(await depthOf(async () => signIn(await found(store.users.standing(by.name))))).toBe(3);
+    expect(await depthOf(async () => signIn(await found(store.users.signInState(by.name))))).toBe(3);
   });
 
   test("authenticate by password 3", async () => {
-    const work = async () => signIn(await found(store.users.standing(by.name)), undefined, false);
+    const work = async () => signIn(await found(store.users.signInState(by.name)), undefined, false);
     expect(await depthOf(work)).toBe(3);
   });
 
   test("login of a name that nobody has: no more calls, and none fewer before the answer", async () => {
     const ghost = (name: string) =>
-      callsOf(async () => signIn(await found(store.users.standing(named(name))), undefined, false));
+      callsOf(async () => signIn(await found(store.users.signInState(named(name))), undefined, false));
     expect((await ghost("nobody")).depth).toBe(3);
   });
 
   test("login with OTP 4", async () => {
     const depth = await depthOf(async () => {
-      const [standing] = await Promise.all([found(store.users.standing(by.name)), readKey("ubhe0001")]);
+      const [standing] = await Promise.all([found(store.users.signInState(by.name)), readKey("ubhe0001")]);
       return signIn(standing, "ubhe0001");
     });
     expect(depth).toBe(4);
@@ -129,7 +129,7 @@ describe("storage calls one after another, without contention (decision A20)", (
     const depth = await depthOf(async () => {
       const { key, candidates } = await found(store.otpkeys.findHolders("ubhe0002"));
       keysRead.set("ubhe0002", key);
-      const [standing] = await Promise.all(candidates.map(pointer => found(store.users.standing(pointer))));
+      const [standing] = await Promise.all(candidates.map(pointer => found(store.users.signInState(pointer))));
       if (standing === undefined) throw new Error("nobody has the key");
       return signIn(standing, "ubhe0002");
     });
@@ -141,7 +141,7 @@ describe("storage calls one after another, without contention (decision A20)", (
     ["id", 3],
   ] as const)("validate by %s %d", async (way, depth) => {
     const work = async () => {
-      await Promise.all([store.users.standing(by[way]), readKey("ubhe0001")]);
+      await Promise.all([store.users.signInState(by[way]), readKey("ubhe0001")]);
       const key = await found(Promise.resolve(keysRead.get("ubhe0001")));
       return store.otpkeys.save(key, key.value);
     };
@@ -149,7 +149,7 @@ describe("storage calls one after another, without contention (decision A20)", (
   });
 
   test("an OTP that validation servers check is spent by 1", async () => {
-    const spend = () => store.otpkeys.spend("ubhe0001", "h".repeat(43), storage.now());
+    const spend = () => store.otpkeys.spendOtp("ubhe0001", "h".repeat(43), storage.now());
     expect(await callsOf(spend)).toEqual({ total: 2, depth: 1 });
   });
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
-import { userHash } from "../../../../lib/auth/user-hash.ts";
+import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../../../lib/azure/auth/rows/rows.ts";
 import { seconds } from "../../../../lib/time.ts";
 import {
@@ -31,21 +31,21 @@ const password = { hash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn", pepper: "
 async function created(name = fresh()) {
   const user = await store.users.create({ username: username(name), password });
   if (user === undefined) throw new Error(`${name} is taken`);
-  return { user, whom: named(name), id: user.value.id };
+  return { user, userRef: named(name), id: user.value.id };
 }
 
 describe("a user", () => {
   test("is found by name and by id as created", async () => {
     const { user, id } = await created("Trillian Astra");
     expect(user.value).toMatchObject({ name: "Trillian Astra", password, epoch: 1 });
-    for (const whom of [
+    for (const userRef of [
       named("TRILLIAN astra"),
       identified(id),
-      { by: "handle", handle: user.value.handle, id } as const,
+      { by: "userHash", userHash: user.value.userHash, id } as const,
     ]) {
-      expect(await store.users.find(whom)).toEqual(user);
-      expect(await store.users.view(whom)).toEqual({ id, name: "Trillian Astra", attributes: {}, otpkeys: [] });
-      expect((await store.users.standing(whom))?.user).toEqual(user);
+      expect(await store.users.find(userRef)).toEqual(user);
+      expect(await store.users.view(userRef)).toEqual({ id, name: "Trillian Astra", attributes: {}, otpkeys: [] });
+      expect((await store.users.signInState(userRef))?.user).toEqual(user);
     }
   });
 
@@ -62,20 +62,20 @@ describe("a user", () => {
     "a'b or RowKey gt '",
     " a\u00a0b",
   ])("is found by the name %j", async name => {
-    const { user, whom } = await created(name);
-    expect(await another.users.find(whom)).toEqual(user);
+    const { user, userRef } = await created(name);
+    expect(await another.users.find(userRef)).toEqual(user);
     expect((await store.users.list({ top: 1000 })).entries).toContainEqual({ id: user.value.id, name });
   });
 
   test("is not there under a name or an id that nobody has", async () => {
-    const nobody = [named("nobody"), identified(1), { by: "handle", handle: "x", id: 1 } as const];
-    for (const whom of nobody) {
-      expect(await store.users.find(whom)).toBeUndefined();
-      expect(await store.users.view(whom)).toBeUndefined();
-      expect(await store.users.remove(whom)).toBe(false);
+    const nobody = [named("nobody"), identified(1), { by: "userHash", userHash: "x", id: 1 } as const];
+    for (const userRef of nobody) {
+      expect(await store.users.find(userRef)).toBeUndefined();
+      expect(await store.users.view(userRef)).toBeUndefined();
+      expect(await store.users.remove(userRef)).toBe(false);
     }
-    expect(await store.users.standing(identified(1))).toBeUndefined();
-    expect((await store.users.standing(named("nobody")))?.user).toBeUndefined();
+    expect(await store.users.signInState(identified(1))).toBeUndefined();
+    expect((await store.users.signInState(named("nobody")))?.user).toBeUndefined();
   });
 
   test("has an id from 1 to 2^53, in the order of creation", async () => {
@@ -117,33 +117,33 @@ describe("a user", () => {
   });
 
   test("is changed by version: of several changes one wins, and one of an older version none", async () => {
-    const { user, whom } = await created();
+    const { user, userRef } = await created();
     const saves = [2, 3, 4].map(epoch => store.users.save(user, { epoch, password }));
     const saved = (await Promise.all(saves)).filter(each => each !== undefined);
     expect(saved).toHaveLength(1);
-    expect(await store.users.find(whom)).toEqual(saved[0]);
+    expect(await store.users.find(userRef)).toEqual(saved[0]);
     expect(await store.users.save(user, { epoch: 9 })).toBeUndefined();
   });
 
   test("loses the password that is left out", async () => {
-    const { user, whom } = await created();
+    const { user, userRef } = await created();
     const saved = await store.users.save(user, { epoch: 2 });
     expect(saved?.value).not.toHaveProperty("password");
-    expect(await store.users.find(whom)).toEqual(saved);
+    expect(await store.users.find(userRef)).toEqual(saved);
   });
 
   test("that is deleted is gone at once, with attributes and assignments; keys stay (decision A17)", async () => {
-    const { user, whom, id } = await created();
+    const { user, userRef, id } = await created();
     const prefix = `p${count++}`;
     await store.otpkeys.create(plainKey(prefix));
-    await store.otpkeys.assign(whom, prefix);
-    await store.attributes.set({ user: whom }, "gone", "yes");
+    await store.otpkeys.assign(userRef, prefix);
+    await store.attributes.set({ user: userRef }, "gone", "yes");
     expect(await store.users.remove(identified(id))).toBe(true);
-    expect(await store.users.find(whom)).toBeUndefined();
+    expect(await store.users.find(userRef)).toBeUndefined();
     expect(await store.users.save(user, { epoch: 2 })).toBeUndefined();
     expect(await store.users.list({ top: 10 }, { attributes: new Map([["gone", "yes"]]) })).toEqual({ entries: [] });
     expect(await store.otpkeys.findHolders(prefix)).toMatchObject({ candidates: [] });
-    expect(await store.users.remove(whom)).toBe(false);
+    expect(await store.users.remove(userRef)).toBe(false);
   });
 });
 
@@ -172,12 +172,12 @@ describe("a list (decision A11)", () => {
     }
   });
 
-  test("by attributes and key finds those of whom all are true", async () => {
+  test("by attributes and key finds those of userRef all are true", async () => {
     const [one, two, three] = [await created(), await created(), await created()];
     await store.otpkeys.create(plainKey("filterkey"));
-    for (const { whom } of [one, two]) await store.otpkeys.assign(whom, "filterkey");
-    for (const { whom } of [two, three]) await store.attributes.set({ user: whom }, "ship", "Heart of Gold");
-    await store.attributes.set({ user: two.whom }, "seat", "2");
+    for (const { userRef } of [one, two]) await store.otpkeys.assign(userRef, "filterkey");
+    for (const { userRef } of [two, three]) await store.attributes.set({ user: userRef }, "ship", "Heart of Gold");
+    await store.attributes.set({ user: two.userRef }, "seat", "2");
     const ids = async (attributes: Record<string, string>, otpkey?: string) => {
       const filter = { attributes: new Map(Object.entries(attributes)), ...(otpkey && { otpkey }) };
       return (await store.users.list({ top: 1000 }, filter)).entries.map(({ id }) => id);
@@ -204,23 +204,23 @@ describe("a list (decision A11)", () => {
     ] as const) {
       for (let batch = 0; batch < 12; batch++) {
         const rows = Array.from({ length: 100 }, (_, n) => ({
-          insert: { rowKey: idKey(first + 2 * (batch * 100 + n)), schema: 1, handle: "x", writtenAt: own.now() },
+          insert: { rowKey: idKey(first + 2 * (batch * 100 + n)), schema: 1, userHash: "x", writtenAt: own.now() },
         }));
         await index.transact(attributeUsersKey(key, "1"), rows);
       }
     }
     // One just behind the first page of either.
-    const handle = userHash("behind");
+    const userHash = hashUsername("behind");
     const rows = [
       { rowKey: "user", name: "behind", epoch: 1, createdAt: own.now() },
       { rowKey: "attr:odd", value: "1" },
       { rowKey: "attr:even", value: "1" },
     ];
     const inserts = rows.map(row => ({ insert: { schema: 1, id: 2001, ...row } }));
-    await own.tables.table("users").transact(handle, inserts);
+    await own.tables.table("users").transact(userHash, inserts);
     for (const key of ["odd", "even"]) {
       const place = { partitionKey: attributeUsersKey(key, "1"), rowKey: idKey(2001) };
-      await index.upsert({ ...place, schema: 1, handle, writtenAt: own.now() });
+      await index.upsert({ ...place, schema: 1, userHash, writtenAt: own.now() });
     }
     const filter = { attributes: new Map([...odd, ...even]) };
     const { result, calls } = await own.counted(() => own.store.users.list({ top: 10 }, filter));
@@ -237,8 +237,8 @@ describe("a user's attributes (decision A14)", () => {
   const values = ["", " ", "é".normalize("NFD"), "\u0000\n\t", "𝒳🔑", "x".repeat(32_768), "[1]", "'"];
 
   test("come back as they were set", async () => {
-    const { whom } = await created();
-    const owner = { user: whom };
+    const { userRef } = await created();
+    const owner = { user: userRef };
     for (const [n, value] of values.entries()) {
       expect(await store.attributes.set(owner, `key-${n}.@:_`, value)).toMatchObject({ ok: true });
       expect(await store.attributes.get(owner, `key-${n}.@:_`)).toBe(value);
@@ -247,31 +247,31 @@ describe("a user's attributes (decision A14)", () => {
     }
     const all = Object.fromEntries(values.map((value, n) => [`key-${n}.@:_`, value]));
     expect(await store.attributes.all(owner)).toEqual(all);
-    expect((await store.users.view(whom))?.attributes).toEqual(all);
+    expect((await store.users.view(userRef))?.attributes).toEqual(all);
   });
 
   test.each(["__proto__", "constructor", "toString", "length"])("may be called %s", async key => {
-    const { whom } = await created();
-    expect(await store.attributes.get({ user: whom }, key)).toBeNull();
-    await store.attributes.set({ user: whom }, key, "x");
-    expect(await store.attributes.get({ user: whom }, key)).toBe("x");
-    expect(JSON.stringify(await store.attributes.all({ user: whom }))).toBe(`{"${key}":"x"}`);
-    expect(await store.attributes.remove({ user: whom }, key)).toBe(true);
-    expect(JSON.stringify(await store.attributes.all({ user: whom }))).toBe("{}");
+    const { userRef } = await created();
+    expect(await store.attributes.get({ user: userRef }, key)).toBeNull();
+    await store.attributes.set({ user: userRef }, key, "x");
+    expect(await store.attributes.get({ user: userRef }, key)).toBe("x");
+    expect(JSON.stringify(await store.attributes.all({ user: userRef }))).toBe(`{"${key}":"x"}`);
+    expect(await store.attributes.remove({ user: userRef }, key)).toBe(true);
+    expect(JSON.stringify(await store.attributes.all({ user: userRef }))).toBe("{}");
   });
 
-  test("are none of a user whom nobody has the name of; deleting an absent one is fine", async () => {
+  test("are none of a user userRef nobody has the name of; deleting an absent one is fine", async () => {
     const owner = { user: named("nobody") };
     expect(await store.attributes.all(owner)).toBeUndefined();
     expect(await store.attributes.get(owner, "a")).toBeUndefined();
     expect(await store.attributes.set(owner, "a", "b")).toBeUndefined();
     expect(await store.attributes.remove(owner, "a")).toBe(false);
-    expect(await store.attributes.remove({ user: (await created()).whom }, "a")).toBe(true);
+    expect(await store.attributes.remove({ user: (await created()).userRef }, "a")).toBe(true);
   });
 
   test("keep to their limits, whoever writes at once", async () => {
-    const { whom } = await created();
-    const owner = { user: whom };
+    const { userRef } = await created();
+    const owner = { user: userRef };
     const value = "x".repeat(attributeLimits.valueSize - 10);
     const sets = Array.from({ length: 12 }, (_, n) => (n % 2 ? store : another).attributes.set(owner, `k${n}`, value));
     const done = (await Promise.all(sets)).filter(result => result?.ok);

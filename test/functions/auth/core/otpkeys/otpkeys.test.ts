@@ -261,10 +261,10 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable (decision A10)", () =>
       ports: ({ sessions }) => ({
         sessions: {
           ...sessions,
-          begin: async (...given) => {
+          create: async (...given) => {
             verified.resolve();
             await gate.promise;
-            return sessions.begin(...given);
+            return sessions.create(...given);
           },
         },
       }),

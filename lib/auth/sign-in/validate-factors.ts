@@ -15,14 +15,18 @@ interface Validation {
 }
 
 /**
- * Reports the two factors apart; the OTP is used up, policy and throttle do not apply, nothing is counted (decision A13).
- * Throws Fault `not_found`; `unavailable` where no validation server answers.
+ * Reports separately whether the password and the OTP are the user's. The OTP is used up; policy and throttle do not apply,
+ * and nothing is counted (A13).
+ * Throws Fault `not_found` for an unknown user; `unavailable` if no validation server responds.
  */
-export async function validate(whom: UserRef, given: Given, deps: AuthDeps): Promise<Validation> {
+export async function validateFactors(userRef: UserRef, given: Given, deps: AuthDeps): Promise<Validation> {
   const { otp } = given;
-  const [standing, candidates] = await Promise.all([deps.users.standing(whom), otp ? readCandidates(otp, deps) : []]);
-  if (standing?.user === undefined) throw noSuchUser();
-  const { user, otpkeys: assigned } = standing;
+  const [state, candidates] = await Promise.all([
+    deps.users.signInState(userRef),
+    otp ? readCandidates(otp, deps) : [],
+  ]);
+  if (state?.user === undefined) throw noSuchUser();
+  const { user, otpkeys: assigned } = state;
   const userId = user.value.id;
   try {
     const { result, ...found } = await check(given, { user: user.value, assigned, candidates }, deps);
