@@ -17,21 +17,21 @@ await main().catch((error: unknown) => {
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options: { url: { type: "string" } }, allowPositionals: true });
-  const [verb, argument = ""] = positionals;
+  const [action, argument = ""] = positionals;
   const token = process.env.API_TOKEN;
-  if (values.url === undefined || token === undefined || verb === undefined) throw new Error(usage);
+  if (values.url === undefined || token === undefined || action === undefined) throw new Error(usage);
   const api = connectApi(values.url, token);
-  if (verb === "list") {
+  if (action === "list") {
     const answer = await api.call({ method: "GET", path: "/api-tokens" });
     if (answer.status !== 200) throw new Error(refusalOf(answer));
     for (const { id, name, created_at } of listed.parse(answer.body)) console.log(`${id}  ${created_at}  ${name}`);
-  } else if (verb === "create" && argument !== "") {
+  } else if (action === "create" && argument !== "") {
     const answer = await api.call({ method: "POST", path: "/api-tokens", body: { name: argument } });
     if (answer.status !== 201) throw new Error(refusalOf(answer));
     const made = created.parse(answer.body);
     console.error(`API token ${made.id} for ${made.name}. It is shown now and never again:`);
     console.log(made.token);
-  } else if (verb === "revoke" && argument !== "") {
+  } else if (action === "revoke" && argument !== "") {
     const answer = await api.call({ method: "POST", path: `/api-tokens/${encodeURIComponent(argument)}/delete` });
     if (answer.status !== 204) throw new Error(refusalOf(answer));
     console.error(`API token ${argument} is revoked; hosts refuse it within minutes.`);

@@ -14,18 +14,18 @@ export interface ApiCall {
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: object | undefined;
-  /** Ends the call, which then rejects. */
+  /** Aborts the call, which then rejects. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The API that a command speaks to (decision G13). */
+/** The API that a command calls (G13). */
 export interface Api {
   readonly url: string;
-  /** Sends a call. Rejects with a readable reason when there is no answer. A redirect is an answer: it would carry secrets elsewhere. */
+  /** Sends a call. Rejects with a readable reason if there is no response. Does not follow redirects, which could send secrets elsewhere. */
   call(call: ApiCall): Promise<ApiAnswer>;
 }
 
-/** What a caller shows: a bearer token, or the host's master key for maintenance. */
+/** A bearer token, or the host's master key for maintenance. */
 type Credential = string | { readonly functionsKey: string };
 
 /**
@@ -39,28 +39,28 @@ export function connectApi(
   { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
 ): Api {
   checkUrl(url);
-  const shown: Readonly<Record<string, string>> =
+  const authorization: Readonly<Record<string, string>> =
     typeof credential === "string"
       ? { authorization: `Bearer ${credential}` }
       : { "x-functions-key": credential.functionsKey };
-  // `fetch` would quote it in its error.
-  if (!Object.values(shown).every(value => /^(Bearer )?[\x21-\x7e]+$/.test(value)))
+  // Check the token here, because an error of `fetch` would quote it.
+  if (!Object.values(authorization).every(value => /^(Bearer )?[\x21-\x7e]+$/.test(value)))
     throw new Error("The token is none: it has characters that no token has.");
   const base = trimEnd(url, "/");
   return {
     url: base,
     async call({ method, path, body, signal }) {
       const headers = {
-        ...shown,
+        ...authorization,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       };
-      const ending = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
+      const signals = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
       const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       try {
         const response = await fetch(`${base}${path}`, {
           ...init,
           redirect: "manual",
-          signal: AbortSignal.any(ending),
+          signal: AbortSignal.any(signals),
         });
         return { status: response.status, headers: response.headers, body: jsonOf(await response.text()) };
       } catch (error) {
@@ -80,7 +80,7 @@ function checkUrl(url: string): void {
 
 const reasonOf = (error: unknown): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  // Of several addresses tried, the error itself is without words.
+  // If several addresses were tried, only the inner errors have a message.
   if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(reasonOf).join("; ");
   return cause instanceof Error ? cause.message : String(cause);
 };
@@ -98,6 +98,6 @@ const refusal = z.union([
   z.object({ error_message: z.string() }).transform(({ error_message }) => error_message),
 ]);
 
-/** Why a call was refused, as a person is told. */
+/** Returns the reason of a refusal with its status, for people. */
 export const refusalOf = ({ status, body }: Pick<ApiAnswer, "status" | "body">): string =>
   `${refusal.safeParse(body).data ?? "refused"} (${status})`;

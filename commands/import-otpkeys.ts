@@ -1,4 +1,4 @@
-// Imports keys in bulk from what key makers ship (decisions A18, G13).
+// Imports OTP keys from the files of key makers (A18, G13).
 import { setTimeout as pause } from "node:timers/promises";
 import { instant } from "../lib/time.ts";
 import { type Api, connectApi } from "./api.ts";
@@ -6,21 +6,21 @@ import { type ImportArguments, importArguments, usage } from "./import/arguments
 import { createAsk, ImportStopped } from "./import/calls.ts";
 import { readPreSharedKey, readTexts, readToken } from "./import/inputs.ts";
 import { catchInterrupt } from "./import/interrupt.ts";
-import { type Line, linesOf } from "./import/lines.ts";
-import { createProgress, refusedLine, summaryOf, told } from "./import/progress.ts";
+import { type Line, readLines } from "./import/lines.ts";
+import { createProgress, formatCount, refusedLine, summaryOf } from "./import/progress.ts";
 import { checkReport, writeReport } from "./import/report.ts";
 import { runImport } from "./import/run.ts";
 import { createScreen } from "./import/screen.ts";
 import { checkCore, sendKey } from "./import/send.ts";
 
-const exitCodes = { done: 0, someNotIn: 1, nothingTried: 2, stopped: 3 };
+const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
 const now = () => performance.now();
 const screen = createScreen(process.stdout, process.stderr, now);
 
-// Whoever only waits for the first lines may close the pipe: that stops nobody.
+// A reader such as `head` may close the pipe early. That does not stop the import.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
-// Paths are meant from where npm was called, which runs scripts elsewhere.
+// Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
 if (process.env.npm_lifecycle_event === "import-otpkeys") process.chdir(process.env.INIT_CWD ?? ".");
 
 process.exitCode = await main(process.argv.slice(2));
@@ -32,7 +32,7 @@ async function main(args: readonly string[]): Promise<number> {
     prepared = given && (await prepare(given));
   } catch (error) {
     console.error(messageOf(error));
-    return exitCodes.nothingTried;
+    return exitCodes.notStarted;
   }
   if (prepared === undefined) {
     console.log(usage);
@@ -57,7 +57,7 @@ interface Prepared {
   readonly lines: readonly Line[];
 }
 
-/** Reads all that is given. Throws where the run could not begin. */
+/** Reads all inputs. Throws if the run cannot start. */
 async function prepare(given: ImportArguments): Promise<Prepared> {
   if (given.report !== undefined) await checkReport(given.report);
   const preSharedKey = await readPreSharedKey(given.pskcKeyFile, process.env.PSKC_KEY);
@@ -65,7 +65,7 @@ async function prepare(given: ImportArguments): Promise<Prepared> {
     ? undefined
     : connectApi(given.url, await readToken(given.tokenFile, process.env.API_TOKEN), { timeoutMs: given.timeoutMs });
   const texts = await readTexts(given.files);
-  const lines = linesOf(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
+  const lines = readLines(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
   if (lines.length === 0) throw new Error("There is no key in what was given.");
   return { given, lines, ...(api && { api }) };
 }
@@ -74,16 +74,17 @@ async function run({ given, api, lines }: Prepared): Promise<number> {
   for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
   const total = lines.filter(({ outcome }) => outcome === "open").length;
   const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total });
-  const { lines: standing, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
-  screen.result(summaryOf(standing, api === undefined ? "to be sent" : "open"));
-  if (given.report !== undefined) await writeReport(given.report, standing);
-  const open = standing.filter(({ outcome }) => outcome === "open").length;
+  const { lines: results, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
+  screen.result(summaryOf(results, api === undefined ? "to be sent" : "open"));
+  if (given.report !== undefined) await writeReport(given.report, results);
+  const open = results.filter(({ outcome }) => outcome === "open").length;
   if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
-  if (api !== undefined && open > 0) screen.note(`${told(open)} are open: the same command again goes on from here.`);
+  if (api !== undefined && open > 0)
+    screen.note(`${formatCount(open)} are open: the same command again goes on from here.`);
   if (interrupted !== undefined) return interrupted;
   if (stopped !== undefined) return exitCodes.stopped;
-  const notIn = standing.some(({ outcome }) => outcome === "refused" || outcome === "failed");
-  return notIn ? exitCodes.someNotIn : exitCodes.done;
+  const hasFailures = results.some(({ outcome }) => outcome === "refused" || outcome === "failed");
+  return hasFailures ? exitCodes.someFailed : exitCodes.done;
 }
 
 async function send(

@@ -16,7 +16,7 @@ export const usage = `Usage: npm run import-otpkeys -- --url <address of the Cor
 Ends with 0: every line is in; 1: some lines are not; 2: nothing was tried; 3: stopped before the end; 130: interrupted.
 More in docs/import.md.`;
 
-/** What the command was told to do. */
+/** The parsed command line. */
 export interface ImportArguments {
   readonly files: readonly string[];
   readonly url: string;
@@ -30,7 +30,7 @@ export interface ImportArguments {
   readonly log: LogOptions;
 }
 
-/** Parses the command line; undefined where it asks for help. Throws what is wrong with it. */
+/** Parses the command line. Returns undefined if it asks for help. Throws an error with the usage if it is wrong. */
 export function importArguments(args: readonly string[]): ImportArguments | undefined {
   const { values, positionals: files } = parsed(args);
   if (values.help === true) return undefined;
@@ -81,8 +81,8 @@ function parsed(args: readonly string[]) {
   }
 }
 
-function wholeNumber(name: string, value: string, least: number, most: number): number {
+function wholeNumber(name: string, value: string, min: number, max: number): number {
   const number = Number(value);
-  if (/^\d{1,4}$/.test(value) && number >= least && number <= most) return number;
-  throw new Error(`${name} must be a whole number from ${least} to ${most}.`);
+  if (/^\d{1,4}$/.test(value) && number >= min && number <= max) return number;
+  throw new Error(`${name} must be a whole number from ${min} to ${max}.`);
 }

@@ -1,38 +1,38 @@
 import type { Api, ApiAnswer } from "../api.ts";
 
-/** The run can not go on, whatever key comes next. The message says why. */
+/** The run cannot continue with any key. The message says why. */
 export class ImportStopped extends Error {
   override readonly name = "ImportStopped";
 }
 
-/** How calls are made and, where nobody answers for a while, made again. */
+/** What calls to Core depend on. */
 export interface Calling {
   readonly api: Api;
-  /** Fires when the run shall end: no call is made again. */
+  /** Fires when the run is to end: no further call is made. */
   readonly stop: AbortSignal;
-  /** Fires when calls under way shall end too. */
+  /** Fires when calls in progress are to end too. */
   readonly cut: AbortSignal;
   /** Rejects when the signal fires. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
   readonly now: () => number;
-  /** Is told when all have to wait. */
+  /** Called when all calls have to wait. */
   readonly waits: (seconds: number) => void;
 }
 
 export type Answered = Pick<ApiAnswer, "status" | "body">;
 
-/** Makes a call until it is answered; undefined where the run was ended before. Throws ImportStopped. */
+/** Repeats a call until it is answered. Returns undefined if the run ended before. Throws `ImportStopped`. */
 export type Ask = (method: "GET" | "POST", path: string, body?: object) => Promise<Answered | undefined>;
 
-const tries = 6;
+const maxTries = 6;
 const firstWaitMs = 500;
-const longestWaitMs = 120_000;
+const maxWaitMs = 120_000;
 
 /**
- * Makes calls that Core takes twice without harm (decision A10), so an unanswered one is made again. When Core asks for patience,
- * all of them wait. A 500 that stays is an answer, because it may be about this call alone.
+ * Creates the function that calls Core. The calls are idempotent (A10), so an unanswered one is repeated. A `Retry-After` delays all
+ * calls. A 500 that persists is returned, because it may concern this call only.
  */
 export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling): Ask {
   let notBefore = 0;
@@ -44,7 +44,7 @@ export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling
       return error instanceof Error ? error : new Error(String(error));
     }
   };
-  const passed = async (ms: number): Promise<boolean> => {
+  const wait = async (ms: number): Promise<boolean> => {
     if (ms <= 0) return !stop.aborted;
     return sleep(ms, stop).then(
       () => !stop.aborted,
@@ -54,28 +54,29 @@ export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling
 
   return async (method, path, body) => {
     for (let tried = 1; ; tried++) {
-      while (notBefore > now()) if (!(await passed(notBefore - now()))) return undefined;
+      while (notBefore > now()) if (!(await wait(notBefore - now()))) return undefined;
       if (stop.aborted) return undefined;
       const answer = await answered(method, path, body);
       const isFailure = answer instanceof Error;
       if (!isFailure && answer.status !== 429 && answer.status < 500) return answer;
       if (stop.aborted) return undefined;
-      if (tried === tries && !isFailure && answer.status === 500) return answer;
-      const trouble = isFailure ? answer.message : `${api.url} answers ${answer.status}`;
-      if (tried === tries) throw new ImportStopped(`${trouble}; tried ${tries} times`);
-      const asked = isFailure ? 0 : askedWaitMs(answer.headers, now());
-      if (asked > longestWaitMs) throw new ImportStopped(`${trouble}, and asks to wait ${Math.ceil(asked / 1000)} s`);
-      if (asked > 0 && now() + asked > notBefore) {
-        notBefore = now() + asked;
-        waits(Math.ceil(asked / 1000));
+      if (tried === maxTries && !isFailure && answer.status === 500) return answer;
+      const problem = isFailure ? answer.message : `${api.url} answers ${answer.status}`;
+      if (tried === maxTries) throw new ImportStopped(`${problem}; tried ${maxTries} times`);
+      const requestedMs = isFailure ? 0 : retryAfterMs(answer.headers, now());
+      if (requestedMs > maxWaitMs)
+        throw new ImportStopped(`${problem}, and asks to wait ${Math.ceil(requestedMs / 1000)} s`);
+      if (requestedMs > 0 && now() + requestedMs > notBefore) {
+        notBefore = now() + requestedMs;
+        waits(Math.ceil(requestedMs / 1000));
       }
       const backOff = firstWaitMs * 2 ** (tried - 1);
-      if (!(await passed(Math.max(asked, backOff / 2 + (backOff / 2) * random())))) return undefined;
+      if (!(await wait(Math.max(requestedMs, backOff / 2 + (backOff / 2) * random())))) return undefined;
     }
   };
 }
 
-function askedWaitMs(headers: Headers, now: number): number {
+function retryAfterMs(headers: Headers, now: number): number {
   const text = headers.get("retry-after") ?? "";
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
   return Number.isFinite(ms) ? Math.max(0, ms) : 0;

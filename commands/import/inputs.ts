@@ -1,41 +1,41 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 
-/** A hundred thousand keys and more; what is read is held in memory, because the last line of a log may take back the first. */
-const mostBytes = 32 * 1024 * 1024;
+/** Enough for more than 100,000 keys. Inputs are kept in memory, because the last line of a log can replace the first. */
+const maxBytes = 32 * 1024 * 1024;
 
-/** Reads a file, a pipe, or standard input for `-`. Throws what is wrong with it, and quotes nothing. */
-async function readInput(name: string, most = mostBytes): Promise<Buffer> {
+/** Reads a file, a pipe, or standard input for `-`. Throws an error that names the input and quotes nothing of it. */
+async function readInput(name: string, max = maxBytes): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   const source: Readable = name === "-" ? process.stdin : createReadStream(name);
   try {
     for await (const chunk of source) {
       length += (chunk as Buffer).length;
-      if (length > most) break;
+      if (length > max) break;
       chunks.push(chunk as Buffer);
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new Error(`${shownName(name)} can not be read${code === undefined ? "" : ` (${code})`}.`);
   }
-  if (length <= most) return Buffer.concat(chunks);
-  throw new Error(`${shownName(name)} has more than ${Math.round(most / 1024)} KiB: split it.`);
+  if (length <= max) return Buffer.concat(chunks);
+  throw new Error(`${shownName(name)} has more than ${Math.round(max / 1024)} KiB: split it.`);
 }
 
-/** Reads key files as text, one after another. Together they may have no more than one may have. Throws. */
+/** Reads key files as text. The size limit is for all files together. Throws like `readInput`. */
 export async function readTexts(names: readonly string[]): Promise<readonly { name: string; text: string }[]> {
   const texts: { name: string; text: string }[] = [];
-  let left = mostBytes;
+  let remaining = maxBytes;
   for (const name of names) {
-    const bytes = await readInput(name, left);
-    left -= bytes.length;
+    const bytes = await readInput(name, remaining);
+    remaining -= bytes.length;
     texts.push({ name: shownName(name), text: decoded(bytes) });
   }
   return texts;
 }
 
-/** Spreadsheets and some makers write UTF-16, by its mark. */
+/** Decodes UTF-8, or UTF-16 with a byte order mark, which spreadsheets and some key makers write. */
 function decoded(bytes: Buffer): string {
   const [first, second] = bytes;
   const encoding =
@@ -43,10 +43,10 @@ function decoded(bytes: Buffer): string {
   return new TextDecoder(encoding).decode(bytes);
 }
 
-/** As people and reports are told it. */
+/** Returns the name of an input for messages and reports. */
 const shownName = (name: string): string => (name === "-" ? "standard input" : name);
 
-/** The bearer token. Throws. */
+/** Returns the bearer token. Throws if there is none. */
 export async function readToken(file: string | undefined, environment: string | undefined): Promise<string> {
   const token = (file === undefined ? (environment ?? "") : (await readInput(file, 64 * 1024)).toString()).trim();
   if (token !== "") return token;
@@ -57,7 +57,7 @@ export async function readToken(file: string | undefined, environment: string | 
   );
 }
 
-/** The pre-shared key of a PSKC, where one is given. Throws. */
+/** Returns the pre-shared key of a PSKC file, if one is given. Throws if it is malformed. */
 export async function readPreSharedKey(
   file: string | undefined,
   environment: string | undefined,

@@ -1,25 +1,25 @@
 import { constants } from "node:os";
 
-/** How long a repeated signal counts as the first one: a terminal and npm both pass on the same Ctrl-C. */
+/** Time within which a second signal is the same Ctrl-C: the terminal and npm both send it. */
 const sameSignalMs = 1000;
 
-/** How long calls under way may still take. */
+/** Time that calls in progress may still take. */
 const graceMs = 10_000;
 
-/** What an interrupted run still may do. */
+/** The state of an interrupted run. */
 export interface Interrupt {
-  /** Fires at once. */
+  /** Fires at the signal. */
   readonly stop: AbortSignal;
-  /** Fires when it has taken too long since. */
+  /** Fires 10 seconds after the signal. */
   readonly cut: AbortSignal;
-  /** Exit code of the signal, where one came. */
+  /** Returns the exit code of the signal, if one came. */
   exitCode(): number | undefined;
-  /** Lets signals end the process again as they do by themselves. */
+  /** Restores the default effect of signals. */
   release(): void;
 }
 
-/** Turns Ctrl-C and its like into an orderly end. A second one, later, ends the process at once. */
-export function catchInterrupt(told: () => void): Interrupt {
+/** Turns Ctrl-C and similar signals into an orderly end. A second one ends the process at once. */
+export function catchInterrupt(onInterrupt: () => void): Interrupt {
   const [stop, cut] = [new AbortController(), new AbortController()];
   let since: number | undefined;
   let exitCode: number | undefined;
@@ -32,7 +32,7 @@ export function catchInterrupt(told: () => void): Interrupt {
     since = performance.now();
     exitCode = 128 + (constants.signals[signal] ?? 0);
     grace = setTimeout(() => cut.abort(), graceMs);
-    told();
+    onInterrupt();
     stop.abort();
   };
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -4,25 +4,25 @@ import { readPskc } from "./formats/pskc.ts";
 import type { ImportKey } from "./formats/reading.ts";
 
 /**
- * What became of a line.
- * - `imported`: Core has the key now
- * - `present`: Core had it, with this secret
- * - `replaced`: Core had another secret for the prefix
- * - `refused`: it will not go in as it is
- * - `failed`: Core failed at this key, again and again
+ * The outcome of a line.
+ * - `imported`: Core created the OTP key or stored its secret
+ * - `present`: Core already had the OTP key with this secret
+ * - `replaced`: Core had another secret for the prefix, and replaced it
+ * - `refused`: the line is invalid, or Core refused it
+ * - `failed`: Core failed repeatedly at this OTP key
  * - `open`: not sent, or not answered
  */
 export type Outcome = "imported" | "present" | "replaced" | "refused" | "failed" | "open";
 
-/** A line of a file, and where it stands. */
+/** A line of a file, with its outcome. */
 export interface Line {
   readonly file: string;
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number;
-  /** Absent where the line describes none. */
+  /** Absent if the line describes no OTP key. */
   readonly key?: ImportKey;
   readonly outcome: Outcome;
-  /** Tells nothing of a secret. Empty where there is nothing to say. */
+  /** Reason of the outcome, or empty. Never quotes a secret. */
   readonly reason: string;
 }
 
@@ -32,22 +32,22 @@ export interface ReadingOptions {
   readonly now: Instant;
 }
 
-/** Lines of all files in their order, of every layout. Of several keys with one prefix the last one counts, as within a log. */
-export function linesOf(
+/** Reads the lines of all files in order. If several lines have the same prefix, only the last one is sent, as within a log. */
+export function readLines(
   files: readonly { readonly name: string; readonly text: string }[],
   options: ReadingOptions,
 ): readonly Line[] {
   const lines = files.flatMap(({ name, text }) => fileLines(name, text, options));
   const last = new Map(lines.flatMap(line => (line.key === undefined ? [] : [[line.key.prefix, line] as const])));
   return lines.map(line => {
-    const winner = line.key && last.get(line.key.prefix);
-    if (winner === undefined || winner === line) return line;
-    const reason = `${placeOf(winner)} has the same prefix, and the last one counts`;
+    const used = line.key && last.get(line.key.prefix);
+    if (used === undefined || used === line) return line;
+    const reason = `${placeOf(used)} has the same prefix, and the last one counts`;
     return { file: line.file, line: line.line, outcome: "refused", reason };
   });
 }
 
-/** As compilers say it, so that editors find it. */
+/** Returns `file:line`, the form that editors recognise. */
 export const placeOf = ({ file, line }: Pick<Line, "file" | "line">): string => `${file}:${line}`;
 
 function fileLines(file: string, text: string, { log, preSharedKey, now }: ReadingOptions): readonly Line[] {

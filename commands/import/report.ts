@@ -7,8 +7,8 @@ const columns = ["file", "line", "prefix", "kind", "outcome", "reason"] as const
 const header = `${columns.join(",")}\r\n`;
 
 /**
- * Makes sure that a report can be written before anything is sent. A file that is there is only overwritten where it is an
- * earlier report: it might be the keys. Throws what is in the way.
+ * Checks before anything is sent that the report can be written. Overwrites an existing file only if it is an earlier report, because
+ * it might be the file of keys. Throws an error that names the path and the reason.
  */
 export async function checkReport(path: string): Promise<void> {
   try {
@@ -19,7 +19,7 @@ export async function checkReport(path: string): Promise<void> {
   if (!["", header].includes(await startOf(path))) throw new Error(`${path} is there, and is no report of an import.`);
 }
 
-/** Empty where there is none. */
+/** Returns the first bytes of a file, or an empty text if there is no file. */
 async function startOf(path: string): Promise<string> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -32,7 +32,7 @@ async function startOf(path: string): Promise<string> {
   return buffer.toString("utf8", 0, bytesRead);
 }
 
-/** Writes what became of each line, whole or not at all. It holds no secret. */
+/** Writes the outcome of each line, completely or not at all. The report contains no secret. */
 export async function writeReport(path: string, lines: readonly Line[]): Promise<void> {
   const unfinished = `${path}.${process.pid}.new`;
   try {
@@ -44,7 +44,7 @@ export async function writeReport(path: string, lines: readonly Line[]): Promise
   }
 }
 
-/** CSV of RFC 4180. */
+/** Returns the report as CSV (RFC 4180). */
 export function reportOf(lines: readonly Line[]): string {
   const rows = lines.map(({ file, line, key, outcome, reason }) =>
     [file, String(line), key?.prefix ?? "", key?.kind ?? "", outcome, reason].map(field).join(","),
@@ -52,7 +52,7 @@ export function reportOf(lines: readonly Line[]): string {
   return header + rows.map(row => `${row}\r\n`).join("");
 }
 
-/** A spreadsheet takes a text that begins like a formula for one; an apostrophe in front keeps it a text. */
+/** Returns a CSV field. An apostrophe keeps spreadsheets from reading a text as a formula. */
 function field(text: string): string {
   const safe = /^[\s\p{Cc}]*[=+\-@|%＝＋－＠]/u.test(text) ? `'${text}` : text;
   return /^[\w.:/ -]*$/.test(safe) ? safe : `"${safe.replaceAll('"', '""')}"`;

@@ -4,26 +4,25 @@ import type { Line } from "./lines.ts";
 
 export interface Running {
   readonly parallel: number;
-  /** Fires when no further key shall be begun. */
+  /** Fires when no further key is to be sent. */
   readonly stop: AbortSignal;
   readonly send: (key: ImportKey) => Promise<Pick<Line, "outcome" | "reason">>;
-  /** Is told of each line that was tried, and how many were. */
+  /** Called after each line, with the number of lines tried so far. */
   readonly tried: (line: Line, count: number) => void;
 }
 
-/** So many failures without another outcome between them are not about the keys. */
-const mostFailures = 10;
+/** After this many failures in a row the cause is not the keys. */
+const maxFailuresInARow = 10;
 
 /**
- * Sends every open line, some at a time. What cannot go on ends the run: nothing more is begun, and what is under way is waited
- * for.
- * @returns all lines in their order, and why the run ended before its end, where it did
+ * Sends every open line, several in parallel. After `ImportStopped` sends no further line and waits for calls in progress.
+ * @returns all lines in their order, and the reason if the run ended early
  */
 export async function runImport(
   lines: readonly Line[],
   { parallel, stop, send, tried }: Running,
 ): Promise<{ readonly lines: readonly Line[]; readonly stopped?: string }> {
-  const standing = [...lines];
+  const results = [...lines];
   const queue = lines.entries();
   let count = 0;
   let failures = 0;
@@ -33,10 +32,11 @@ export async function runImport(
     for (const [index, line] of queue) {
       if (line.key === undefined || line.outcome !== "open") continue;
       const next: Line = { ...line, ...(await send(line.key)) };
-      standing[index] = next;
+      results[index] = next;
       tried(next, ++count);
       failures = next.outcome === "failed" ? failures + 1 : 0;
-      if (failures >= mostFailures) throw new ImportStopped(`Core failed at ${mostFailures} keys in a row (500)`);
+      if (failures >= maxFailuresInARow)
+        throw new ImportStopped(`Core failed at ${maxFailuresInARow} keys in a row (500)`);
       if (stop.aborted || stopped !== undefined) return;
     }
   };
@@ -49,5 +49,5 @@ export async function runImport(
     }
   };
   await Promise.all(Array.from({ length: parallel }, guarded));
-  return { lines: standing, ...(stopped !== undefined && { stopped }) };
+  return { lines: results, ...(stopped !== undefined && { stopped }) };
 }

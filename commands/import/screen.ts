@@ -1,4 +1,4 @@
-/** Text of others as a terminal may be told it: one line without control characters. */
+/** Returns foreign text as one line without control characters, which could change the terminal. */
 export const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 
 interface Output {
@@ -7,14 +7,14 @@ interface Output {
   write(text: string): unknown;
 }
 
-/** What the one who started the command sees. */
+/** Output of a command. */
 export interface Screen {
-  /** A result; results alone go to standard output. */
+  /** Writes a result to standard output. */
   result(text: string): void;
-  /** Said once, beside the results. */
+  /** Writes a note to standard error. */
   note(text: string): void;
   /**
-   * Where the run stands. A terminal shows it in one line, drawn at most ten times a second. Elsewhere lines stay, so only
+   * Shows the progress. A terminal shows it in one line, drawn at most ten times a second. Other outputs keep every line, so only
    * milestones are written.
    */
   progress(text: () => string, milestone: boolean): void;
@@ -23,12 +23,12 @@ export interface Screen {
 
 export function createScreen(out: Output, error: Output, now: () => number): Screen {
   let drawnAt = Number.NEGATIVE_INFINITY;
-  let standing = "";
+  let current = "";
   const clear = () => {
-    if (standing !== "") error.write("\r\x1b[2K");
+    if (current !== "") error.write("\r\x1b[2K");
   };
   const draw = () => {
-    if (standing !== "") error.write(standing.slice(0, (error.columns || 80) - 1));
+    if (current !== "") error.write(current.slice(0, (error.columns || 80) - 1));
   };
   const above = (output: Output, text: string) => {
     clear();
@@ -44,13 +44,13 @@ export function createScreen(out: Output, error: Output, now: () => number): Scr
       } else if (now() - drawnAt >= 100) {
         drawnAt = now();
         clear();
-        standing = text();
+        current = text();
         draw();
       }
     },
     endProgress: () => {
       clear();
-      standing = "";
+      current = "";
     },
   };
 }

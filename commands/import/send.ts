@@ -8,7 +8,7 @@ import { plain } from "./screen.ts";
 const keyList = z.array(z.object({ prefix: z.string() }));
 const keyView = z.object({ prefix: z.string() });
 
-/** Makes sure that this is a Core API and that it takes the token, before any secret goes there. Throws ImportStopped. */
+/** Checks before any secret is sent that this is a Core API and that it accepts the token. Throws `ImportStopped`. */
 export async function checkCore(ask: Ask): Promise<void> {
   const answer = await ask("GET", "/otpkeys?%24top=1");
   if (answer === undefined || (answer.status === 200 && keyList.safeParse(answer.body).success)) return;
@@ -16,8 +16,8 @@ export async function checkCore(ask: Ask): Promise<void> {
 }
 
 /**
- * Sends a key (decision A10). What takes the place of another secret is sent twice, so that it is known to have done so.
- * Throws ImportStopped where no other key would fare better.
+ * Sends an OTP key (A10). With `replace`, sends it first without and after a 409 with `replace`, which tells `replaced` from `present`.
+ * Throws `ImportStopped` for a failure that every other key would have too.
  */
 export async function sendKey(
   key: ImportKey,
@@ -58,7 +58,7 @@ function resultOf(answer: Answered | undefined, key: ImportKey, found: "present"
   throw stoppedBy(answer);
 }
 
-/** What stands between us and Core might quote what it was sent. */
+/** Removes the key's secret from a text: a proxy's error page might quote the request. */
 function withoutSecrets(text: string, { secret, privateId }: ImportKey): string {
   const quoted = [secret, privateId].some(bytes => bytes && text.toLowerCase().includes(hex(bytes)));
   return quoted ? "something that quotes its secret" : plain(text);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Fault, FaultKind } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
 
-/** Status of every refusal (decision A1). */
+/** HTTP status of each kind of Fault (A1). */
 const statusOf: Record<FaultKind, number> = {
   invalid: 400,
   unauthenticated: 401,
@@ -21,10 +21,10 @@ const statusOf: Record<FaultKind, number> = {
 
 export const errorBody = z.object({ error: z.string() }).meta({ id: "Error" });
 
-/** A refusal in the wire shape of the Core API, whose callers need a bearer token. */
+/** Returns the response to a Fault in the Core API, whose callers need a bearer token. */
 export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });
 
-/** A refusal in the wire shape of the Client API. */
+/** Returns the response to a Fault in the Client API. */
 export const refuseClient = (fault: Fault): Reply => refuse(fault, {});
 
 function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Reply {
@@ -34,7 +34,7 @@ function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Repl
   return { status, headers: { ...retryAfter, ...(status === 401 ? challenge : {}) }, body: { error: sentence(fault) } };
 }
 
-/** Existing clients know the sentence for missing parameters by heart (decision A1). */
+/** Returns the error text. Existing clients compare the text for missing parameters (A1). */
 function sentence({ message, problems }: Fault): string {
   if (problems.length === 0) return message;
   const missing = problems.filter(({ reason }) => reason === "is required").map(({ path }) => path);

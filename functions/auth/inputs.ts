@@ -6,7 +6,7 @@ import { parseUserReference } from "../../lib/auth/model/username.ts";
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
 
-/** A text that a rule of the wing accepts, as its value. */
+/** Returns a schema that parses a text by a rule of the domain. */
 const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
   z
     .string()
@@ -19,29 +19,29 @@ const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
     .meta({ description });
 
 /**
- * Clients and the host remove dot segments from a path, so that a request for the attribute `..` of bob arrives as one for bob. Nothing
- * here can undo that.
+ * HTTP clients and the host remove dot segments from a path before this service sees it: a request for the attribute `..` of bob
+ * arrives as one for bob.
  */
 const dotWarning =
   "Check it before it becomes part of a path: `.` and `..` are removed by HTTP clients and by the host, so that " +
   "`DELETE …/users/bob/attributes/..` deletes the user bob.";
 
-/** `<id-or-username>` of a path. Undefined for a segment that can name no user: 404. */
+/** `<id-or-username>` of a path. Undefined for a segment that cannot name a user, which gives 404. */
 const user = z
   .string()
   .transform((segment): UserRef | undefined => parseUserReference(segment))
   .meta({ description: "The user's numeric id, or the username percent-encoded once, with `%` as `%25`." });
 
-/** `<prefix>` of a path. Undefined for a segment that can name no key: 404. */
+/** `<prefix>` of a path. Undefined for a segment that cannot be a prefix, which gives 404. */
 const prefix = z
   .string()
   .transform((segment): string | undefined => parsePrefix(segment))
   .meta({ description: `The prefix of the otpkey. ${dotWarning}` });
 
-/** The prefix of a key as a field. */
+/** The prefix of an OTP key as a field. */
 export const prefixField = z.string().transform((text, context) => {
-  const found = parsePrefix(text);
-  if (found !== undefined) return found;
+  const prefix = parsePrefix(text);
+  if (prefix !== undefined) return prefix;
   context.addIssue({ code: "custom", message: `must be 1 to ${prefixMaxLength} letters and digits` });
   return z.NEVER;
 });
@@ -54,11 +54,11 @@ export const userKeyParams = z.object({ user, prefix });
 export const attributeParams = z.object({ user: user.optional(), prefix: prefix.optional(), key: attributeKey });
 export const attributeListParams = z.object({ user: user.optional(), prefix: prefix.optional() });
 
-/** Optional text; null is as if absent (decision G4). */
+/** Returns a schema of an optional text. Null counts as absent (G4). */
 export const optionalText = (description: string) =>
   z.preprocess(value => value ?? undefined, z.string().optional()).meta({ description });
 
-/** Absent, null, true or false, as JSON or as a form has them. */
+/** Returns a schema of an optional boolean: absent, null, true or false, in JSON or as form text. */
 export const optionalFlag = (description: string) =>
   z
     .preprocess(
@@ -72,10 +72,10 @@ export const optionalFlag = (description: string) =>
     .describe(description);
 
 export const assignment = z.object({
-  otpkey: parsed(parsePrefixOrOtp, "The prefix to assign; an OTP of the key stands for its prefix."),
+  otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of the otpkey is accepted in its place."),
 });
 
 export const attribute = z.object({
   key: parsed(parseAttributeKey, "The attribute's key."),
-  value: parsed(parseAttributeValue, "The attribute's value; it takes the place of an existing one."),
+  value: parsed(parseAttributeValue, "The attribute's value. It replaces an existing value."),
 });

@@ -3,7 +3,7 @@ import type { Job } from "../../lib/http/job.ts";
 import { minutes } from "../../lib/time.ts";
 import type { AuthContext } from "./context.ts";
 
-/** The client API's own timer (decision A19). */
+/** The timer of the Client API, which deletes expired rows (A19). */
 export const authJobs = (settings: AuthSettings): Readonly<Record<string, Job<AuthContext>>> => ({
   sessionCleanup: {
     schedule: settings.CRON_SESSION_CLEANUP_SCHEDULE,

@@ -4,24 +4,24 @@ import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
 import { readQuery } from "../../lib/http/parse/read-pairs.ts";
 
-/** The most that one read of storage brings, and that one page may have (decision A11). */
-const wholePage = 1000;
+/** Maximum number of entries of a page: one read of storage returns no more (A11). */
+const maxPageSize = 1000;
 
-const number = (most: number, error: string) =>
+const number = (max: number, error: string) =>
   z
     .string()
     .regex(/^[0-9]{1,16}$/, { error, abort: true })
     .transform(Number)
-    .refine(value => value >= 1 && value <= most, { error })
+    .refine(value => value >= 1 && value <= max, { error })
     .optional();
 
-/** How every list is paged. */
+/** Query parameters of every list. */
 export const paging = {
-  $top: number(wholePage, `must be a number from 1 to ${wholePage}`).describe(
-    `Most entries of a page, 1 to ${wholePage}; without it the whole list comes.`,
+  $top: number(maxPageSize, `must be a number from 1 to ${maxPageSize}`).describe(
+    `Maximum number of entries, 1 to ${maxPageSize}. Without it the response is the whole list.`,
   ),
-  $skiptoken: number(Number.MAX_SAFE_INTEGER, "must be one that a list gave").describe(
-    "Where the page begins: from the link to it.",
+  $skiptoken: number(Number.MAX_SAFE_INTEGER, "must be a value from the link to the next page").describe(
+    "Start of the page, from the link to it.",
   ),
 };
 
@@ -31,21 +31,21 @@ export interface Paging {
 }
 
 /**
- * The query's names that are not about paging, with their values. Read from the address, because `__proto__` is a name like others.
- * Throws Fault `invalid` for another name that begins with `$`: a list that looks filtered and is whole does harm.
+ * Returns the query parameters that are filters. Reads them from the URL, so that `__proto__` is an ordinary name.
+ * Throws Fault `invalid` for an unknown name that begins with `$`: ignoring it would return a complete list that looks filtered.
  */
 export function filtersOf({ url }: Call): readonly (readonly [string, string])[] {
   const filters = Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(paging, name));
   const problems = filters
     .filter(([name]) => name.startsWith("$"))
-    .map(([name]) => ({ path: name, reason: "is not known: $top and $skiptoken page a list" }));
+    .map(([name]) => ({ path: name, reason: "is not known: lists accept $top and $skiptoken" }));
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   return filters;
 }
 
 /**
- * A list as a plain array, whole or one page of it with a link to the next (decision A11).
- * @param address of the list, absolute
+ * Returns a list as a plain array: the whole list, or one page with a link to the next (A11).
+ * @param address absolute URL of the list
  */
 export async function listReply<T>(
   { url }: Call,
@@ -63,7 +63,7 @@ export async function listReply<T>(
   const entries: T[] = [];
   let from = $skiptoken;
   do {
-    const page: Page<T> = await read({ top: wholePage, ...(from !== undefined && { after: from }) });
+    const page: Page<T> = await read({ top: maxPageSize, ...(from !== undefined && { after: from }) });
     entries.push(...page.entries);
     from = page.next;
   } while (from !== undefined);

@@ -28,7 +28,7 @@ import { unlockUser } from "./core/users/unlock-user.ts";
 import { validateUser } from "./core/users/validate-user.ts";
 import { refuseClient, refuseCore } from "./errors.ts";
 
-/** The Core API on one page (specification section 4). Never public. The names become the functions' names. */
+/** All endpoints of the Core API (specification section 4). Keep it private. The names become the names of the functions. */
 export const core: Api<AuthContext & TokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
@@ -62,12 +62,12 @@ export const core: Api<AuthContext & TokenContext> = {
   },
 };
 
-/** The Client API on one page (specification section 4). Public; the session is its credential. */
+/** All endpoints of the Client API (specification section 4). It is public; its credential is the session. */
 export const client: Api<AuthContext, LiveSession> = {
   name: "client",
   title: "Authentication server, Client API",
   input: "fields",
-  // Credentials are short, and callers are anonymous.
+  // Callers are anonymous, and credentials are short.
   bodyLimitBytes: 65_536,
   refuse: refuseClient,
   guard: (call, { rules, publicOrigin }) => checkOrigin(call, rules.allowedOrigins, publicOrigin),

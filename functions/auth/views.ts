@@ -13,11 +13,14 @@ export const otpkeyView = z.object({
   prefix: z.string(),
   enabled: z.boolean(),
   id: z.int(),
-  stopped: z.literal(true).optional().describe("Stopped by wrong OTPs until it is enabled again."),
+  stopped: z
+    .literal(true)
+    .optional()
+    .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
 });
 export const otpkeySummary = z.object({ id: z.int(), prefix: z.string(), enabled: z.boolean() });
 
-/** A key as it is viewed (specification section 4, decision A10). */
+/** Returns the view of an OTP key (specification section 4, A10). */
 export const toOtpkeyView = (
   { prefix, enabled, id, stopped }: OtpKey,
   attributes: Attributes,

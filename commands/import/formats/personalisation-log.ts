@@ -3,18 +3,18 @@ import { modhexPattern, modhexToHex } from "../../../lib/auth/otp/modhex.ts";
 import { totpStepSeconds } from "../../../lib/auth/otp/totp.ts";
 import { checkedKey, gathered, type LineReading, type Reading } from "./reading.ts";
 
-/** What a log leaves out and the administrator knows. */
+/** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {
-  /** Length of HOTP codes where the layout does not say; by default 6. */
+  /** Length of HOTP codes if the layout does not contain it; default: 6. */
   readonly digits?: 6 | 8;
   /**
-   * What HOTP keys type before their serial number in 8 digits, as in `ubhe`, where the layout does not say. Without it lines
-   * without a public id are refused: the same line may stand for a key that answers challenges.
+   * What HOTP keys type before their serial number of 8 digits, such as `ubhe`, if the layout does not contain it. Without it lines
+   * without a public id are refused, because they may describe a challenge-response key.
    */
   readonly identifier?: string;
 }
 
-/** Reads the personalisation log that key makers ship: traditional, OATH and Yubico CSV layouts, mixed too (decision A18). */
+/** Reads a personalisation log of a key maker: traditional, OATH and Yubico CSV layouts, also mixed (A18). */
 export function readPersonalisationLog(text: string, options: LogOptions = {}): Reading {
   const lines = text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/);
   return gathered(lines.map((line, index) => readLine(line, index + 1, options)));
@@ -37,7 +37,7 @@ function readLine(text: string, line: number, options: LogOptions): LineReading 
   return { line, reason: "it is of no known layout" };
 }
 
-/** Quotes that spreadsheets add are understood; a line is read alone, so that one stray quote spoils no other. */
+/** Parses one line of CSV, also with quotes that spreadsheets add. Each line is parsed alone, so that a stray quote affects no other. */
 function fieldsOf(text: string): readonly string[] | undefined {
   try {
     const [fields] = parse(text, { trim: true, relaxColumnCount: true }) as string[][];
@@ -47,7 +47,7 @@ function fieldsOf(text: string): readonly string[] | undefined {
   }
 }
 
-/** Columns of the traditional layout; those from `slot` on shift where the local form of the time has a comma. */
+/** Columns of the traditional layout. They shift if the time in the first column contains a comma. */
 const traditional = {
   count: 18,
   public: 3,
@@ -75,10 +75,10 @@ function readTraditional(fields: readonly string[], line: number, event: "yubico
   });
 }
 
-/** Serial number, public id, then the private id of a Yubico key or the counter of an OATH key, secret. */
+/** Reads the layout: serial number, public id, private id (Yubico) or counter (OATH), secret. */
 function readCompact(fields: readonly string[], line: number, { digits, identifier }: LogOptions): LineReading {
   const [serial = "", publicId = "", third = "", fourth = ""] = fields;
-  // This layout writes 0 for what a key does not have.
+  // This layout writes 0 for an absent value.
   const secret = fourth === "0" ? "" : fourth;
   if (third === "") return { line, reason: "it is not about a key that makes OTPs" };
   if (third.length === 12) return checkedKey(line, publicId, "yubico", { secret, privateId: third });
@@ -90,7 +90,7 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
   });
 }
 
-/** Serial number, which its user types before each code, seed, `hotp` or `totp`, digits, step: of keys without a keyboard. */
+/** Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or `totp`, digits, step. */
 function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOptions): LineReading {
   const [serial = "", seed = "", kind = "", digitsText = "", step = ""] = fields;
   const name = kind.toLowerCase() || "hotp";
@@ -102,19 +102,19 @@ function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOp
   return checkedKey(line, serial, name, { secret: seed, digits: length });
 }
 
-/** Long enough that it is no public id. */
+/** Returns whether a text is a seed: hexadecimal, and too long for a public id. */
 const isSeed = (text: string): boolean => /^[0-9a-fA-F]{28,}$/.test(text) && !modhexPattern.test(text);
 
 /**
- * What an OATH key types of its identifier. The log has all of it in modhex; the key types digits after the first places. One
- * that has digits already is as typed.
+ * Returns the identifier as an OATH key types it. The log contains it in modhex; the key types the first characters in modhex and the
+ * rest in digits. An identifier with digits is already in the typed form.
  */
 function typedIdentifier(publicId: string, inModhex: number): string {
   const rest = publicId.slice(inModhex);
   return modhexPattern.test(publicId) ? publicId.slice(0, inModhex) + modhexToHex(rest) : publicId;
 }
 
-/** Whether the part that usually is the serial number can be one. This layout does not say what is typed in digits. */
+/** Returns whether the rest of an identifier can be a serial number. This layout does not say which part is typed in digits. */
 const hasNumber = (publicId: string): boolean => /^[cbdefghijk]*$/.test(publicId.slice(4));
 
 const numberOf = (text: string): number | undefined => (/^[0-9]{1,10}$/.test(text) ? Number(text) : undefined);

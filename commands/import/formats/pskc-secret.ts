@@ -1,7 +1,7 @@
 import { createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
 import { element, textAt, type XmlElement } from "./xml.ts";
 
-/** Why a secret cannot be had. The message is the rest of a sentence about the key, and tells nothing of any secret. */
+/** The reason why a secret cannot be read: the rest of a sentence about the key. Never quotes a secret. */
 export class PskcSecretError extends Error {
   override readonly name = "PskcSecretError";
 }
@@ -22,7 +22,7 @@ const macs: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** @param preSharedKey absent where none is known; then only plain secrets can be read */
+/** Creates the reader of a container's secrets. @param preSharedKey absent: only plain secrets can be read */
 export function secretReader(container: XmlElement, preSharedKey: Uint8Array | undefined): ReadSecret {
   const macMethod = element(container, "MACMethod");
   let macKey: Uint8Array | undefined;
@@ -39,7 +39,7 @@ export function secretReader(container: XmlElement, preSharedKey: Uint8Array | u
       throw new PskcSecretError("its secret is encrypted, and no pre-shared key was given");
     const cipher = cipherOf(encrypted, "secret");
     const mac = macs.get(textAt(macMethod, "@Algorithm"));
-    // Without it a wrong pre-shared key, or a changed file, would make other secrets instead of an error.
+    // Without a MAC, a wrong pre-shared key or a changed file would give wrong secrets instead of an error.
     if (mac === undefined) throw new PskcSecretError("its secret is encrypted without a known check of integrity");
     macKey ??= macKeyOf(macMethod, preSharedKey);
     const expected = createHmac(mac, macKey).update(cipherTextOf(encrypted)).digest();
@@ -51,7 +51,7 @@ export function secretReader(container: XmlElement, preSharedKey: Uint8Array | u
   };
 }
 
-/** Where none is named, the pre-shared key serves for both (RFC 6030 section 6.1.1). */
+/** Returns the MAC key; the pre-shared key if the container has none (RFC 6030 section 6.1.1). */
 function macKeyOf(macMethod: XmlElement | undefined, preSharedKey: Uint8Array): Uint8Array {
   const encrypted = element(macMethod, "MACKey");
   return encrypted === undefined ? preSharedKey : decrypted(encrypted, preSharedKey, cipherOf(encrypted, "MAC key"));
@@ -65,14 +65,14 @@ interface Cipher {
   readonly keyBytes: number;
 }
 
-/** @param what of the key's is encrypted */
+/** Returns the cipher of an encrypted value. @param what name of the value, for the error */
 function cipherOf(encrypted: XmlElement, what: string): Cipher {
   const cipher = ciphers.get(textAt(encrypted, "EncryptionMethod", "@Algorithm"));
   if (cipher === undefined) throw new PskcSecretError(`its ${what} is encrypted by an algorithm that is not supported`);
   return cipher;
 }
 
-/** XML Encryption 1.0, section 5.2: the first vector comes first; of the padding only the last byte is defined. */
+/** Decrypts a value (XML Encryption 1.0, section 5.2): it begins with the IV; only the last byte of the padding is defined. */
 function decrypted(encrypted: XmlElement, key: Uint8Array, cipher: Cipher): Uint8Array {
   if (key.length !== cipher.keyBytes)
     throw new PskcSecretError(`the pre-shared key must have ${cipher.keyBytes} bytes`);
@@ -85,7 +85,7 @@ function decrypted(encrypted: XmlElement, key: Uint8Array, cipher: Cipher): Uint
   return new Uint8Array(padded.subarray(0, -padding));
 }
 
-const unreadable = (): PskcSecretError => new PskcSecretError("its secret can not be decrypted by this pre-shared key");
+const unreadable = (): PskcSecretError => new PskcSecretError("its secret cannot be decrypted by this pre-shared key");
 
 function bytesOfBase64(text: string): Uint8Array {
   const compact = text.replace(/\s+/g, "");

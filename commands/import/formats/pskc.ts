@@ -6,12 +6,12 @@ import { checkedKey, gathered, type ImportKey, type Reading, type RefusedLine } 
 import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
 
 export interface PskcOptions {
-  /** Of the length that the file's encryption takes. */
+  /** Pre-shared key, with the length that the file's encryption requires. */
   readonly preSharedKey?: Uint8Array;
   readonly now: Instant;
 }
 
-/** Reads a Portable Symmetric Key Container (RFC 6030), plain or under a pre-shared key (decision A18). */
+/** Reads a Portable Symmetric Key Container (RFC 6030), plain or encrypted with a pre-shared key (A18). */
 export function readPskc(text: string, options: PskcOptions): Reading {
   try {
     const { root, lineOf } = readXml(text);
@@ -44,7 +44,7 @@ function readPackage(
   }
 }
 
-/** What the container says of use in time and purpose (RFC 6030 section 5). */
+/** Returns why the key's policy forbids its use now or for OTPs (RFC 6030 section 5), or undefined. */
 function notUsable(key: XmlElement, now: Instant): string | undefined {
   const policy = element(key, "Policy");
   const [start, end] = [Date.parse(textAt(policy, "StartDate")), Date.parse(textAt(policy, "ExpiryDate"))];
@@ -77,7 +77,7 @@ function kindOf(key: XmlElement): "hotp" | "totp" | "yubico" | undefined {
   return kind === "hotp" || kind === "totp" ? kind : undefined;
 }
 
-/** The key's id where it can be a prefix: a key with a keyboard types it. Else the serial number, which its user types. */
+/** Reads an OATH key. Its prefix is the key's id, if it can be a prefix, else the serial number, which the user types. */
 function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
   const id = textAt(key, "@Id");
   const prefix = parsePrefix(id) ?? (textAt(keyPackage, "DeviceInfo", "SerialNo") || id);
@@ -89,13 +89,13 @@ function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: 
   });
 }
 
-/** Some writers count the typed prefix in. */
+/** Returns the number of digits. Some programs include the length of the typed prefix. */
 function digitsOf(length: string, prefix: string): number | undefined {
   const digits = numberOf(length);
   return digits === undefined || digits <= 8 ? digits : digits - prefix.length;
 }
 
-/** Public and private id stand in the user's name, as the personalisation tool writes them. */
+/** Reads a Yubico key. The personalisation tool writes public and private id into the user id. */
 function yubicoKey(key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
   const [, publicId = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
   return checkedKey(line, publicId, "yubico", { secret, privateId });

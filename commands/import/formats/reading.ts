@@ -2,15 +2,15 @@ import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
 import type { KeyDraft } from "../../../lib/auth/otp/contract.ts";
 import { type OtpKindName, otpKind } from "../../../lib/auth/otp/kinds.ts";
 
-/** A key that a file describes, checked as Core will check it (decision A18). */
+/** An OTP key from a file, checked by the rules of Core (A18). */
 export interface ImportKey extends KeyDraft {
-  /** Where it stands in the file, from 1. */
+  /** Number of the line in the file, from 1. */
   readonly line: number;
   readonly prefix: string;
   readonly kind: OtpKindName;
 }
 
-/** A line that describes no key that can be imported. The reason tells nothing of a secret. */
+/** A line that cannot be imported. The reason never quotes a secret. */
 export interface RefusedLine {
   readonly line: number;
   readonly reason: string;
@@ -21,16 +21,16 @@ export interface Reading {
   readonly refused: readonly RefusedLine[];
 }
 
-/** What a reader makes of one place in a file; undefined where nothing is meant to be a key. */
+/** The result of one line; undefined for a line without a key, such as a comment. */
 export type LineReading = ImportKey | RefusedLine | undefined;
 
-/** A key as a file writes it: bytes, or their text in hex, empty where there is none. */
+/** An OTP key as written in a file. A text is hexadecimal; empty means absent. */
 interface WrittenKey extends Pick<KeyDraft, "digits" | "counter"> {
   readonly secret: Uint8Array | string;
   readonly privateId?: string;
 }
 
-/** Checks a key by the rules of its kind and of prefixes (decisions A7 and A9). */
+/** Checks an OTP key by the rules of its kind and of prefixes (A7, A9). */
 export function checkedKey(
   line: number,
   prefixText: string,
@@ -48,9 +48,9 @@ export function checkedKey(
   };
   const prepared = otpKind(kind).prepare(draft);
   if (prepared.ok) return { line, prefix, kind, ...draft };
-  const isUnread = (field: keyof KeyDraft) => (written[field] ?? "") !== "" && draft[field] === undefined;
+  const isNotHex = (field: keyof KeyDraft) => (written[field] ?? "") !== "" && draft[field] === undefined;
   const reasons = prepared.problems.map(
-    ({ field, reason }) => `${fieldNames[field]} ${isUnread(field) ? "must be in hex" : reason}`,
+    ({ field, reason }) => `${fieldNames[field]} ${isNotHex(field) ? "must be in hex" : reason}`,
   );
   return { line, reason: reasons.join("; ") };
 }
@@ -58,8 +58,8 @@ export function checkedKey(
 const fieldNames = { secret: "its secret", privateId: "its private id", digits: "its digits", counter: "its counter" };
 
 /**
- * Gathers a file. A personalisation log grows at its end, so of several lines with one prefix the last one is what the key holds
- * now.
+ * Collects the lines of a file. A personalisation log grows at its end, so the last of several lines with the same prefix is the
+ * current state of the key.
  */
 export function gathered(lines: readonly LineReading[]): Reading {
   const found = lines.filter(line => line !== undefined);
@@ -75,6 +75,6 @@ export function gathered(lines: readonly LineReading[]): Reading {
   return { keys, refused };
 }
 
-/** Bytes of an even number of hexadecimal digits. Undefined for anything else. */
+/** Parses an even number of hexadecimal digits. Returns undefined for any other text. */
 const bytesOfHex = (text: string): Uint8Array | undefined =>
   /^(?:[0-9a-fA-F]{2})+$/.test(text) ? new Uint8Array(Buffer.from(text, "hex")) : undefined;

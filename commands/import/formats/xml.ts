@@ -5,7 +5,7 @@ export interface XmlElement {
   readonly [name: string]: XmlElement | readonly XmlElement[] | string | undefined;
 }
 
-/** A document that is refused, by the line at which that was seen. The message quotes nothing of it. */
+/** The reason why a document is refused, and the line. The message quotes nothing of the document. */
 export class XmlError extends Error {
   override readonly name = "XmlError";
   readonly line: number;
@@ -31,8 +31,8 @@ const parser = new XMLParser({
 const metaData = XMLParser.getMetaDataSymbol() as symbol;
 
 /**
- * A document as nested objects. Throws an `XmlError` for one that is not well-formed, and for any document type declaration: it
- * could name other files, or grow without end (decision A18).
+ * Parses a document to nested objects. Throws an `XmlError` for a malformed document, and for any document type declaration, because
+ * that could read other files or expand without limit (A18).
  */
 export function readXml(text: string): { readonly root: XmlElement; lineOf(element: XmlElement): number } {
   const normal = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
@@ -50,7 +50,7 @@ export function readXml(text: string): { readonly root: XmlElement; lineOf(eleme
   };
 }
 
-/** Lines by index. Elements are asked for in their order, so each stretch of text is counted once. */
+/** Returns a function from index to line. It continues from the previous index, so that reading elements in order counts each line once. */
 function lineCounter(text: string): (index: number) => number {
   let [at, line] = [0, 1];
   return index => {
@@ -69,7 +69,7 @@ function parse(text: string): XmlElement {
   }
 }
 
-/** The elements of one name, in order. */
+/** Returns the child elements with a name, in order. */
 export function elements(parent: XmlElement | undefined, name: string): readonly XmlElement[] {
   const value = parent?.[name];
   if (value === undefined) return [];
@@ -78,11 +78,11 @@ export function elements(parent: XmlElement | undefined, name: string): readonly
   );
 }
 
-/** The first element at a path of names. */
+/** Returns the first element at a path of names. */
 export const element = (parent: XmlElement | undefined, ...path: readonly string[]): XmlElement | undefined =>
   path.reduce<XmlElement | undefined>((at, name) => elements(at, name)[0], parent);
 
-/** The text of the first element at a path, trimmed; of an attribute where the last name begins with `@`. Empty where absent. */
+/** Returns the trimmed text of the first element at a path, or of an attribute if the last name begins with `@`; empty if absent. */
 export function textAt(parent: XmlElement | undefined, ...path: readonly string[]): string {
   const value = element(parent, ...path)?.["#text"];
   return typeof value === "string" ? value.trim() : "";

@@ -6,15 +6,15 @@ import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { optionalText } from "../inputs.ts";
 
-/** Specification section 4, rules 3 and 4; decision A16. */
+/** Changes the password of the session's user (specification section 4, rules 3 and 4; A16). */
 export const changePassword = endpoint({
   routes: ["GET /password", "POST /password"],
   access: "session",
   summary: "Change the password of the session's user",
   body: z.object({
     newpass: z.string().describe("The new password."),
-    oldpass: optionalText("The password in force."),
-    otp: optionalText("A new OTP, where a login needs one."),
+    oldpass: optionalText("The current password."),
+    otp: optionalText("An unused OTP, if a login of the user needs one."),
   }),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
   refusals: ["throttled"],

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { optionalText } from "../inputs.ts";
 
-/** What authenticate and login take, all optional (specification section 4). */
+/** The fields of authenticate and login, all optional (specification section 4). */
 export const credentials = z.object({
-  username: optionalText("May be left out where the deployment identifies users by OTP."),
+  username: optionalText("The username. Optional if the deployment identifies users by OTP."),
   password: optionalText("The password."),
-  otp: optionalText("An OTP of an otpkey of the user; it is used up."),
+  otp: optionalText("An OTP of one of the user's otpkeys. It is used up."),
 });

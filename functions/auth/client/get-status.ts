@@ -5,20 +5,20 @@ import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
-const statusAnswer = z.object({
+const statusBody = z.object({
   username: z.string(),
   user_id: z.int(),
-  prefix: z.string().nullable().describe("Of the otpkey that was used, or null."),
-  _accessed_time: z.number().describe("Unix seconds of this request."),
-  _creation_time: z.number().describe("Unix seconds of the login."),
+  prefix: z.string().nullable().describe("Prefix of the otpkey whose OTP was used at the login, or null."),
+  _accessed_time: z.number().describe("Time of this request in Unix seconds."),
+  _creation_time: z.number().describe("Time of the login in Unix seconds."),
 });
 
-/** Specification sections 2 and 4; decision A15. */
+/** Returns the session (specification sections 2 and 4; A15). */
 export const getStatus = endpoint({
   routes: ["GET /status", "POST /status"],
   access: "session",
   summary: "Inspect the session",
-  answers: { 200: { description: "The session.", schema: statusAnswer } },
+  answers: { 200: { description: "The session.", schema: statusBody } },
   handle: async (_, context: AuthContext, { session: { session, user } }: { session: LiveSession }) => {
     return ok({
       username: user.value.name,

@@ -3,7 +3,7 @@ import { presentedSession } from "../../../lib/auth/sessions/session-cookie.ts";
 import type { Identify } from "../../../lib/http/api.ts";
 import type { AuthContext } from "../context.ts";
 
-/** Finds the session of a Client API call wherever the endpoint's access asks for one (decision A15). */
+/** Finds the session of a Client API call, if the endpoint's access requires one (A15). */
 export const identifySession =
   (context: AuthContext): Identify<LiveSession> =>
   async (access, call) => {

@@ -7,14 +7,17 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { credentials } from "./credentials.ts";
 
-/** Specification sections 3 and 4; a session that is presented ends (decision A15). */
+/** Signs in and creates a session. A session that the request presents ends (specification sections 3 and 4; A15). */
 export const login = endpoint({
   routes: ["GET /login", "POST /login"],
   access: "open",
-  summary: "Open a session",
+  summary: "Sign in and create a session",
   body: credentials,
   answers: {
-    200: { description: "The session, set as a cookie too.", schema: z.object({ session: z.string() }) },
+    200: {
+      description: "The session. The response also sets it as a cookie.",
+      schema: z.object({ session: z.string() }),
+    },
   },
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call }) => {

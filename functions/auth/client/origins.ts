@@ -2,11 +2,11 @@ import { Fault } from "../../../lib/fault.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 
 /**
- * Keeps pages of other origins out of the Client API (decision A15). Refuses a foreign `Origin`, `null` too, and a call that the
- * browser reports as sent by another site or by a sibling of this host, unless its origin is allowed. A call without `Origin`, as
- * a link or a picture makes it, names no page that could be allowed. Throws Fault `forbidden`.
- * @param own where callers see this deployment, besides the host that the call names
- * @returns headers for the answer to an allowed origin
+ * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call that the browser
+ * reports as cross-site or same-site, unless its origin is allowed. A call without `Origin`, such as a link or an image, names no page
+ * that could be allowed. Throws Fault `forbidden`.
+ * @param own public origin of this deployment, in addition to the host of the call
+ * @returns headers of the response to an allowed origin
  */
 export function checkOrigin(
   { headers, url }: Call,
@@ -22,18 +22,18 @@ export function checkOrigin(
       vary: "Origin",
     };
   }
-  const foreign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
+  const isForeign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
   const site = headers.get("sec-fetch-site") ?? undefined;
-  if (foreign || (site !== undefined && site !== "same-origin" && site !== "none")) {
+  if (isForeign || (site !== undefined && site !== "same-origin" && site !== "none")) {
     throw new Fault("forbidden", "Pages of other origins may not call this API.");
   }
   return {};
 }
 
-/** The scheme is not compared: TLS ends before the app. */
+/** Compares hosts only, not schemes, because TLS ends before the app. */
 const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
 
-/** The answer to a CORS preflight of an allowed origin. */
+/** Returns the response to a CORS preflight of an allowed origin. */
 export const preflight = (cors: Readonly<Record<string, string>>): Reply => ({
   status: 204,
   headers: {

@@ -9,7 +9,7 @@ import type { Fields } from "../../../lib/log.ts";
 import type { AuthContext } from "../context.ts";
 import { attribute, attributeListParams, attributeParams } from "../inputs.ts";
 
-/** The three bases of attributes, one of them in its singular form too (specification section 4, decision A17). */
+/** The base paths of attributes, one of them also in its singular form (specification section 4, A17). */
 const bases = [
   "users/{user}/attributes",
   "otpkeys/{prefix}/attributes",
@@ -20,11 +20,11 @@ const bases = [
 const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =>
   bases.map(base => `${method} /${base}${rest}` as const);
 
-/** Whose attributes a path means; through user and key they are the key's own (decision A14). */
+/** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). Throws Fault `not_found`. */
 function ownerOf(params: { user?: UserRef | undefined; prefix?: string | undefined }): AttributeOwner {
   const { user, prefix } = params;
-  const impossible = ("user" in params && user === undefined) || ("prefix" in params && prefix === undefined);
-  if (impossible) throw noSuchOwner();
+  const isImpossible = ("user" in params && user === undefined) || ("prefix" in params && prefix === undefined);
+  if (isImpossible) throw noSuchOwner();
   if (user === undefined) {
     if (prefix === undefined) throw noSuchUser();
     return { otpkey: prefix };
@@ -32,8 +32,8 @@ function ownerOf(params: { user?: UserRef | undefined; prefix?: string | undefin
   return prefix === undefined ? { user } : { user, otpkey: prefix };
 }
 
-/** The owner as audit events name it. The value of an attribute is never logged (decision A12). */
-const logged = ({ user, otpkey: prefix }: AttributeOwner): Fields => ({ user, prefix });
+/** Returns the owner as audit events name it. The value of an attribute is never logged (A12). */
+const ownerFields = ({ user, otpkey: prefix }: AttributeOwner): Fields => ({ user, prefix });
 
 const noSuchOwner = (): Fault => new Fault("not_found", "There is no such user, otpkey or assignment.");
 
@@ -64,7 +64,7 @@ export const setAttribute = endpoint({
     if (!result.ok) {
       throw new Fault("invalid", "The request is not valid.", { problems: [{ path: "value", reason: result.reason }] });
     }
-    log.info("attribute_set", { ...logged(owner), key: body.key });
+    log.info("attribute_set", { ...ownerFields(owner), key: body.key });
     return noContent;
   },
 });
@@ -74,7 +74,7 @@ export const getAttribute = endpoint({
   access: "caller",
   summary: "Read an attribute",
   params: attributeParams,
-  answers: { 200: { description: "The value, or null.", schema: z.string().nullable() } },
+  answers: { 200: { description: "The value, or null if it is not set.", schema: z.string().nullable() } },
   handle: async ({ params }, { attributes }: AuthContext) => {
     const value = await attributes.get(ownerOf(params), params.key);
     if (value === undefined) throw noSuchOwner();
@@ -85,13 +85,13 @@ export const getAttribute = endpoint({
 export const deleteAttribute = endpoint({
   routes: [...under("DELETE", "/{key}"), ...under("POST", "/{key}/delete")],
   access: "caller",
-  summary: "Delete an attribute; one that is not there is fine",
+  summary: "Delete an attribute, if it is set",
   params: attributeParams,
-  answers: { 204: { description: "Gone." } },
+  answers: { 204: { description: "Deleted, or not set before." } },
   handle: async ({ params }, { attributes, log }: AuthContext) => {
     const owner = ownerOf(params);
     if (!(await attributes.remove(owner, params.key))) throw noSuchOwner();
-    log.info("attribute_deleted", { ...logged(owner), key: params.key });
+    log.info("attribute_deleted", { ...ownerFields(owner), key: params.key });
     return noContent;
   },
 });

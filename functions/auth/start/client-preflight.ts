@@ -6,7 +6,7 @@ import type { ServeOptions } from "../../../lib/http/serve.ts";
 import { checkOrigin, preflight } from "../client/origins.ts";
 import { refuseClient } from "../errors.ts";
 
-/** What answers a CORS preflight of the Client API; absent where no foreign origin is allowed (decision A15). */
+/** Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). */
 export function clientPreflight(
   allowed: readonly string[],
   options: Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof">,

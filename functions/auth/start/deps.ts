@@ -10,7 +10,7 @@ import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { AuthContext } from "../context.ts";
 
-/** Connects the authentication server to storage, vault and validation servers. Nothing is called yet. */
+/** Connects the authentication server to storage, Key Vault and validation servers. Makes no call yet. */
 export function openAuth(deployment: Deployment, settings: AuthSettings): AuthContext {
   const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;

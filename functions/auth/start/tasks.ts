@@ -8,7 +8,7 @@ import { type Task, task } from "../../../lib/http/task.ts";
 import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { AuthContext } from "../context.ts";
 
-/** Maintenance of users and keys, which an administrator starts (decisions G8, G13). */
+/** Maintenance tasks for users and OTP keys, started by an administrator (G8, G13). */
 export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>>> = {
   reseal: resealTask(["otpkeys"]),
   backUp: backUpTask(authBackedUp),

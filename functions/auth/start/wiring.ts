@@ -12,7 +12,7 @@ import { openAuth } from "./deps.ts";
 import { readAuthSettings } from "./settings.ts";
 import { authTasks } from "./tasks.ts";
 
-/** The authentication server: the Core API, the Client API, or both (decision G1). */
+/** The authentication server: the Core API, the Client API, or both (G1). */
 export const authService: Service = {
   read(environment) {
     const settings = readAuthSettings(environment);

@@ -5,11 +5,11 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { assignment, userParams } from "../../inputs.ts";
 
-/** Specification section 4; decisions A9, A17. */
+/** Assigns an OTP key (specification section 4; A9, A17). */
 export const assignOtpkey = endpoint({
   routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
   access: "caller",
-  summary: "Assign an otpkey to a user; an unknown prefix creates the key",
+  summary: "Assign an otpkey to a user; an unknown prefix creates the otpkey",
   params: userParams,
   body: assignment,
   answers: { 204: { description: "Assigned." } },

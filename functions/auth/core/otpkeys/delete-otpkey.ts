@@ -4,7 +4,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { keyParams } from "../../inputs.ts";
 
-/** Specification section 4, rule 3. */
+/** Deletes an OTP key, its data and every assignment (specification section 4, rule 3). */
 export const deleteOtpkey = endpoint({
   routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
   access: "caller",

@@ -5,7 +5,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { keyParams, optionalFlag } from "../../inputs.ts";
 
-/** Beyond the specification: decisions A10, A12. */
+/** Enables an OTP key and clears its stop (A10, A12). */
 export const enableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/enable"],
   access: "caller",
@@ -19,14 +19,14 @@ export const enableOtpkey = endpoint({
   },
 });
 
-/** Beyond the specification: decision A10. */
+/** Disables an OTP key, and on request ends its sessions (A10). */
 export const disableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/disable"],
   access: "caller",
   summary: "Disable an otpkey",
   params: keyParams,
   body: z.object({
-    end_sessions: optionalFlag("End the sessions that were opened with the otpkey; false by default."),
+    end_sessions: optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false."),
   }),
   answers: { 204: { description: "Disabled." } },
   handle: async ({ params, body }, context: AuthContext) => {

@@ -6,7 +6,7 @@ import type { AuthContext } from "../../context.ts";
 import { keyParams, userKeyParams } from "../../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
 
-/** Specification section 4. */
+/** Returns an OTP key (specification section 4). */
 export const getOtpkey = endpoint({
   routes: ["GET /otpkeys/{prefix}"],
   access: "caller",
@@ -16,7 +16,7 @@ export const getOtpkey = endpoint({
   handle: ({ params }, context: AuthContext) => view(params.prefix, undefined, context),
 });
 
-/** Specification section 4, rule 1: 404 through a user who does not have the key. */
+/** Returns an OTP key of a user; 404 if it is not assigned to the user (specification section 4, rule 1). */
 export const getUserOtpkey = endpoint({
   routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
   access: "caller",

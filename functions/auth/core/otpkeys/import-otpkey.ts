@@ -24,10 +24,10 @@ const wholeNumber = z.union(
   { error: "must be a whole number" },
 );
 
-/** Far more than the longest secret takes, however it is written. */
+/** More than the longest secret needs in any notation. */
 const base32MaxLength = 400;
 
-/** Base32 of RFC 4648 as people write it: in any case, with or without padding, blanks and dashes (decision A10). */
+/** Base32 of RFC 4648 as people write it: upper or lower case, with or without padding, spaces and dashes (A10). */
 const base32 = z
   .string()
   .max(base32MaxLength)
@@ -36,35 +36,35 @@ const base32 = z
       const bytes = base32nopad.decode(trimEnd(text.replace(/[\s-]/g, ""), "=").toUpperCase());
       if (bytes.length > 0) return bytes;
     } catch {
-      // What the decoder says quotes the secret.
+      // Do not pass on the decoder's error: it quotes the secret.
     }
     context.addIssue({ code: "custom", message: "must be in Base32" });
     return z.NEVER;
   });
 
 const fields = z.object({
-  prefix: prefixField.describe("The prefix that identifies the key."),
-  kind: optional(z.enum(otpKindNames)).describe("Absent: a key without a secret."),
+  prefix: prefixField.describe("The prefix of the otpkey."),
+  kind: optional(z.enum(otpKindNames)).describe("Kind of the otpkey. Absent: an otpkey without a secret."),
   secret: optional(hex).describe("Secret in hex."),
-  secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, in place of `secret`."),
+  secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
   private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
-  digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6, the default, or 8."),
-  counter: optional(wholeNumber).describe("Least counter that passes; 0 by default."),
-  replace: optionalFlag("Take the place of another secret, or set the counter of the same one; false by default."),
+  digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6 (default) or 8."),
+  counter: optional(wholeNumber).describe("Smallest counter that is accepted; default: 0."),
+  replace: optionalFlag("Whether to replace another secret, or to set the counter of the same one; default: false."),
 });
 
-/** What makes sense together. Whether a kind takes them is the kind's to say. */
+/** Checks which fields are allowed together. Each kind checks its own fields. */
 const body = fields.superRefine(({ prefix, ...given }, context) => {
   const refuse = (path: keyof typeof given, message: string) =>
     context.addIssue({ code: "custom", path: [path], message });
   if (given.kind === undefined && Object.values(given).some(value => value !== undefined))
     refuse("kind", "is required");
   if (given.secret_base32 === undefined) return;
-  if (given.secret !== undefined) refuse("secret_base32", "must not be given beside secret");
+  if (given.secret !== undefined) refuse("secret_base32", "must not be given together with secret");
   if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
 });
 
-/** Beyond the specification: decision A10. The secret is in no answer and no log. */
+/** Imports an OTP key (A10). The secret is in no response and no log. */
 export const importOtpkey = endpoint({
   routes: ["POST /otpkeys"],
   access: "caller",
@@ -73,7 +73,8 @@ export const importOtpkey = endpoint({
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
     200: {
-      description: "The same secret was there, and no counter goes down, or `replace` took effect.",
+      description:
+        "The otpkey exists: the same secret was imported again, or `replace` replaced the secret or set the counter.",
       schema: otpkeyView,
     },
   },

@@ -4,13 +4,13 @@ import type { AuthContext } from "../../context.ts";
 import { filtersOf, listReply, paging } from "../../paging.ts";
 import { otpkeySummary } from "../../views.ts";
 
-/** Beyond the specification: decision A10. */
+/** Lists OTP keys (A10). */
 export const listOtpkeys = endpoint({
   routes: ["GET /otpkeys"],
   access: "caller",
   summary: "List otpkeys",
   query: z.object(paging),
-  answers: { 200: { description: "Otpkeys in the order of their ids.", schema: z.array(otpkeySummary) } },
+  answers: { 200: { description: "Otpkeys, sorted by id.", schema: z.array(otpkeySummary) } },
   handle: ({ query }, { otpkeys, coreUrl }: AuthContext, { call }) => {
     filtersOf(call);
     return listReply(call, query, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range));

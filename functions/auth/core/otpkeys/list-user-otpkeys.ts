@@ -5,13 +5,13 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Beyond the specification: decision A10. */
+/** Lists the prefixes of a user's OTP keys (A10). */
 export const listUserOtpkeys = endpoint({
   routes: ["GET /users/{user}/otpkeys", "GET /user/{user}/otpkeys"],
   access: "caller",
   summary: "List the otpkeys of a user",
   params: userParams,
-  answers: { 200: { description: "Prefixes.", schema: z.array(z.string()) } },
+  answers: { 200: { description: "Prefixes of the otpkeys.", schema: z.array(z.string()) } },
   handle: async ({ params }, { users }: AuthContext) => {
     const state = params.user && (await users.signInState(params.user));
     if (state?.user === undefined) throw noSuchUser();

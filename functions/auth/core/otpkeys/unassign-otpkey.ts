@@ -4,7 +4,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userKeyParams } from "../../inputs.ts";
 
-/** Specification section 4, rule 2: the key stays as it is. */
+/** Unassigns an OTP key; the key itself does not change (specification section 4, rule 2). */
 export const unassignOtpkey = endpoint({
   routes: [
     "DELETE /users/{user}/otpkeys/{prefix}",
@@ -13,9 +13,9 @@ export const unassignOtpkey = endpoint({
     "POST /user/{user}/otpkeys/{prefix}/delete",
   ],
   access: "caller",
-  summary: "Take an otpkey from a user",
+  summary: "Unassign an otpkey from a user",
   params: userKeyParams,
-  answers: { 204: { description: "Taken away." } },
+  answers: { 204: { description: "Unassigned." } },
   handle: async ({ params: { user, prefix } }, context: AuthContext) => {
     if (user === undefined || prefix === undefined) throw noSuchKey();
     await unassignKey(user, prefix, context);

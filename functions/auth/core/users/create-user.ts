@@ -7,17 +7,17 @@ import { userSummary } from "../../views.ts";
 const body = z.object({
   username: z
     .string()
-    .meta({ description: "Unique, in any case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`." }),
-  password: z.string().meta({ description: "An empty one means none." }),
+    .meta({ description: "Unique, ignoring case. Must not contain `/`, `\\`, `?`, `#`, `%2F`, or `%80` to `%FF`." }),
+  password: z.string().meta({ description: "The password. An empty one means no password." }),
 });
 
-/** Specification section 4; decisions A3, A4, A17. */
+/** Creates a user (specification section 4; A3, A4, A17). */
 export const createUser = endpoint({
   routes: ["POST /users"],
   access: "caller",
   summary: "Create a user",
   body,
-  answers: { 201: { description: "Created; `Location` leads to the user.", schema: userSummary } },
+  answers: { 201: { description: "Created. `Location` is the URL of the user.", schema: userSummary } },
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { id, name } = (await create(body, context)).value;

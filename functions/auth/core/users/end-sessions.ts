@@ -4,7 +4,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Beyond the specification: decision A10. */
+/** Ends all sessions of a user (A10). */
 export const endSessions = endpoint({
   routes: ["POST /users/{user}/sessions/delete"],
   access: "caller",

@@ -5,7 +5,7 @@ import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 import { userView } from "../../views.ts";
 
-/** Specification section 4. */
+/** Returns a user (specification section 4). */
 export const getUser = endpoint({
   routes: ["GET /users/{user}"],
   access: "caller",

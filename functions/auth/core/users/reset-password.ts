@@ -5,14 +5,14 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Specification section 4; decisions A4, A10, A15. */
+/** Sets a user's password and ends the user's sessions (specification section 4; A4, A10, A15). */
 export const resetPassword = endpoint({
   routes: ["POST /users/{user}/reset"],
   access: "caller",
   summary: "Set a user's password and end the user's sessions",
   params: userParams,
-  body: z.object({ password: z.string().meta({ description: "The new password; an empty one means none." }) }),
-  answers: { 204: { description: "Done." } },
+  body: z.object({ password: z.string().meta({ description: "The new password. An empty one means no password." }) }),
+  answers: { 204: { description: "Changed." } },
   handle: async ({ params, body }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();
     await reset(params.user, body.password, context);

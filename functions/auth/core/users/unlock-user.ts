@@ -4,11 +4,11 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Beyond the specification: decision A10; a name that nobody has can be locked too. */
+/** Clears the throttle of a username, also of an unknown one, because that can be locked too (A10). */
 export const unlockUser = endpoint({
   routes: ["POST /users/{user}/unlock"],
   access: "caller",
-  summary: "Forget the failed attempts of a username",
+  summary: "Clear the failed attempts of a username",
   params: userParams,
   answers: { 204: { description: "Unlocked." } },
   handle: async ({ params }, context: AuthContext) => {

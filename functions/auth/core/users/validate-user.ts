@@ -6,15 +6,18 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { optionalText, userParams } from "../../inputs.ts";
 
-/** Specification section 4; decision A13. */
+/** Reports separately whether a password and an OTP are the user's (specification section 4; A13). */
 export const validateUser = endpoint({
   routes: ["GET /users/{user}/validate", "POST /users/{user}/validate"],
   access: "caller",
-  summary: "Tell of a password and an OTP whether each is the user's",
+  summary: "Check a password and an OTP of a user separately",
   params: userParams,
-  body: z.object({ password: optionalText("A password."), otp: optionalText("An OTP; it is used up.") }),
+  body: z.object({ password: optionalText("A password."), otp: optionalText("An OTP. It is used up.") }),
   answers: {
-    200: { description: "Each on its own.", schema: z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }) },
+    200: {
+      description: "The result for each; false for one that was not given.",
+      schema: z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }),
+    },
   },
   handle: async ({ params, body }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();

@@ -153,14 +153,14 @@ describe("GET /core/users (specification section 4, decision A11)", () => {
     ["$top=", "$top must be a number from 1 to 1000"],
     ["$top=ten", "$top must be a number from 1 to 1000"],
     ["$top=99999999999999999999", "$top must be a number from 1 to 1000"],
-    ["$skiptoken=x", "$skiptoken must be one that a list gave"],
-    ["$skiptoken=", "$skiptoken must be one that a list gave"],
-    ["$skiptoken=9999999999999999", "$skiptoken must be one that a list gave"],
+    ["$skiptoken=x", "$skiptoken must be a value from the link to the next page"],
+    ["$skiptoken=", "$skiptoken must be a value from the link to the next page"],
+    ["$skiptoken=9999999999999999", "$skiptoken must be a value from the link to the next page"],
     ["$top=1&$top=2", "$top must be given once"],
     ["team=red&team=blue", "team must be given once"],
-    ["$filter=team", "$filter is not known: $top and $skiptoken page a list"],
-    ["$TOP=1", "$TOP is not known: $top and $skiptoken page a list"],
-    ["$=1", "$ is not known: $top and $skiptoken page a list"],
+    ["$filter=team", "$filter is not known: lists accept $top and $skiptoken"],
+    ["$TOP=1", "$TOP is not known: lists accept $top and $skiptoken"],
+    ["$=1", "$ is not known: lists accept $top and $skiptoken"],
   ])("answers ?%s with 400: no list that only looks filtered or paged", async (query, error) => {
     for (const list of ["users", "otpkeys"]) {
       const { status, body } = await auth.call("GET", `/core/${list}?${query}`);

@@ -231,7 +231,7 @@ describe("what makes no key: 400", () => {
     [{ ...hotp, secret: "" }, "secret must be in hex"],
     [{ ...hotp, secret: "00".repeat(13) }, "secret must have 14 to 64 bytes"],
     [{ ...hotp, secret: "00".repeat(65) }, "secret must have 14 to 64 bytes"],
-    [{ ...hotp, secret_base32: "AAAA" }, "secret_base32 must not be given beside secret"],
+    [{ ...hotp, secret_base32: "AAAA" }, "secret_base32 must not be given together with secret"],
     [{ kind: "hotp", secret_base32: "0189" }, "secret_base32 must be in Base32"],
     [{ kind: "hotp", secret_base32: "A" }, "secret_base32 must be in Base32"],
     [{ kind: "hotp", secret_base32: "" }, "secret_base32 must be in Base32"],
