@@ -1,73 +1,64 @@
 import { type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { PeerFailure } from "../http/failure.ts";
 import { isTooLateFor } from "../model/credential.ts";
 import { backOffMs } from "../model/intervals.ts";
 import { enrollmentId } from "../model/key-ids.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
+import type { Outcome, Step } from "../model/step.ts";
 import { requireRfpr } from "../peers/enrollment-side.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import { conclude, type HeldKey, type KeyHold, renewLease } from "../store/lease.ts";
-import { securityKeyOf } from "../store/save-request.ts";
 import { decodeKey } from "./decode-key.ts";
-
-/** What a run has learned of the enrollment side as a whole. */
-export interface EnrollmentBrake {
-  /** No more polls until then: it is throttling. */
-  stoppedUntil: Instant | undefined;
-  /** No more polls in this run: it does not accept the connector. */
-  refused: boolean;
-}
 
 /**
  * Asks the enrollment side for one authenticator and takes over what came (decisions C11, C12, C15): credentials whose response opens,
  * is signed and answers this request become `activation_pending`.
- * Returns the request as it now stands, undefined when the hold is lost.
+ * @param stoppedUntil the enrollment side is throttling: no poll before then
  */
-export async function pollAuthenticator(
-  hold: KeyHold,
-  brake: EnrollmentBrake,
+export function pollAuthenticator(
+  request: CredentialRequest,
+  stoppedUntil: Instant | undefined,
   deps: ConnectorDeps,
-): Promise<LoadedRequest | undefined> {
-  const { stoppedUntil } = brake;
-  if (stoppedUntil !== undefined) return conclude(hold, polledAt(stoppedUntil), deps);
-  const held = await renewLease(hold, key => key, deps.intervals.enrollmentCall, deps);
-  if (held === undefined) return undefined;
-  const request = held.loaded.request.value;
-  const key = securityKeyOf(held.loaded, held.keyId);
-  try {
-    const told = isTooLateFor(key, request, deps)
-      ? undefined
-      : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
-    return await takeOver(held, told, deps);
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    return failed(held, error, brake, deps);
-  }
+): Step {
+  if (stoppedUntil !== undefined) return { change: polledAt(stoppedUntil) };
+  return {
+    intent: key => key,
+    timeLimitMs: deps.intervals.enrollmentCall,
+    perform: async key => {
+      try {
+        const isTooLate = isTooLateFor(key, request, deps);
+        const enrollment = isTooLate ? undefined : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
+        return await takeOver(request, key, enrollment, deps);
+      } catch (error) {
+        if (!(error instanceof PeerFailure)) throw error;
+        return failed(key.id, error, deps);
+      }
+    },
+  };
 }
 
-/** @param told absent: whatever came is too late */
+/** @param enrollment absent: every challenge of the authenticator has expired, so the enrollment side was not asked */
 async function takeOver(
-  held: HeldKey,
-  told: Enrollment | undefined,
+  request: CredentialRequest,
+  key: SecurityKey,
+  enrollment: Enrollment | undefined,
   deps: ConnectorDeps,
-): Promise<LoadedRequest | undefined> {
+): Promise<Outcome> {
   const { now, log } = deps;
-  if (told?.state === "waiting") return conclude(held, polledLater(deps), deps);
-  if (told !== undefined) log.info("enrollment_ended", { keyId: held.keyId, outcome: told.state });
-  if (told?.state === "cancelled") {
-    const reason = told.message ?? "The enrollment was cancelled on site.";
-    return conclude(held, key => endWaiting(key, "cancelled", reason, now()), deps);
+  if (enrollment?.state === "waiting") return { change: polledLater(deps) };
+  if (enrollment !== undefined) log.info("enrollment_ended", { keyId: key.id, outcome: enrollment.state });
+  if (enrollment?.state === "cancelled") {
+    const reason = enrollment.message ?? "The enrollment was cancelled on site.";
+    return { change: current => endWaiting(current, "cancelled", reason, now()) };
   }
-  if (told?.state === "failed") {
-    const reason = told.message ?? "The authenticator could not be enrolled.";
-    return conclude(held, key => endWaiting(key, "not_enrolled", reason, now()), deps);
+  if (enrollment?.state === "failed") {
+    const reason = enrollment.message ?? "The authenticator could not be enrolled.";
+    return { change: current => endWaiting(current, "not_enrolled", reason, now()) };
   }
-  const key = securityKeyOf(held.loaded, held.keyId);
-  const { apply } = await decodeKey(held.loaded.request.value, key, told?.responses, deps);
-  const read = (each: SecurityKey) => apply(polledLater(deps)(each));
-  return conclude(held, told === undefined ? read : each => withoutUnmade(read(each), told, now()), deps);
+  const { apply } = await decodeKey(request, key, enrollment?.responses, deps);
+  const decoded = (current: SecurityKey) => apply(polledLater(deps)(current));
+  return { change: enrollment === undefined ? decoded : current => withoutUnmade(decoded(current), enrollment, now()) };
 }
 
 /** Credentials that were not made when their authenticator was enrolled will not be made any more. */
@@ -81,28 +72,18 @@ function withoutUnmade(key: SecurityKey, { responses, message }: Enrollment, now
   return withRollUp({ ...key, credentials }, now);
 }
 
-async function failed(
-  held: HeldKey,
-  error: PeerFailure,
-  brake: EnrollmentBrake,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest | undefined> {
+function failed(keyId: string, error: PeerFailure, deps: ConnectorDeps): Outcome {
   const { now, log } = deps;
-  log.warn("enrollment_poll_failed", { keyId: held.keyId, error });
-  if (error.kind === "unauthorized") {
-    if (!brake.refused) log.error("enrollment_refused", {});
-    brake.refused = true;
-    return conclude(held, key => key, deps);
-  }
+  log.warn("enrollment_poll_failed", { keyId, error });
+  if (error.kind === "unauthorized") return { change: key => key, tripped: { refused: true } };
   if (error.status === 410 && error.code !== undefined) {
     const reason = "The authenticator was deleted at the enrollment side.";
-    return conclude(held, key => endWaiting(key, "cancelled", reason, now()), deps);
+    return { change: key => endWaiting(key, "cancelled", reason, now()) };
   }
   const message = `The enrollment side did not answer: ${error.message}`;
-  if (error.kind !== "throttled") return conclude(held, polledLater(deps, message), deps);
-  const nextAt = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
-  brake.stoppedUntil = nextAt;
-  return conclude(held, key => withMessage(polledAt(nextAt)(key), message), deps);
+  if (error.kind !== "throttled") return { change: polledLater(deps, message) };
+  const stoppedUntil = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
+  return { change: key => withMessage(polledAt(stoppedUntil)(key), message), tripped: { stoppedUntil } };
 }
 
 /** Backs off. What went wrong before is forgotten. */

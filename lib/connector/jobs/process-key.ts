@@ -1,26 +1,24 @@
 import type { Instant } from "../../time.ts";
 import { activateCredential } from "../activate/activate-credential.ts";
-import { type EnrollmentBrake, pollAuthenticator } from "../collect/poll-authenticator.ts";
+import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import type { SecurityKey } from "../model/request.ts";
+import type { CircuitBreaker, Step } from "../model/step.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
-import { conclude, type MailCircuitBreaker } from "../store/lease.ts";
 import { releaseLease } from "../store/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../store/queue.ts";
+import { runStep } from "../store/run-step.ts";
 import { isSameDue, securityKeyOf } from "../store/save-request.ts";
 
-/** What a run has learned of the peers that all keys share. */
+/** What a run has learned of the peers that all security keys share. */
 export interface CircuitBreakers {
-  readonly mail: MailCircuitBreaker;
-  readonly enrollment: EnrollmentBrake;
+  mail: CircuitBreaker;
+  enrollment: CircuitBreaker;
 }
 
-export const newCircuitBreakers = (): CircuitBreakers => ({
-  mail: { stoppedUntil: undefined },
-  enrollment: { stoppedUntil: undefined, refused: false },
-});
+export const newCircuitBreakers = (): CircuitBreakers => ({ mail: {}, enrollment: {} });
 
 /** What one visit of a key came to, in credentials (decision C2). */
 export interface KeyCounts {
@@ -31,9 +29,9 @@ export interface KeyCounts {
 }
 
 /**
- * Does what is due for one key: the poll of an authenticator that waits, then its pending credentials one after another in array
- * order, where one that must wait does not hold back the next, then its PIN mail (decisions C14, C15). Stops where the hold is
- * lost. When the run's time is over it begins none of these any more and gives the hold back.
+ * Does what is due for one security key: the poll of an authenticator that waits, then its pending credentials one after another in
+ * array order, where one that must wait does not delay the next, then its PIN mail (decisions C14, C15). Stops where the lease is
+ * lost. When the run's time is over it starts none of these any more and releases the lease.
  */
 export async function processKey(
   start: LoadedRequest,
@@ -43,45 +41,61 @@ export async function processKey(
 ): Promise<{ loaded: LoadedRequest; counts: KeyCounts }> {
   const visited = new Set<number>();
   let loaded = start;
-  const visit = () => {
-    measureUnsentMail(securityKeyOf(loaded, keyId), deps.now());
-    return { loaded, counts: countsOf(securityKeyOf(loaded, keyId), visited) };
+  const current = () => securityKeyOf(loaded, keyId);
+  /** Returns whether the outcome was saved: false where the lease is lost. */
+  const save = async (step: Step, isMoreDue: (key: SecurityKey) => boolean, peer?: keyof CircuitBreakers) => {
+    const onTripped = (tripped: CircuitBreaker) => peer && trip(brakes, peer, tripped, deps);
+    const saved = await runStep({ loaded, keyId, run }, step, { isMoreDue, onTripped }, deps);
+    loaded = saved ?? loaded;
+    return saved !== undefined;
   };
-  if (isLeasedByAnother(securityKeyOf(start, keyId).lease, run, deps.now())) return visit();
-
-  const rest = (key: SecurityKey) => releaseLease(key, deps);
-  if (pollIsDue(securityKeyOf(start, keyId), run, deps) && !brakes.enrollment.refused) {
-    const finish = (key: SecurityKey) =>
-      dueActivations(key, run, deps).length > 0 || mailIsDue(key, run, deps) ? key : rest(key);
-    const polled = waitingOf(securityKeyOf(start, keyId));
-    const after = await pollAuthenticator({ loaded, keyId, run, finish }, brakes.enrollment, deps);
-    if (after === undefined) return visit();
-    for (const index of polled) visited.add(index);
-    loaded = after;
-  }
-  const giveBack = async () => {
-    loaded = (await conclude({ loaded, keyId, run, finish: rest }, key => key, deps)) ?? loaded;
+  const visit = () => {
+    measureUnsentMail(current(), deps.now());
+    return { loaded, counts: countsOf(current(), visited) };
+  };
+  const release = async () => {
+    await save({ change: key => key }, nothingMore);
     return visit();
   };
-  const stop = () => (loaded === start ? visit() : giveBack());
-  const due = dueActivations(securityKeyOf(loaded, keyId), run, deps);
+  const stop = () => (loaded === start ? visit() : release());
+  if (isLeasedByAnother(current().lease, run, deps.now())) return visit();
+
+  if (pollIsDue(current(), run, deps) && brakes.enrollment.refused !== true) {
+    const polled = waitingOf(current());
+    const poll = pollAuthenticator(loaded.request.value, brakes.enrollment.stoppedUntil, deps);
+    const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || mailIsDue(key, run, deps);
+    if (!(await save(poll, isMoreDue, "enrollment"))) return visit();
+    for (const index of polled) visited.add(index);
+  }
+  const due = dueActivations(current(), run, deps);
   for (const index of due) {
     if (isOver(run, deps)) return stop();
-    const isLast = index === due.at(-1);
-    const finish = (key: SecurityKey) => (isLast && !mailIsDue(key, run, deps) ? rest(key) : key);
-    const after = await activateCredential({ loaded, keyId, run, finish }, index, deps);
-    if (after === undefined) return visit();
+    const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
+    const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || mailIsDue(key, run, deps);
+    if (!(await save(activation, isMoreDue))) return visit();
     visited.add(index);
-    loaded = after;
   }
-  if (!mailIsDue(securityKeyOf(loaded, keyId), run, deps)) {
-    // What it was due for was ended while a job that held it died: nobody else takes it out of the queue.
-    const idle = loaded === start && !isSameDue(rest(securityKeyOf(start, keyId)).due, securityKeyOf(start, keyId).due);
-    return idle ? giveBack() : visit();
+  if (!mailIsDue(current(), run, deps)) {
+    // A job's process died while it had the lease, and a cancel ended the work: only this run removes the key from the queue.
+    const isIdle = loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due);
+    return isIdle ? release() : visit();
   }
   if (isOver(run, deps)) return stop();
-  loaded = (await sendPinMail({ loaded, keyId, run, finish: rest }, brakes.mail, deps)) ?? loaded;
+  await save(await sendPinMail({ loaded, key: current() }, brakes.mail.stoppedUntil, deps), nothingMore, "mail");
   return visit();
+}
+
+const nothingMore = (): boolean => false;
+
+function trip(
+  brakes: CircuitBreakers,
+  peer: keyof CircuitBreakers,
+  tripped: CircuitBreaker,
+  { log }: Pick<ConnectorDeps, "log">,
+): void {
+  if (peer === "enrollment" && tripped.refused === true && brakes.enrollment.refused !== true)
+    log.error("enrollment_refused", {});
+  brakes[peer] = { ...brakes[peer], ...tripped };
 }
 
 const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>

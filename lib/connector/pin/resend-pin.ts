@@ -3,11 +3,11 @@ import { withLogFields } from "../../log.ts";
 import { between, hours, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
-import { queueOf, type SecurityKey } from "../model/request.ts";
+import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
+import type { Step } from "../model/step.ts";
 import type { Delivery } from "../peers/delivery.ts";
-import { renewLease } from "../store/lease.ts";
-import { releaseLease } from "../store/next-due.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
+import { runStep } from "../store/run-step.ts";
 import { securityKeyOf } from "../store/save-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -148,18 +148,25 @@ function askedOnce(deps: ConnectorDeps): ConnectorDeps {
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/** Takes the next number, so that the mail is another one than the last, and sends it as the job does. */
-async function resend(
+/** Makes the mail due under the next number, so that it is another one than the last, and sends it as the job does. */
+function resend(
   loaded: LoadedRequest,
   keyId: string,
   run: Run,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | undefined> {
   const at = deps.now();
-  const next = (
-    { errorMessage, leftOut, triedAt, held, ...mail }: SecurityKey["mail"],
-    key: SecurityKey,
-  ): SecurityKey["mail"] => ({
+  const step: Step = {
+    intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
+    timeLimitMs: deps.intervals.mailCall,
+    perform: key => sendPinMail({ loaded, key }, undefined, deps),
+  };
+  return runStep({ loaded, keyId, run }, step, { isMoreDue: () => false }, deps);
+}
+
+function nextMail(key: SecurityKey, at: Instant): PinMail {
+  const { errorMessage, leftOut, triedAt, held, ...mail } = key.mail;
+  return {
     ...mail,
     state: "due",
     number: mail.number + 1,
@@ -167,13 +174,5 @@ async function resend(
     attempts: 0,
     nextAt: at,
     resentAt: [...recent(key, at), at],
-  });
-  const hold = { loaded, keyId, run, finish: (key: SecurityKey) => releaseLease(key, deps) };
-  const taken = await renewLease(
-    hold,
-    key => ({ ...key, mail: next(key.mail, key), due: { queue: queueOf(key), at } }),
-    deps.intervals.mailCall,
-    deps,
-  );
-  return taken && sendPinMail(taken, { stoppedUntil: undefined }, deps);
+  };
 }

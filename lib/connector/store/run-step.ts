@@ -1,0 +1,60 @@
+import { type Instant, plus } from "../../time.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { SecurityKey } from "../model/request.ts";
+import type { Call, CircuitBreaker, Step } from "../model/step.ts";
+import { releaseLease } from "./next-due.ts";
+import { newLease, type Run } from "./queue.ts";
+import { changeSecurityKey, saveRequest, securityKeyOf } from "./save-request.ts";
+
+/** A security key as this run read it. */
+export interface KeyInRun {
+  readonly loaded: LoadedRequest;
+  readonly keyId: string;
+  readonly run: Run;
+}
+
+interface Options {
+  /** Whether the run works on the security key after this step. Otherwise the write of the outcome releases the lease. */
+  readonly isMoreDue: (key: SecurityKey) => boolean;
+  /** Called with what the step has learned of its peer, before the outcome is saved. */
+  readonly onTripped?: (tripped: CircuitBreaker) => void;
+}
+
+/**
+ * Makes the calls of a step, each right after its intent was stored with a renewed lease, and saves the outcome (decision C15).
+ * Returns the request as saved, undefined where another run or request has changed the security key or taken its lease.
+ */
+export async function runStep(
+  { loaded, keyId, run }: KeyInRun,
+  start: Step,
+  { isMoreDue, onTripped }: Options,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | undefined> {
+  let step = start;
+  let current = loaded;
+  while ("perform" in step) {
+    const leased = await renewLease({ loaded: current, keyId, run }, step, deps);
+    if (leased === undefined) return undefined;
+    current = leased.loaded;
+    step = await step.perform(securityKeyOf(current, keyId), leased.notAfter);
+  }
+  const { change, tripped } = step;
+  if (tripped !== undefined) onTripped?.(tripped);
+  const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
+  return changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
+}
+
+/**
+ * Takes or renews the lease and stores the intent of the call with it.
+ * Returns undefined where the security key was changed meanwhile or the call could outlast the lease: the call must not start then.
+ */
+async function renewLease(
+  { loaded, keyId, run }: KeyInRun,
+  { intent, timeLimitMs }: Call,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
+  const lease = newLease(run, deps.now(), deps.intervals);
+  const saved = await saveRequest(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] }, deps);
+  const notAfter = plus(lease.until, -timeLimitMs);
+  return saved === undefined || deps.now() > notAfter ? undefined : { loaded: saved, notAfter };
+}
