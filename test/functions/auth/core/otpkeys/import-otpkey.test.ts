@@ -151,7 +151,7 @@ describe("importing again (decision A10)", () => {
     const { status, body } = await importing(fields);
     expect({ status, body }).toEqual({
       status: 409,
-      body: { error: "The otpkey has another secret; Set `replace` to replace it." },
+      body: { error: "The otpkey has another secret. Set `replace` to replace it." },
     });
     expect(await isValid(key.otp(0))).toBe(true);
     const replaced = await importing({ ...fields, replace: "true" });
