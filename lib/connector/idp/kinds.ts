@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { aic } from "./aic.ts";
+import { aic } from "./aic/aic.ts";
 import type { Idp } from "./contract.ts";
-import { entra } from "./entra.ts";
+import { entra } from "./entra/entra.ts";
 import type { IdpDeps, IdpKind } from "./kind.ts";
-import { pingone } from "./pingone.ts";
+import { pingone } from "./pingone/pingone.ts";
 
 /** Every kind of IdP by its `type` (decision C13). */
 const kinds = { pingone, entra, aic };

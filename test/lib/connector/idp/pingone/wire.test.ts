@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { deviceCap, newDevice, readOptions, refusalOf, userList } from "../../../../lib/connector/idp/pingone-wire.ts";
+import {
+  deviceCap,
+  newDevice,
+  readOptions,
+  refusalOf,
+  userList,
+} from "../../../../../lib/connector/idp/pingone/wire.ts";
 
 const least = {
   rp: { id: "keys.example" },

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import type { Attestation, CreationOptions } from "../model/webauthn.ts";
-import { readLiteral, readScript } from "./aic-script.ts";
-import { type Callback, outputOf, type Step } from "./aic-step.ts";
-import { commonOptions, toCreationOptions } from "./pingone-values.ts";
-import { longestRelyingPartyId } from "./relying-party-id.ts";
+import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
+import { commonOptions, toCreationOptions } from "../pingone/values.ts";
+import { longestRelyingPartyId } from "../relying-party-id.ts";
+import { readLiteral, readScript } from "./script.ts";
+import { type Callback, outputOf, type Step } from "./step.ts";
 
 /** AM takes the letters of this text for the user's handle and never decodes them. */
 const handleText = z

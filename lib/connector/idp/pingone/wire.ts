@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { Attestation, CreationOptions } from "../model/webauthn.ts";
-import { binary, commonOptions, toCreationOptions } from "./pingone-values.ts";
-import { relyingPartyId } from "./relying-party-id.ts";
+import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
+import { relyingPartyId } from "../relying-party-id.ts";
+import { binary, commonOptions, toCreationOptions } from "./values.ts";
 
 /** A search by user name; the value is a JSON string by RFC 7644 section 3.4.2.2, so nothing in it ends it. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;

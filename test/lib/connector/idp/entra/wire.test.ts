@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { plainId, refusalOf, spellings } from "../../../../lib/connector/idp/entra-wire.ts";
+import { plainId, refusalOf, spellings } from "../../../../../lib/connector/idp/entra/wire.ts";
 
 const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
 const padding = (length: number) => (3 - (length % 3)) % 3;

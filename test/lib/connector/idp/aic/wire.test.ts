@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { answered, end, type Step, step } from "../../../../lib/connector/idp/aic-step.ts";
-import { optionsOf, refusalOf } from "../../../../lib/connector/idp/aic-wire.ts";
+import { answered, end, type Step, step } from "../../../../../lib/connector/idp/aic/step.ts";
+import { optionsOf, refusalOf } from "../../../../../lib/connector/idp/aic/wire.ts";
 
 const data = {
   _type: "WebAuthn",

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { type Instant, plus } from "../../time.ts";
-import { callPeer, type PeerAccess, type PeerRequest, withTimeout } from "../http/call.ts";
-import { PeerFailure } from "../http/failure.ts";
-import { retryPeer } from "../http/retry.ts";
-import { answered, end, endOf, type Field, type Step, step, typesOf } from "./aic-step.ts";
-import { optionsOf, outcomeOf, refusalOf } from "./aic-wire.ts";
-import type { Idp } from "./contract.ts";
-import { domain, endpointUrl, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "./kind.ts";
-import { createPingTokens } from "./pingone-tokens.ts";
+import { type Instant, plus } from "../../../time.ts";
+import { callPeer, type PeerAccess, type PeerRequest, withTimeout } from "../../http/call.ts";
+import { PeerFailure } from "../../http/failure.ts";
+import { retryPeer } from "../../http/retry.ts";
+import type { Idp } from "../contract.ts";
+import { domain, endpointUrl, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "../kind.ts";
+import { createPingTokens } from "../pingone/tokens.ts";
+import { answered, end, endOf, type Field, type Step, step, typesOf } from "./step.ts";
+import { optionsOf, outcomeOf, refusalOf } from "./wire.ts";
 
 const ownHeaders = ["accept", "accept-api-version", "connection", "content-length", "content-type", "host"];
 

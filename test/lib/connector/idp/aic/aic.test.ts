@@ -1,16 +1,23 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
-import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
-import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
-import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../lib/time.ts";
-import { type Aic, startAic } from "../../../../local/peers/aic/aic.ts";
-import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
+import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
+import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
+import { connectIdp, idpSettings } from "../../../../../lib/connector/idp/kinds.ts";
+import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
+import { plus } from "../../../../../lib/time.ts";
+import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
+import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import {
+  deadAddress,
+  failureOf,
+  kindOf,
+  oddServer,
+  type TestTools,
+  testTools,
+} from "../../../../support/peer-tools.ts";
 
 const user = "jan@example.com";
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { CreationOptions } from "../model/webauthn.ts";
-import { optionMembers } from "./option-members.ts";
+import type { CreationOptions } from "../../model/webauthn.ts";
+import { optionMembers } from "../option-members.ts";
 
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 

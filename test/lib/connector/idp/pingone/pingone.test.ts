@@ -1,16 +1,23 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
-import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
-import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
-import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../lib/time.ts";
-import { type PingOne, startPingOne } from "../../../../local/peers/pingone/pingone.ts";
-import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
+import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
+import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
+import { connectIdp, idpSettings } from "../../../../../lib/connector/idp/kinds.ts";
+import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
+import { plus } from "../../../../../lib/time.ts";
+import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
+import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import {
+  deadAddress,
+  failureOf,
+  kindOf,
+  oddServer,
+  type TestTools,
+  testTools,
+} from "../../../../support/peer-tools.ts";
 
 const environmentId = "11111111-2222-3333-4444-555555555555";
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";

@@ -1,4 +1,4 @@
-import { tokensOf } from "./aic-script-tokens.ts";
+import { tokensOf } from "./script-tokens.ts";
 
 /**
  * Returns the value of a JavaScript literal in one of AM's scripts; nothing is run. An array of bytes is the list or the text that it

@@ -1,18 +1,25 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
-import type { IdpDeps } from "../../../../lib/connector/idp/kind.ts";
-import { connectIdp, idpSettings } from "../../../../lib/connector/idp/kinds.ts";
-import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../lib/time.ts";
-import { type Entra, startEntra } from "../../../../local/peers/entra/entra.ts";
-import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
+import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
+import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
+import { connectIdp, idpSettings } from "../../../../../lib/connector/idp/kinds.ts";
+import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
+import { plus } from "../../../../../lib/time.ts";
+import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
+import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import {
   type AuthenticatorKeys,
   createAuthenticatorKeys,
-} from "../../../../local/peers/security-key/authenticator-keys.ts";
-import { type CertifiedKey, certifiedKey } from "../../../support/certified-key.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
+} from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import { type CertifiedKey, certifiedKey } from "../../../../support/certified-key.ts";
+import {
+  deadAddress,
+  failureOf,
+  kindOf,
+  oddServer,
+  type TestTools,
+  testTools,
+} from "../../../../support/peer-tools.ts";
 
 const tenantId = "tenant.example";
 const clientId = "3f2b";

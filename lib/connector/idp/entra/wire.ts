@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { trimEnd } from "../../trim-end.ts";
-import type { Attestation, CreationOptions } from "../model/webauthn.ts";
-import type { RegistrationQuery } from "./contract.ts";
-import { optionMembers } from "./option-members.ts";
-import { relyingPartyId } from "./relying-party-id.ts";
+import { trimEnd } from "../../../trim-end.ts";
+import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
+import type { RegistrationQuery } from "../contract.ts";
+import { optionMembers } from "../option-members.ts";
+import { relyingPartyId } from "../relying-party-id.ts";
 
 /** Takes a body also where it is wrapped in `value`, as some versions of Graph do. */
 const perhapsWrapped = <T>(body: z.ZodType<T>) =>

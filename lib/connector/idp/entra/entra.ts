@@ -1,12 +1,13 @@
 import * as z from "zod";
-import { minutes, plus } from "../../time.ts";
-import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
-import { callPeer, type PeerAccess, withTimeout } from "../http/call.ts";
-import { PeerFailure } from "../http/failure.ts";
-import { grantByClientCredentials } from "../http/grant.ts";
-import { readPeer } from "../http/retry.ts";
-import type { Challenge } from "../model/webauthn.ts";
-import type { Idp } from "./contract.ts";
+import { minutes, plus } from "../../../time.ts";
+import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
+import { callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
+import { PeerFailure } from "../../http/failure.ts";
+import { grantByClientCredentials } from "../../http/grant.ts";
+import { readPeer } from "../../http/retry.ts";
+import type { Challenge } from "../../model/webauthn.ts";
+import type { Idp } from "../contract.ts";
+import { domain, endpointUrl, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "../kind.ts";
 import {
   creationOptionsAnswer,
   displayNameOf,
@@ -16,8 +17,7 @@ import {
   refusalOf,
   registrationAnswer,
   registrationBody,
-} from "./entra-wire.ts";
-import { domain, endpointUrl, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
+} from "./wire.ts";
 
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
   error: "must be true or false",

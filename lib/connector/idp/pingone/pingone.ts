@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { days, plus } from "../../time.ts";
-import { anyResponse, callPeer, type PeerAccess, withTimeout } from "../http/call.ts";
-import { PeerFailure } from "../http/failure.ts";
-import { readPeer, retryPeer } from "../http/retry.ts";
-import type { Challenge } from "../model/webauthn.ts";
-import type { Idp } from "./contract.ts";
-import { domain, endpointUrl, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "./kind.ts";
-import { createPingTokens } from "./pingone-tokens.ts";
+import { days, plus } from "../../../time.ts";
+import { anyResponse, callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
+import { PeerFailure } from "../../http/failure.ts";
+import { readPeer, retryPeer } from "../../http/retry.ts";
+import type { Challenge } from "../../model/webauthn.ts";
+import type { Idp } from "../contract.ts";
+import { domain, endpointUrl, type IdpDeps, type IdpKind, longestIdpAnswer, wholeNumber } from "../kind.ts";
+import { createPingTokens } from "./tokens.ts";
 import {
   activationBody,
   activationType,
@@ -20,7 +20,7 @@ import {
   readOptions,
   refusalOf,
   userList,
-} from "./pingone-wire.ts";
+} from "./wire.ts";
 
 /** Kind A of the specification's table. Without a time-out in days no end of a challenge is assumed (decision C8). */
 const settings = z.strictObject({

@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
-import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
-import type { PeerAccess } from "../http/call.ts";
-import { type ClientCredentials, grantByClientCredentials } from "../http/grant.ts";
+import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
+import type { PeerAccess } from "../../http/call.ts";
+import { type ClientCredentials, grantByClientCredentials } from "../../http/grant.ts";
 
 /** Access tokens of PingOne and of Advanced Identity Cloud: by a secret in the form, or by `private_key_jwt`. */
 export function createPingTokens(access: PeerAccess, client: Omit<ClientCredentials, "algorithm">): AccessTokens {
