@@ -7,4 +7,4 @@ export const sealContext = (requestId: string, keyId: string, purpose: string) =
 
 export const responseKeyPurpose = (index: number): string => `response-key-${index}`;
 export const pinKeyPurpose = "pin-key";
-export const idpStatePurpose = (index: number): string => `idp-idpState-${index}`;
+export const idpStatePurpose = (index: number): string => `idp-state-${index}`;
