@@ -83,7 +83,8 @@ describe.each(creates)("the Idempotency-Key of %s (decision C6)", route => {
     ["empty", ""],
     ["with a blank", "a b"],
     ["longer than 255 characters", "a".repeat(256)],
-    ["of other letters", "schl\u00fcssel"],
+    // As UTF-8: the host refuses other bytes before the function.
+    ["of other letters", Buffer.from("schl\u00fcssel").toString("latin1")],
     ["repeated", "one, two"],
   ])("is refused with 400 where it is %s, with the body's problems, and nothing is stored", async (_, key) => {
     const before = await storedText(host.storage);
