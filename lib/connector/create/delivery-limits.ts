@@ -44,6 +44,6 @@ function tooLong(name: string, value: string | undefined, maxLength: number): De
   if (length <= maxLength) return undefined;
   return {
     code: "validation_error",
-    message: `The ${name} must have at maxLength ${maxLength} characters, not ${length}.`,
+    message: `The ${name} must have at most ${maxLength} characters, not ${length}.`,
   };
 }

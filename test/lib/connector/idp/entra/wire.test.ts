@@ -6,10 +6,15 @@ const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url"
 const padding = (length: number) => (3 - (length % 3)) % 3;
 const bytes = fc.uint8Array({ minLength: 16, maxLength: 80 });
 
+/** Four characters that end in 1 can be read both ways. The count of padding is the likelier reading. */
+const isAmbiguous = (text: string): boolean => text.length % 4 === 0 && /[AEIMQUYcgkosw048]1$/.test(text);
+
 describe("credential ids as Graph writes them", () => {
   test("are the same in base64url, padded base64 and base64url with a count of padding", () => {
     const samples = fc.property(bytes, id => {
-      expect(plainId(Buffer.from(id).toString("base64"))).toBe(base64url(id));
+      const base64 = Buffer.from(id).toString("base64");
+      fc.pre(!isAmbiguous(base64));
+      expect(plainId(base64)).toBe(base64url(id));
       expect(plainId(`${base64url(id)}${padding(id.length)}`)).toBe(base64url(id));
     });
     fc.assert(samples, { numRuns: 500 });
@@ -18,8 +23,7 @@ describe("credential ids as Graph writes them", () => {
   test("in base64url keep a digit at the end that is their own", () => {
     const samples = fc.property(bytes, id => {
       const text = base64url(id);
-      // Four signs that end in 1 can be read both ways; then the count is the likelier one.
-      fc.pre(!(text.length % 4 === 0 && /[AEIMQUYcgkosw048]1$/.test(text)));
+      fc.pre(!isAmbiguous(text));
       expect(plainId(text)).toBe(text);
     });
     fc.assert(samples, { numRuns: 1000 });
