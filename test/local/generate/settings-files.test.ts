@@ -35,9 +35,11 @@ it("the sample holds texts alone, each a default or none, so it holds no secret"
 });
 
 it("no schema that the app reads is left out", () => {
-  const edge = readdirSync("functions").filter(name => name.endsWith(".ts"));
+  const edge = readdirSync("functions", { recursive: true, encoding: "utf8" }).filter(name => name.endsWith(".ts"));
   const code = edge.map(name => readFileSync(`functions/${name}`, "utf8")).join("\n");
-  const read = new Set([...code.matchAll(/(?:readSettings|wellSet)\((\w+Settings),/g)].map(([, name = ""]) => name));
+  const read = new Set(
+    [...code.matchAll(/(?:readSettings|validSettings)\((\w+Settings),/g)].map(([, name = ""]) => name),
+  );
   expect(read.size).toBeGreaterThanOrEqual(Object.keys(settingSchemas).length);
   const told = readFileSync("local/generate/settings-files.ts", "utf8");
   for (const name of read) expect(told).toMatch(new RegExp(`: ${name}\\b`));
