@@ -19,9 +19,6 @@ export interface ReservedAttempt {
   readonly reserved: ThrottleState;
 }
 
-/** Time between two looks for a free slot. */
-const pauseMs = 100;
-
 /** No slot became free in time. Nothing was checked, so nothing failed. */
 export class BusyFault extends Fault {
   constructor() {
@@ -44,6 +41,7 @@ export async function reserveAttempt<T>(
   const slot = Buffer.from(deps.random(12)).toString("base64url");
   const deadline = plus(deps.now(), deps.rules.slotWaitMs);
   let conflicts = 0;
+  let waits = 0;
   let state = first;
   while (state !== undefined) {
     const result = reserve(state.throttle.value, slot, deps.now(), deps.rules.throttle);
@@ -55,18 +53,23 @@ export async function reserveAttempt<T>(
       const reserved = await save(state.throttle, result.next, deps);
       if (reserved !== undefined) return { attempt: { userRef, slot, reserved }, evidence };
       conflicts += 1;
-      await deps.sleep(jitterMs(conflicts, deps));
-    } else await deps.sleep(pauseMs);
+      await deps.sleep(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));
+    } else {
+      // The pause grows: hundreds of attempts at one username must not occupy the storage account with looks for a slot.
+      const pauseMs = Math.min(100 * 2 ** waits, 1_000);
+      waits += 1;
+      await deps.sleep(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
+    }
     if (deps.now() > deadline) throw new BusyFault();
     state = await deps.users.signInState(userRef);
   }
   return undefined;
 }
 
-/** Returns a random wait that grows with each conflict, so that attempts that write the same row spread out. */
-function jitterMs(conflicts: number, { random }: Pick<AuthDeps, "random">): number {
+/** Returns a random number of milliseconds below `limitMs`, so that attempts that want the same row spread out. */
+function jitterMs(limitMs: number, { random }: Pick<AuthDeps, "random">): number {
   const [share = 0] = random(1);
-  return Math.floor((share * Math.min(10 * 2 ** conflicts, 500)) / 256);
+  return Math.floor((share * limitMs) / 256);
 }
 
 const throttled = (retryAfter: number): Fault =>
