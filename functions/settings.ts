@@ -1,15 +1,14 @@
-import type { AuthSettings } from "../lib/auth/settings.ts";
 import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/deployment-settings.ts";
 import { combineReads, type Environment, readSettings } from "../lib/settings.ts";
 import { readAuthSettings } from "./auth/start/settings.ts";
-import { type ConnectorStart, readConnectorSettings } from "./connector/start/settings.ts";
+import { readConnectorSettings } from "./connector/start/settings.ts";
 
 export interface Settings {
   readonly deployment: DeploymentSettings;
-  /** Present where this deployment serves the Core or the Client API. */
-  readonly auth?: AuthSettings;
-  /** Present where this deployment serves the connector. */
-  readonly connector?: ConnectorStart;
+  /** Present if this deployment serves the Core API or the Client API. */
+  readonly auth?: ReturnType<typeof readAuthSettings>;
+  /** Present if this deployment serves the connector. */
+  readonly connector?: ReturnType<typeof readConnectorSettings>;
 }
 
 /**

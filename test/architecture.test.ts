@@ -11,7 +11,7 @@ const files = new Map(
   ]),
 );
 
-/** A tree without fault, small enough to plant faults in. */
+/** A small tree without violations, to which each test adds one. */
 const clean: Readonly<Record<string, string>> = {
   "lib/fault.ts": "export const fault = 1;",
   "lib/http/serve.ts":
@@ -19,7 +19,7 @@ const clean: Readonly<Record<string, string>> = {
   "lib/auth/model/user.ts": "export interface User {}",
   "lib/connector/model/request.ts": "export interface Request {}",
   "lib/azure/tables/tables.ts":
-    'import "@azure/data-tables"; import type { Request } from "../../connector/model/request.ts"; export type Row = Request;',
+    'import "@azure/data-tables"; import { fault } from "../../fault.ts"; export const tables = fault;',
   "functions/connector/routes.ts": 'import { serve } from "../../lib/http/serve.ts"; export const routes = serve;',
   "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/model/user.ts"; export type Route = User;',
   "functions/main.ts":
@@ -33,14 +33,14 @@ const planted = (path: string, source: string) =>
   importViolations(new Map(Object.entries({ ...clean, [path]: `${clean[path] ?? ""}\n${source}` })), rules);
 
 describe("the import table", () => {
-  it("holds for every file", () => {
+  it("allows every import of every file", () => {
     expect(importViolations(files, rules)).toEqual([]);
   });
 
-  it("was held against the files of every zone that is built", () => {
+  it("covers files of every zone", () => {
     const counts = Object.groupBy(files.keys(), path => zoneOf(path, table)?.name ?? "none");
     const count = (zone: string) => counts[zone]?.length ?? 0;
-    expect(count("ground")).toBeGreaterThan(5);
+    expect(count("shared")).toBeGreaterThan(5);
     expect(count("http")).toBeGreaterThan(10);
     expect(count("connector domain")).toBeGreaterThan(30);
     expect(count("azure")).toBeGreaterThan(10);
@@ -56,91 +56,107 @@ describe("the import table", () => {
     expect(count("none")).toBe(0);
   });
 
-  it("finds no fault in a tree that has none", () => {
+  it("reports nothing for a tree without violations", () => {
     expect(planted("lib/fault.ts", "")).toEqual([]);
   });
 
   it.each([
     [
-      "a wing in the other",
+      "a service that imports the other",
       "lib/auth/model/user.ts",
       'import "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
-      "a wing in the other, by type alone",
+      "a service that imports only a type of the other",
       "lib/auth/model/user.ts",
       'import type { Request } from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
-      "a wing in the other, by an import type",
+      "a service that imports the other by an import type",
       "lib/connector/model/request.ts",
       'type U = import("../../auth/model/user.ts").User;',
       "imports lib/auth/model/user.ts",
     ],
     [
-      "a wing in the other, by a re-export",
+      "a service that re-exports a type of the other",
       "lib/auth/model/user.ts",
       'export type { Request } from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
-      "a wing in the other, by all its exports",
+      "a service that re-exports all of the other",
       "lib/auth/model/user.ts",
       'export * from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
-      "a wing's edge in the other's domain",
+      "an API that imports the domain of the other service",
       "functions/auth/routes.ts",
       'import "../../lib/connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
-      "a wing's edge in the other's edge",
+      "an API that imports the API of the other service",
       "functions/connector/routes.ts",
       'import "../auth/routes.ts";',
       "imports functions/auth/routes.ts",
     ],
     [
-      "a wing in how it is called",
+      "a domain that imports the HTTP pipeline",
       "lib/connector/model/request.ts",
       'import "../../http/serve.ts";',
       "imports lib/http/serve.ts",
     ],
     [
-      "a wing in storage",
+      "a domain that imports storage",
       "lib/connector/model/request.ts",
       'await import("../../azure/tables/tables.ts");',
       "imports lib/azure/tables/tables.ts",
     ],
     [
-      "an edge in storage",
+      "shared Azure code that imports a service",
+      "lib/azure/tables/tables.ts",
+      'import type { Request } from "../../connector/model/request.ts";',
+      "imports lib/connector/model/request.ts",
+    ],
+    [
+      "an API that imports storage",
       "functions/connector/routes.ts",
       'import "../../lib/azure/tables/tables.ts";',
       "imports lib/azure/tables/tables.ts",
     ],
     [
-      "a command in storage, which it has no way to (decision G13)",
+      "a command that imports storage, to which it has no access (G13)",
       "commands/import.ts",
       'import "../lib/azure/tables/tables.ts";',
       "imports lib/azure/tables/tables.ts",
     ],
     [
-      "the ground in what stands on it",
+      "shared code that imports a service",
       "lib/fault.ts",
       'import "./auth/model/user.ts";',
       "imports lib/auth/model/user.ts",
     ],
-    ["deployed code in the local system", "functions/main.ts", 'import "../local/start.ts";', "imports local/start.ts"],
     [
-      "deployed code in a test",
+      "deployed code that imports the local system",
+      "functions/main.ts",
+      'import "../local/start.ts";',
+      "imports local/start.ts",
+    ],
+    [
+      "deployed code that imports a test",
       "lib/azure/tables/tables.ts",
       'import "../../../test/start.test.ts";',
       "imports test/start.test.ts",
     ],
-    ["the local system in a test", "local/start.ts", 'import "../test/start.test.ts";', "imports test/start.test.ts"],
+    [
+      "the local system that imports a test",
+      "local/start.ts",
+      'import "../test/start.test.ts";',
+      "imports test/start.test.ts",
+    ],
     [
       "an Azure package outside the adapters",
       "lib/connector/model/request.ts",
@@ -148,12 +164,12 @@ describe("the import table", () => {
       "imports package @azure/data-tables",
     ],
     [
-      "an Azure package in the composition",
+      "an Azure package in the composition root",
       "functions/main.ts",
       'await import("@azure/identity");',
       "imports package @azure/identity",
     ],
-    ["a package that the zone has no use for", "lib/http/serve.ts", 'import "cborg/json";', "imports package cborg"],
+    ["a package that the zone may not import", "lib/http/serve.ts", 'import "cborg/json";', "imports package cborg"],
     [
       "a required package",
       "lib/connector/model/request.ts",
@@ -161,13 +177,13 @@ describe("the import table", () => {
       "imports package @azure/identity",
     ],
     [
-      "a built-in module that the zone has no use for",
+      "a built-in module that the zone may not import",
       "lib/connector/model/request.ts",
       'import "fs/promises";',
       "imports package node:fs/promises",
     ],
-    ["a file that is not there", "lib/fault.ts", 'import "./gone.ts";', "imports lib/gone.ts"],
-    ["a name that only a run can tell", "lib/fault.ts", "await import(globalThis.name);", "only a run can tell"],
+    ["a file that does not exist", "lib/fault.ts", 'import "./gone.ts";', "imports lib/gone.ts"],
+    ["a name that is computed at run time", "lib/fault.ts", "await import(globalThis.name);", "computed at run time"],
     ["a file of no zone", "lib/utils/strings.ts", "export {};", "belongs to no zone"],
     [
       "an import of a higher layer",
@@ -177,11 +193,11 @@ describe("the import table", () => {
     ],
     ["a folder of no layer", "lib/auth/helpers/text.ts", "export {};", "is in no layer of lib/auth"],
     ["a cycle", "lib/fault.ts", 'import "./fault.ts";', "cycle: lib/fault.ts -> lib/fault.ts"],
-  ])("finds %s", (_, path, source, told) => {
-    expect(planted(path, source).filter(sentence => sentence.includes(told))).toHaveLength(1);
+  ])("reports %s", (_, path, source, expected) => {
+    expect(planted(path, source).filter(sentence => sentence.includes(expected))).toHaveLength(1);
   });
 
-  it("finds a cycle of types over several files", () => {
+  it("reports a cycle of types over several files", () => {
     const cycle = {
       "lib/a.ts": 'import type { B } from "./b.ts";',
       "lib/b.ts": 'import type { C } from "./c.ts";',
@@ -193,7 +209,7 @@ describe("the import table", () => {
   });
 });
 
-describe("the outside world comes in at one place (decision G9)", () => {
+describe("environment, clock and randomness (G9)", () => {
   it.each([
     ["environment", "process.env.NAME;"],
     ["environment", 'process["env"];'],
@@ -209,14 +225,14 @@ describe("the outside world comes in at one place (decision G9)", () => {
     ["randomness", "crypto.getRandomValues(bytes);"],
     ["randomness", 'import { randomBytes } from "node:crypto";'],
     ["randomness", 'import * as crypto from "node:crypto";'],
-  ])("finds one that takes the %s by %s", (taken, source) => {
+  ])("reports deployed code that takes the %s by %s", (taken, source) => {
     for (const path of ["lib/fault.ts", "functions/register.ts"]) {
       expect(planted(path, source)).toContain(`${path} takes the ${taken}, which is passed in`);
     }
     expect(planted("local/start.ts", source)).toEqual([]);
   });
 
-  it("lets a time that is given be a Date", () => {
+  it("allows a Date of a given time", () => {
     expect(planted("lib/fault.ts", "new Date(0).toISOString(); Date.parse('');")).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import type { Log } from "../log.ts";
+import type { Mailer } from "../mail.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
 import type { Idp } from "./idp/contract.ts";
@@ -98,21 +99,6 @@ export interface ResponseStore {
   remove(name: string): Promise<void>;
   /** Removes all responses of a request, including those that no row names. */
   removeAll(requestId: string): Promise<void>;
-}
-
-export type MailStatus = "succeeded" | "running" | "failed" | "unknown";
-
-/** The mail service. Methods throw `PeerFailure`. */
-export interface Mailer {
-  /** Sends a mail with at most one POST. */
-  send(mail: {
-    readonly to: readonly string[];
-    readonly subject: string;
-    readonly text: string;
-    readonly html: string;
-    readonly operationId: string;
-  }): Promise<void>;
-  status(operationId: string): Promise<MailStatus>;
 }
 
 /** The configured identity providers. */

@@ -1,5 +1,5 @@
 import { Fault } from "../fault.ts";
-import { PeerFailure } from "./http/failure.ts";
+import { PeerFailure } from "../peer-failure.ts";
 import type { Claim, FinalVerdict } from "./model/idempotency.ts";
 
 /** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */

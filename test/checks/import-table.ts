@@ -1,40 +1,40 @@
-/** Files that belong together, and all that they may import. A file belongs to the first zone whose folder holds it. */
+/** Files that belong together, and what they may import. A file belongs to the first zone whose folder contains it. */
 export interface Zone {
   readonly name: string;
-  /** Folder; a trailing `*.ts` means the files right in it. */
+  /** Folder; a trailing `*.ts` means only the files directly in it. */
   readonly folder: string;
-  /** Zones besides itself. */
+  /** Names of other zones. */
   readonly zones: readonly string[];
   /** Packages by name; `node:*` stands for every built-in module, `*` for every package. */
   readonly packages: readonly string[];
-  /** Runs in Azure: no clock, randomness or environment of its own (decision G9, G14). */
+  /** Whether it runs in Azure. Deployed code gets clock, randomness and environment passed in (G9, G14). */
   readonly deployed: boolean;
 }
 
 const deployed = true;
-const ground = "ground";
+const shared = "shared";
 
-/** Which way imports go: two wings over one ground floor, nothing deployed knows what is not. */
+/** The allowed imports: two services on shared code that never import each other; deployed code imports only deployed code. */
 export const importTable: readonly Zone[] = [
   {
-    name: ground,
+    name: shared,
     folder: "lib/*.ts",
     zones: [],
     packages: ["zod", "jose", "node:async_hooks", "node:crypto"],
     deployed,
   },
-  { name: "http", folder: "lib/http", zones: [ground], packages: ["zod", "jose", "node:crypto"], deployed },
+  { name: "http", folder: "lib/http", zones: [shared], packages: ["zod", "jose", "node:crypto"], deployed },
   {
     name: "connector domain",
     folder: "lib/connector",
-    zones: [ground],
+    zones: [shared],
     packages: ["zod", "jose", "cborg", "p-limit", "i18n-iso-countries", "yaml", "node:crypto"],
     deployed,
   },
   {
     name: "auth domain",
     folder: "lib/auth",
-    zones: [ground],
+    zones: [shared],
     packages: [
       "zod",
       "jose",
@@ -51,49 +51,49 @@ export const importTable: readonly Zone[] = [
   {
     name: "azure of the connector",
     folder: "lib/azure/connector",
-    zones: [ground, "http", "connector domain", "azure"],
+    zones: [shared, "http", "connector domain", "azure"],
     packages: ["@azure/*", "zod", "node:*"],
     deployed,
   },
   {
     name: "azure of the authentication server",
     folder: "lib/azure/auth",
-    zones: [ground, "http", "auth domain", "azure"],
+    zones: [shared, "http", "auth domain", "azure"],
     packages: ["@azure/*", "zod", "node:*"],
     deployed,
   },
   {
     name: "azure",
     folder: "lib/azure",
-    zones: [ground, "http", "connector domain"],
+    zones: [shared, "http"],
     packages: ["@azure/*", "@opentelemetry/*", "zod", "node:*"],
     deployed,
   },
   {
     name: "connector start",
     folder: "functions/connector/start",
-    zones: [ground, "http", "connector domain", "azure", "azure of the connector", "connector edge", "composition"],
+    zones: [shared, "http", "connector domain", "azure", "azure of the connector", "connector edge", "composition"],
     packages: ["zod", "node:*"],
     deployed,
   },
   {
     name: "auth start",
     folder: "functions/auth/start",
-    zones: [ground, "http", "auth domain", "azure", "azure of the authentication server", "auth edge", "composition"],
+    zones: [shared, "http", "auth domain", "azure", "azure of the authentication server", "auth edge", "composition"],
     packages: ["zod", "node:*"],
     deployed,
   },
   {
     name: "connector edge",
     folder: "functions/connector",
-    zones: [ground, "http", "connector domain"],
+    zones: [shared, "http", "connector domain"],
     packages: ["zod"],
     deployed,
   },
   {
     name: "auth edge",
     folder: "functions/auth",
-    zones: [ground, "http", "auth domain"],
+    zones: [shared, "http", "auth domain"],
     // Secrets arrive in Base32.
     packages: ["zod", "@scure/base"],
     deployed,
@@ -102,7 +102,7 @@ export const importTable: readonly Zone[] = [
     name: "composition",
     folder: "functions/*.ts",
     zones: [
-      ground,
+      shared,
       "http",
       "connector domain",
       "auth domain",
@@ -118,7 +118,7 @@ export const importTable: readonly Zone[] = [
   {
     name: "commands",
     folder: "commands",
-    zones: [ground, "auth domain"],
+    zones: [shared, "auth domain"],
     // The last two read the key files that administrators import.
     packages: ["zod", "node:*", "csv-parse", "fast-xml-parser"],
     deployed: false,
@@ -127,7 +127,7 @@ export const importTable: readonly Zone[] = [
     name: "local",
     folder: "local",
     zones: [
-      ground,
+      shared,
       "http",
       "connector domain",
       "auth domain",
@@ -147,7 +147,7 @@ export const importTable: readonly Zone[] = [
   { name: "bench", folder: "bench", zones: ["*"], packages: ["*"], deployed: false },
 ];
 
-/** Where the outside world comes in: one file reads the environment, one takes clock and randomness. */
+/** The only deployed files that may read the environment, the clock and randomness. */
 export const taking: Readonly<Record<"environment" | "clock" | "randomness", string>> = {
   environment: "functions/main.ts",
   clock: "functions/deployment.ts",

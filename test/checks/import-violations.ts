@@ -5,11 +5,14 @@ import { type ModuleFacts, packageOf, readModule, type Taken } from "./read-modu
 
 export interface Rules {
   readonly table: readonly Zone[];
-  /** The one deployed file that may take each part of the outside world. */
+  /** The only deployed file that may read environment, clock or randomness. */
   readonly taking: Readonly<Record<Taken, string>>;
 }
 
-/** Every import against the table, one sentence each. @param files source by path from the project's root */
+/**
+ * Returns one sentence for each import that the table does not allow.
+ * @param files source by path from the project's root
+ */
 export function importViolations(files: ReadonlyMap<string, string>, rules: Rules): string[] {
   const modules = new Map([...files].map(([path, source]) => [path, readModule(path, source)]));
   return [
@@ -26,7 +29,7 @@ export function importViolations(files: ReadonlyMap<string, string>, rules: Rule
   ];
 }
 
-/** The zone of a path, undefined where none holds it. */
+/** Returns the zone of a path; undefined if no zone contains it. */
 export const zoneOf = (path: string, table: readonly Zone[]): Zone | undefined =>
   table.find(({ folder }) =>
     folder.endsWith("/*.ts") ? posix.dirname(path) === posix.dirname(folder) : path.startsWith(`${folder}/`),
@@ -39,7 +42,7 @@ function wrongImports(
   { files, table }: { files: ReadonlyMap<string, string>; table: readonly Zone[] },
 ): string[] {
   return imports.flatMap(specifier => {
-    if (specifier === undefined) return zone.deployed ? [`${path} imports what only a run can tell`] : [];
+    if (specifier === undefined) return zone.deployed ? [`${path} imports a name that is computed at run time`] : [];
     const target = resolved(path, specifier);
     if (target === undefined) {
       const name = packageOf(specifier);
@@ -48,7 +51,7 @@ function wrongImports(
         : [`${path} (${zone.name}) imports package ${name}`];
     }
     if (target.endsWith(".json")) return zone.deployed ? [`${path} imports ${target}, which is not deployed`] : [];
-    if (!files.has(target)) return [`${path} imports ${target}, which is not there`];
+    if (!files.has(target)) return [`${path} imports ${target}, which does not exist`];
     const other = zoneOf(target, table)?.name ?? "no zone";
     const allowed = other === zone.name || zone.zones.includes("*") || zone.zones.includes(other);
     return allowed ? [] : [`${path} (${zone.name}) imports ${target} (${other})`];
@@ -74,7 +77,7 @@ const targetsOf = (modules: ReadonlyMap<string, ModuleFacts>): ReadonlyMap<strin
 const resolved = (path: string, specifier: string): string | undefined =>
   specifier.startsWith(".") ? posix.join(posix.dirname(path), specifier) : undefined;
 
-/** Each circle of imports once, named from the file at which it was entered. */
+/** Returns each cycle of imports once, from the first file that was visited. */
 function cycles(modules: ReadonlyMap<string, ModuleFacts>): string[] {
   const found: string[] = [];
   const done = new Set<string>();

@@ -1,6 +1,6 @@
-import { PeerFailure } from "../../connector/http/failure.ts";
-import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../connector/http/http-failure.ts";
 import { Fault } from "../../fault.ts";
+import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../http-failure.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Now } from "../../time.ts";
 import { isServiceError, type ServiceError } from "../service-errors.ts";
 

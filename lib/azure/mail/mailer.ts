@@ -5,9 +5,9 @@ import type {
   EmailMessage,
   EmailSendOptionalParams,
 } from "@azure/communication-email";
-import type { Mailer, MailStatus } from "../../connector/deps.ts";
-import { PeerFailure } from "../../connector/http/failure.ts";
 import { Fault } from "../../fault.ts";
+import type { Mailer, MailStatus } from "../../mail.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { between, type Now } from "../../time.ts";
 import { type Access, isLocalService, localAccessKey } from "../credential.ts";
 import { type Policies, withTimeout } from "../service-errors.ts";

@@ -1,7 +1,7 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import { plus } from "../../time.ts";
 import { openAttestation } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import { backOffMs } from "../model/intervals.ts";
 import type { KeyResponses } from "../model/key-responses.ts";

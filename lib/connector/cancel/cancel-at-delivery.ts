@@ -1,6 +1,6 @@
 import { Fault } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { Run } from "../store/queue.ts";
 

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/enrollment-side.ts";

@@ -1,8 +1,8 @@
 import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { between } from "../../time.ts";
 import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { foldName, personList, positionOf } from "../model/people-lists.ts";
 import { isTerminal } from "../model/states.ts";
 import { isLeasedByAnother, isOver, logAndContinue, type Run, startRun } from "../store/queue.ts";

@@ -1,7 +1,7 @@
 import { Fault } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { backOffMs } from "../model/intervals.ts";

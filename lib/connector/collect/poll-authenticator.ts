@@ -1,6 +1,6 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { isTooLateFor } from "../model/credential.ts";
 import { backOffMs } from "../model/intervals.ts";
 import { enrollmentId } from "../model/key-ids.ts";

@@ -1,6 +1,6 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { deliveryProblem } from "../model/delivery-states.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";

@@ -1,6 +1,6 @@
+import { PeerFailure, type PeerFailureKind } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
-import { PeerFailure, type PeerFailureKind } from "./failure.ts";
 import { raceAbort, singleFlight } from "./single-flight.ts";
 
 /** A granted access token. */

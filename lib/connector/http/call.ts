@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "../../http-failure.ts";
+import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../peer-failure.ts";
 import type { ActiveSpanHandle } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
-import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./failure.ts";
-import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
 import { traceCall } from "./trace.ts";
 
 export type Fetch = typeof globalThis.fetch;

@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { SignJWT } from "jose";
 import * as z from "zod";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Grant } from "./access-token.ts";
 import type { PeerAccess } from "./call.ts";
-import { PeerFailure } from "./failure.ts";
 import { retryPeer } from "./retry.ts";
 
 export interface ClientCredentials {

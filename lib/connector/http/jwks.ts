@@ -1,8 +1,8 @@
 import { importJWK } from "jose";
 import * as z from "zod";
+import { PeerFailure } from "../../peer-failure.ts";
 import { between, type Instant, minutes } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
-import { PeerFailure } from "./failure.ts";
 import { readPeer } from "./retry.ts";
 import { raceAbort, singleFlight } from "./single-flight.ts";
 

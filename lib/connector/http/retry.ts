@@ -1,5 +1,5 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import { callPeer, type Patience, type PeerAccess, type PeerRequest, withTimeout } from "./call.ts";
-import { PeerFailure } from "./failure.ts";
 
 const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
 

@@ -1,5 +1,5 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import { type ActiveSpanHandle, timed } from "../../telemetry.ts";
-import { PeerFailure } from "./failure.ts";
 
 /** Runs one call of a peer as a span of its own; its time goes into the metric of peers, with `ok` or the kind of its failure. */
 export function traceCall<T>(

@@ -1,5 +1,5 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
 
 /** What one call to one peer showed. */
 export interface Finding {

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeout } from "../http/call.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry.ts";
 import { raceAbort } from "../http/single-flight.ts";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../http/failure.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Rfpr } from "./rfpr.ts";
 
 /** The client of the enrollment side. Throws PeerFailure where the deployment has none any more. */

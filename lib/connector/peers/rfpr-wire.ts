@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { plainIdentifier, plainText } from "../../plain-text.ts";
 import type { Instant } from "../../time.ts";
-import { plainIdentifier, plainText } from "../http/plain-text.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { omitUndefined } from "../model/omit-undefined.ts";
 import type { PinRequest, Recipient, SecurityKey } from "../model/request.ts";

@@ -1,7 +1,7 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodePinResponse } from "../exchange/messages.ts";
-import { PeerFailure } from "../http/failure.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment-items.ts";

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import type { Mailer, MailStatus } from "../../mail.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, LoadedRequest, Mailer, MailStatus } from "../deps.ts";
-import { PeerFailure } from "../http/failure.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { backOffMs } from "../model/intervals.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";

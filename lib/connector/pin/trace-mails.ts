@@ -1,4 +1,4 @@
-import type { Mailer } from "../deps.ts";
+import type { Mailer } from "../../mail.ts";
 import { traceCall } from "../http/trace.ts";
 
 /** A mailer whose calls are told as those of a peer. */

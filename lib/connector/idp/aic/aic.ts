@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { PeerFailure } from "../../../peer-failure.ts";
 import { type Instant, plus } from "../../../time.ts";
 import { callPeer, type PeerAccess, type PeerRequest, withTimeout } from "../../http/call.ts";
-import { PeerFailure } from "../../http/failure.ts";
 import { retryPeer } from "../../http/retry.ts";
 import type { Idp } from "../contract.ts";
 import { domain, endpointUrl, type IdpDeps, type IdpKind, nonEmpty, wholeNumber } from "../kind.ts";

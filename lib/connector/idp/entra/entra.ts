@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { PeerFailure } from "../../../peer-failure.ts";
 import { minutes, plus } from "../../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
 import { callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
-import { PeerFailure } from "../../http/failure.ts";
 import { grantByClientCredentials } from "../../http/grant.ts";
 import { readPeer } from "../../http/retry.ts";
 import type { Challenge } from "../../model/webauthn.ts";

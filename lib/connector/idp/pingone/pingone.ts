@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { PeerFailure } from "../../../peer-failure.ts";
 import { days, plus } from "../../../time.ts";
 import { anyResponse, callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
-import { PeerFailure } from "../../http/failure.ts";
 import { readPeer, retryPeer } from "../../http/retry.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";

@@ -19,8 +19,8 @@ import {
   makeResponseKey,
   type ResponseKey,
 } from "../../../../lib/connector/exchange/messages.ts";
-import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
 import type { PublicKey } from "../../../../lib/connector/http/jwks.ts";
+import { PeerFailure } from "../../../../lib/peer-failure.ts";
 import {
   credentialRequest,
   openRequest,

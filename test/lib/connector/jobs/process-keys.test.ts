@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
-import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
 import { newCircuitBreakers, processKey } from "../../../../lib/connector/jobs/process-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { startRun } from "../../../../lib/connector/store/queue.ts";
 import { Fault } from "../../../../lib/fault.ts";
+import { PeerFailure } from "../../../../lib/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import {
   type ConnectorOptions,

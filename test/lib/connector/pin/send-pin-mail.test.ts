@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { PeerFailure } from "../../../../lib/connector/http/failure.ts";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
+import { PeerFailure } from "../../../../lib/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {

@@ -1,0 +1,29 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { plant } from "./planted-tree.ts";
+
+const deployed = globSync("{lib,functions}/**/*.ts").map(path => path.replaceAll("\\", "/"));
+
+it.each(["auth", "connector"])(
+  "compiles without the folders of %s but for two imports of the composition root",
+  cut => {
+    const remaining = deployed.filter(path => !path.split("/").includes(cut));
+    expect(deployed.length - remaining.length).toBeGreaterThan(80);
+    const sources = remaining.map(path => [path, readFileSync(path, "utf8")] as const);
+    const tree = plant({ "package.json": '{ "type": "module" }', ...Object.fromEntries(sources) });
+    try {
+      const { output } = tree.run("typescript/bin/tsc", "-p", "tsconfig.json", "--pretty", "false");
+      const errors = [...output.matchAll(/^(.+)\(\d+,\d+\): error TS\d+: (.*)$/gm)].map(([, path, text]) => [
+        path,
+        text,
+      ]);
+      expect(errors).toEqual([
+        ["functions/main.ts", expect.stringContaining(`'./${cut}/start/wiring.ts'`)],
+        ["functions/settings.ts", expect.stringContaining(`'./${cut}/start/settings.ts'`)],
+      ]);
+    } finally {
+      tree.remove();
+    }
+  },
+  120_000,
+);
