@@ -2,31 +2,82 @@ import { Fault } from "../fault.ts";
 import { PeerFailure } from "../peer-failure.ts";
 import type { Claim, FinalVerdict } from "./model/idempotency.ts";
 
+export const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
+
+/** Returns the fault of a call for which a peer rejected the connector's credentials. */
+export const unauthorizedFault = (cause: PeerFailure, peer = cause.peer): Fault =>
+  new Fault("internal", `The ${peer} does not accept the connector.`, { cause });
+
+/**
+ * Returns the fault of a call that a peer did not answer.
+ * @param consequence what this means for the caller, if it is not clear from the call
+ */
+export function unavailableFault(
+  cause: PeerFailure,
+  { peer = cause.peer, consequence }: { readonly peer?: string; readonly consequence?: string } = {},
+): Fault {
+  const message = [`The ${peer} does not answer now`, ...(consequence === undefined ? [] : [consequence])].join("; ");
+  return new Fault("unavailable", `${message}.`, { retryAfter: cause.retryAfter ?? 30, cause });
+}
+
+const nothingOrdered = { consequence: "nothing was ordered" };
+const cancelGoesOn = { consequence: "the cancel goes on" };
+
+/** Returns the fault of a create that took too long. */
+export const tooLateFault = (): Fault =>
+  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
+
 /** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */
 export function transportKeysFault(error: unknown): Fault {
-  if (error instanceof PeerFailure && error.passing) return unavailableFault(error);
+  if (error instanceof PeerFailure && error.passing) return unavailableFault(error, nothingOrdered);
   return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
 }
 
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
-export function deliveryFault(error: PeerFailure): Fault {
-  if (error.kind === "unauthorized") {
-    return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
-  }
+export function orderFault(error: PeerFailure): Fault {
+  if (error.kind === "unauthorized") return unauthorizedFault(error);
   if (error.kind !== "throttled" && isClientError(error.status)) {
     const message = error.detail ?? "The delivery service refused the shipment.";
     return new Fault("delivery_refused", message, { data: { code: error.code ?? "refused", message }, cause: error });
   }
-  return unavailableFault(error);
+  return unavailableFault(error, nothingOrdered);
 }
 
 export const isClientError = (status = 0): boolean => status >= 400 && status < 500;
 
-const unavailableFault = (error: PeerFailure): Fault =>
-  new Fault("unavailable", "The delivery service does not answer now; nothing was ordered.", {
-    retryAfter: error.retryAfter ?? 30,
-    cause: error,
-  });
+/**
+ * Returns the fault of a create for which the pre-registration API did not accept an authenticator.
+ * @param position of the authenticator in the request, from 1
+ */
+export function authenticatorFault(error: PeerFailure, position: number): Fault {
+  if (error.status === 410) return tooLateFault();
+  if (error.kind === "unauthorized") return unauthorizedFault(error);
+  if (error.kind === "refused" && error.status !== 409) {
+    const detail = error.detail === undefined ? "" : `: ${error.detail}`;
+    const message = `The pre-registration API refused authenticator ${position}${detail}`;
+    return new Fault("invalid", message, { cause: error });
+  }
+  return error.passing ? unavailableFault(error, nothingOrdered) : internalFault(error);
+}
+
+/**
+ * Returns the fault of a cancel whose shipment the delivery service did not delete.
+ * @param isUnknown whether the service answered that it does not know the shipment
+ */
+export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
+  if (isUnknown) return new Fault("conflict", "The delivery service does not know the shipment.", { cause: error });
+  if (error.kind === "refused") {
+    const message = "The delivery service can not delete the shipment any more.";
+    return new Fault("conflict", message, { cause: error });
+  }
+  return error.kind === "unauthorized" ? unauthorizedFault(error) : unavailableFault(error);
+}
+
+/** Returns the fault of a cancel that a job continues, because a peer failed. */
+export function cancelFault(cause: unknown): Fault {
+  if (!(cause instanceof PeerFailure)) return internalFault(cause);
+  return cause.kind === "unauthorized" ? unauthorizedFault(cause) : unavailableFault(cause, cancelGoesOn);
+}
 
 /** Returns the fault of a create while it is not known whether the order was accepted. */
 export const unreconciledFault = (requestId: string, cause?: unknown): Fault =>

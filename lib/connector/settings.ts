@@ -130,7 +130,7 @@ export const connectorSettings = z
     LEASE_SECONDS: setting.seconds("How long a claimed item is held (decision C15).").prefault("180"),
     IDP_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an IdP.").prefault("30"),
     DELIVERY_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the delivery service.").prefault("60"),
-    ENROLLMENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the enrollment side.").prefault("30"),
+    ENROLLMENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an enrollment service.").prefault("30"),
     MAIL_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the mail service.").prefault("30"),
     CREATE_TIMEOUT_SECONDS: setting.seconds("Time limit of a create (decision C6).").prefault("150"),
     ORDER_INTENT_MAX_AGE_SECONDS: setting

@@ -108,7 +108,7 @@ describe("a host that is killed while it creates a request of authenticators (de
     expect(system.peers.rfpr.count("PUT", /./)).toBe(0);
   });
 
-  test("while one is handed over, which the enrollment side has taken: all are taken back", async () => {
+  test("while one is handed over, which the pre-registration API has taken: all are taken back", async () => {
     system.peers.rfpr.fail({ kind: "hang", method: "PUT", path: "a-02", phase: "after" });
     const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
     expect(authenticatorsOf(system.peers, requestId)).toHaveLength(2);
@@ -144,7 +144,7 @@ describe("a host that is killed while it creates a request of authenticators (de
 
 describe("a host that is killed while it polls authenticators (decision C15)", () => {
   test.each([
-    ["while the enrollment side is asked", undefined],
+    ["while the pre-registration API is asked", undefined],
     ["before the result is stored", { phase: "request", ...writes.enrolled }],
   ] as const)("%s: each is activated and told of once by the next host", async (_, write) => {
     const body = onSiteBody([authenticator(), authenticator()]);

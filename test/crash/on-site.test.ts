@@ -58,7 +58,7 @@ const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/d
 describe.concurrent("a host that is killed while it creates a request of authenticators (decisions C6, C12)", () => {
   test.each<[string, Arrange]>([
     [
-      "while it gets the enrollment side's token",
+      "while it gets the pre-registration API's token",
       lane => called(lane, "enrollment", { method: "POST", path: "/token$" }),
     ],
     ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],

@@ -222,7 +222,7 @@ const ofPeers: Readonly<Record<string, () => Promise<Rotated> | Rotated>> = {
     works: () => {
       system.peers.enrollment.revokeTokens();
       advance(renewable);
-      return isFine("enrollment side");
+      return isFine("enrollment services");
     },
     renew: () => {
       const { enrollment } = system.peers;

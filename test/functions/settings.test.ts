@@ -176,7 +176,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, ENROLLMENT_TIMEOUT_SECONDS: "180" })).toEqual(["ENROLLMENT_TIMEOUT_SECONDS"]);
   });
 
-  it("name the half of the enrollment side that is missing (decision C12)", () => {
+  it("name the half of the enrollment services that is missing (decision C12)", () => {
     const [token, api] = ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
     const url = "https://enrollment.example";
     expect(problemsOf({ ...goodSettings, [token]: url })).toEqual([api]);

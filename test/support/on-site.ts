@@ -33,7 +33,7 @@ export function mixedBody(
   return { ...orderBody(shipped, to), authenticators };
 }
 
-/** What the enrollment side knows the authenticator at a position by; the first is 0. */
+/** What the pre-registration API knows the authenticator at a position by; the first is 0. */
 export const idAt = (requestId: string, position = 0): string =>
   enrollmentId(requestId, `a-${String(position + 1).padStart(2, "0")}`);
 

@@ -112,7 +112,7 @@ function openIdps(
   });
 }
 
-/** The enrollment side, where the settings name it (decision C12). */
+/** Returns the client of the pre-registration API, if the settings name it (C12). */
 function openRfpr(
   { RFPR_API_BASE_URL, ENROLLMENT_SERVICE_API_BASE_URL }: ConnectorSettings,
   { secretText }: Deployment,

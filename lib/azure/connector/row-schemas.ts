@@ -11,9 +11,14 @@ const text = z.string();
 const isSet = z.boolean();
 const count = z.int();
 const json = z.record(z.string(), z.unknown());
-const attempts = count;
+const retry = z.object({
+  attempts: count,
+  nextAt: storedInstant,
+  notBefore: storedInstant.exactOptional(),
+  lastError: text.exactOptional(),
+});
 
-const due = z.object({ queue: z.enum(queues), at: storedInstant, held: isSet.exactOptional() });
+const due = z.object({ queue: z.enum(queues), at: storedInstant, notBefore: storedInstant.exactOptional() });
 const lease = z.object({ owner: text, until: storedInstant });
 
 const shipment = z.object({
@@ -68,7 +73,7 @@ export const requestSchema = schemaOf<CredentialRequest>()(
       .object({ kind: z.enum(["tenant", "api_token"]), application: text, subject: text.exactOptional() })
       .exactOptional(),
     due: due.exactOptional(),
-    attempts,
+    attempts: count,
     lease: lease.exactOptional(),
   }),
 );
@@ -90,9 +95,7 @@ const credential = z.object({
   retryableUntil: storedInstant.exactOptional(),
   triedAt: storedInstant.exactOptional(),
   refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
-  attempts,
-  nextAt: storedInstant.exactOptional(),
-  held: isSet.exactOptional(),
+  retry: retry.exactOptional(),
 });
 
 const mail = z.object({
@@ -101,10 +104,7 @@ const mail = z.object({
   triedAt: storedInstant.exactOptional(),
   sentAt: storedInstant.exactOptional(),
   firstDueAt: storedInstant.exactOptional(),
-  attempts,
-  nextAt: storedInstant.exactOptional(),
-  held: isSet.exactOptional(),
-  errorMessage: text.exactOptional(),
+  retry: retry.exactOptional(),
   leftOut: z.array(text).exactOptional(),
   resentAt: z.array(storedInstant).exactOptional(),
 });
@@ -133,7 +133,7 @@ export const keySchema = schemaOf<SecurityKey>()(
     responses: text.exactOptional(),
     credentials: z.array(credential),
     mail,
-    enrollment: z.object({ attempts, nextAt: storedInstant, held: isSet.exactOptional() }).exactOptional(),
+    enrollment: retry.exactOptional(),
     ofShipmentV1: isSet.exactOptional(),
     due: due.exactOptional(),
     lease: lease.exactOptional(),

@@ -63,20 +63,20 @@ export function fromKeyRow(row: Row): SecurityKey {
   return parseRow("key", row, keySchema, { ...columns, credentials });
 }
 
-export const toDueColumns = ({ requestId, keyId, held, writtenAt }: Omit<DueEntry, "queue" | "at">): Columns => ({
+export const toDueColumns = ({ requestId, keyId, notBefore, writtenAt }: Omit<DueEntry, "queue" | "at">): Columns => ({
   schema: schemaVersion,
   requestId,
   writtenAt,
   ...(keyId === undefined ? {} : { keyId }),
-  ...(held === true ? { held } : {}),
+  ...(notBefore === undefined ? {} : { notBefore }),
 });
 
 export function fromDueRow(row: Row): DueEntry {
-  const { partitionKey: queue, requestId, keyId, writtenAt, held } = row;
+  const { partitionKey: queue, requestId, keyId, writtenAt, notBefore } = row;
   const [at = ""] = row.rowKey.split("_");
   checkVersion("due", row, schemaVersion);
   const entry = { queue, at, requestId, writtenAt, ...(keyId !== undefined && { keyId }) };
-  return parseRow("due", row, dueSchema, held === undefined ? entry : { ...entry, held });
+  return parseRow("due", row, dueSchema, notBefore === undefined ? entry : { ...entry, notBefore });
 }
 
 export function fromListRow(row: Row): ListEntry {

@@ -104,7 +104,7 @@ export function connectorStore(
         requestId,
         writtenAt: now(),
         ...(keyId && { keyId }),
-        ...(due.held && { held: true }),
+        ...(due.notBefore && { notBefore: due.notBefore }),
       });
       await index.upsert({ partitionKey: due.queue, rowKey: dueKey(due, requestId, keyId), ...columns });
     },

@@ -3,9 +3,9 @@ import { plus } from "../../time.ts";
 import { openAttestation } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
-import { backOffMs } from "../model/intervals.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
+import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Outcome, Step } from "../model/step.ts";
@@ -20,8 +20,8 @@ interface Target {
 }
 
 /**
- * Activates one credential of a security key at its IdP (decision C8). The try is stored before it is sent; an unanswered one is
- * read back by credential id before anything else is done.
+ * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt
+ * without an answer, the IdP is first asked whether the credential is registered (C8).
  */
 export async function activateCredential(target: Target, deps: ConnectorDeps): Promise<Step> {
   const { requestId, key, index } = target;
@@ -29,34 +29,35 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const idp = credential && deps.idps.get(credential.idpId);
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error("a credential without a response");
-  if (idp === undefined) return later(index, { reason: "Its identity provider is not configured any more." }, deps);
+  if (idp === undefined)
+    return retryLater(index, { lastError: "Its identity provider is not configured any more." }, deps);
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer);
-  const tried = credential.triedAt !== undefined;
-  const overdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
-  const sought = {
+  const wasTried = credential.triedAt !== undefined;
+  const isOverdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
+  const query = {
     credentialId: credential.credentialId,
     name: registeredName(key),
     since: credential.triedAt ?? deps.now(),
   };
-  const registered = tried ? await readBack(idp, idpState, sought, deps) : false;
+  const registered = wasTried ? await readBack(idp, idpState, query, deps) : false;
   if (registered === true) return end(target, "activated", undefined, deps);
-  if (registered instanceof PeerFailure && !overdue) {
-    const reason = `${idp.id} could not be asked for the credential.`;
-    return later(index, { reason, retryAfter: registered.retryAfter }, deps);
+  if (registered instanceof PeerFailure && !isOverdue) {
+    const lastError = `${idp.id} could not be asked for the credential.`;
+    return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
   }
   if (registered === false && credential.refusal !== undefined)
     return end(target, "refused", credential.refusal.reason, deps);
-  if (overdue) {
+  if (isOverdue) {
     const doubt = registered === false ? "" : " It may be registered, check.";
-    return end(target, "expired", `Not activated in time.${doubt} ${credential.errorMessage ?? ""}`.trim(), deps);
+    return end(target, "expired", `Not activated in time.${doubt} ${credential.retry?.lastError ?? ""}`.trim(), deps);
   }
   const attestation = await attestationOf(target, deps);
   if (attestation instanceof PeerFailure)
-    return later(index, { reason: attestation.message, retryAfter: attestation.retryAfter }, deps);
+    return retryLater(index, { lastError: attestation.message, retryAfter: attestation.retryAfter }, deps);
   if (typeof attestation === "string") return end(target, "response_rejected", attestation, deps);
 
-  // The first unanswered try: what it may have registered was created since then.
+  // The time of the first attempt without an answer: a read-back looks for registrations since then.
   const triedAt = credential.triedAt ?? deps.now();
   const timeLimitMs = deps.intervals.idpCall;
   return {
@@ -68,7 +69,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
         await idp.activate(idpState, attestation, registeredName(key), limits);
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
-        return failed(target, error, { tried, readable: registered !== undefined }, deps);
+        return afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
       }
       return end(target, "activated", undefined, deps);
     },
@@ -82,14 +83,15 @@ const withCredential =
     credentials: key.credentials.map((credential, position) => (position === index ? change(credential) : credential)),
   });
 
+/** Whether the IdP has the credential registered: undefined if it offers no look-up, its failure if it did not answer. */
 async function readBack(
   idp: Idp,
   idpState: Challenge["idpState"],
-  sought: RegistrationQuery,
+  query: RegistrationQuery,
   deps: ConnectorDeps,
 ): Promise<boolean | undefined | PeerFailure> {
   try {
-    return await idp.isRegistered(idpState, sought, AbortSignal.timeout(deps.intervals.idpCall));
+    return await idp.isRegistered(idpState, query, AbortSignal.timeout(deps.intervals.idpCall));
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });
@@ -97,7 +99,7 @@ async function readBack(
   }
 }
 
-/** The attestation from the responses as received, or why there is none: for now where a peer failed, else for good. */
+/** Returns the attestation from the stored responses, the failure of a peer after which a retry may help, or the final reason for its absence. */
 async function attestationOf(
   { requestId, key, index }: Target,
   deps: ConnectorDeps,
@@ -111,7 +113,7 @@ async function attestationOf(
     deps.log.warn("signing_keys_unread", { keyId: key.id, index, error });
     return error;
   });
-  // Signing keys come and go; the response was believed when it came.
+  // The signing key may be back later: the signature was valid when the response was received.
   if (opened === "unknown_key") return new PeerFailure("delivery service", "signing key", "unanswered");
   return typeof opened === "string" ? `The key maker's response can not be used: ${opened}.` : opened;
 }
@@ -123,7 +125,7 @@ function end(
   { now, log }: ConnectorDeps,
 ): Outcome {
   log.info("credential_ended", { keyId: key.id, index, outcome: event, idp: key.credentials[index]?.idpId });
-  // A write whose answer got lost is read again as done: what has ended stays as it is.
+  // After a write whose response was lost, the change is applied again: an ended credential stays as it is.
   const ended = withCredential(index, credential =>
     isTerminal(credential.state) ? credential : afterEvent(credential, event, reason),
   );
@@ -131,61 +133,60 @@ function end(
 }
 
 /**
- * A failed activation: again later where that may help, else the end; after an earlier unanswered try only when a later look at
- * the IdP confirms it, or at once where the IdP offers none (decision C8).
+ * Returns the outcome of a failed activation: a retry if that may help, else the end of the credential. After an earlier attempt without
+ * an answer, a refusal is accepted only when a later read-back confirms it, or at once if the IdP offers no read-back (C8).
  */
-function failed(
+function afterFailure(
   target: Target,
   failure: PeerFailure,
-  { tried, readable }: { tried: boolean; readable: boolean },
+  { wasTried, canReadBack }: { wasTried: boolean; canReadBack: boolean },
   deps: ConnectorDeps,
 ): Outcome {
   const { key, index } = target;
   deps.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
-  // A 404 without the IdP's own words may be a proxy's.
-  const foreign = failure.kind === "missing" && failure.code === undefined;
-  if (failure.passing || failure.kind === "unauthorized" || foreign) {
-    // A 5xx never says that it was not done, not even one that names a time to come back.
-    const unanswered = failure.kind === "unanswered" || foreign || (failure.status ?? 0) >= 500;
-    return later(index, { reason, retryAfter: failure.retryAfter, unanswered: tried || unanswered }, deps);
+  // A 404 without the IdP's own error code may come from a proxy.
+  const isFromProxy = failure.kind === "missing" && failure.code === undefined;
+  if (failure.passing || failure.kind === "unauthorized" || isFromProxy) {
+    // The IdP may have registered the credential before it answered 5xx, even with Retry-After.
+    const mayBeDone = failure.kind === "unanswered" || isFromProxy || (failure.status ?? 0) >= 500;
+    const delay = { lastError: reason, retryAfter: failure.retryAfter, mayBeDone: wasTried || mayBeDone };
+    return retryLater(index, delay, deps);
   }
-  if (!tried) return end(target, "refused", reason, deps);
-  if (!readable) return end(target, "refused", `${reason} (may be registered, check)`, deps);
+  if (!wasTried) return end(target, "refused", reason, deps);
+  if (!canReadBack) return end(target, "refused", `${reason} (may be registered, check)`, deps);
   const at = deps.now();
-  const refused = {
+  const readBackAt = plus(at, deps.intervals.readBackAfter);
+  const refused = (credential: Credential): Credential => ({
+    ...credential,
     refusal: { at, reason },
-    errorMessage: reason,
-    nextAt: plus(at, deps.intervals.readBackAfter),
-    held: true,
-  };
-  return { change: withCredential(index, credential => ({ ...credential, ...refused })) };
+    retry: waitUntil(readBackAt, credential.retry, reason),
+  });
+  return { change: withCredential(index, refused) };
 }
 
 interface Delay {
-  readonly reason: string;
+  readonly lastError: string;
   /** Seconds that the peer asked to wait. */
   readonly retryAfter?: number | undefined;
-  /** Whether a try may have reached the IdP without an answer that came back. */
-  readonly unanswered?: boolean;
+  /** Whether an attempt may have registered the credential without an answer. */
+  readonly mayBeDone?: boolean;
 }
 
-function later(
+/** Returns the outcome of an attempt that is repeated later, at the latest when the time for activation is over. */
+function retryLater(
   index: number,
-  { reason, retryAfter, unanswered = true }: Delay,
+  { lastError, retryAfter, mayBeDone = true }: Delay,
   { now, intervals: timing }: Pick<ConnectorDeps, "now" | "intervals">,
 ): Outcome {
-  const postponed = ({ triedAt, held, ...credential }: Credential): Credential => {
-    const wait = Math.max(backOffMs(credential.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
-    const { retryableUntil: end } = credential;
-    const nextAt = plus(now(), wait);
+  const at = now();
+  const postponed = ({ triedAt, ...credential }: Credential): Credential => {
+    const { retryableUntil = at, retry = firstAttempt(at) } = credential;
+    const latest = retryableUntil > at ? retryableUntil : undefined;
     return {
       ...credential,
-      errorMessage: reason,
-      attempts: credential.attempts + 1,
-      nextAt: end !== undefined && end > now() && end < nextAt ? end : nextAt,
-      ...(retryAfter !== undefined && { held: true }),
-      ...(unanswered && triedAt !== undefined && { triedAt }),
+      retry: postpone(retry, at, timing.retry, { retryAfter, lastError, latest }),
+      ...(mayBeDone && triedAt !== undefined && { triedAt }),
     };
   };
   return { change: withCredential(index, postponed) };

@@ -1,6 +1,7 @@
-import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import type { Fault } from "../../fault.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { cancelFault, deletionFault } from "../faults.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { Run } from "../store/queue.ts";
 
@@ -50,7 +51,7 @@ export async function cancelAtDelivery(
         // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
         const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
-        throw await letGo(current, run, { fault: deliveryFault(error), next }, deps);
+        throw await letGo(current, run, { fault: deletionFault(error, isUnknown(error)), next }, deps);
       }
       failure = error;
     }
@@ -58,9 +59,7 @@ export async function cancelAtDelivery(
     if (isThere === false) return current;
     if (isThere === undefined) break;
   }
-  const message = "The delivery service does not answer now; the cancel goes on.";
-  const fault = new Fault("unavailable", message, { retryAfter: failure?.retryAfter ?? 30, cause: failure });
-  throw await letGo(current, run, { fault, next: "goes_on" }, deps);
+  throw await letGo(current, run, { fault: cancelFault(failure), next: "goes_on" }, deps);
 }
 
 /** Whether the service itself, and not a proxy, answered that it does not know the shipment. */
@@ -79,17 +78,4 @@ async function readBack(shipmentId: string, { delivery }: ConnectorDeps): Promis
     if (!(error instanceof PeerFailure)) throw error;
     return isUnknown(error) ? false : undefined;
   }
-}
-
-function deliveryFault(error: PeerFailure): Fault {
-  if (isUnknown(error))
-    return new Fault("conflict", "The delivery service does not know the shipment.", { cause: error });
-  if (error.kind === "refused") {
-    const message = "The delivery service can not delete the shipment any more.";
-    return new Fault("conflict", message, { cause: error });
-  }
-  if (error.kind === "unauthorized")
-    return new Fault("internal", "The delivery service does not accept the connector.", { cause: error });
-  const message = "The delivery service does not answer now.";
-  return new Fault("unavailable", message, { retryAfter: error.retryAfter ?? 30, cause: error });
 }

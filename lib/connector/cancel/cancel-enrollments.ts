@@ -3,7 +3,7 @@ import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { requireRfpr } from "../peers/enrollment-side.ts";
+import { requireRfpr } from "../peers/require-rfpr.ts";
 
 /**
  * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled. May be repeated.

@@ -1,15 +1,13 @@
 import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
-import { plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { cancelFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
-import { backOffMs } from "../model/intervals.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
-import { releaseLease } from "../store/next-due.ts";
+import { postponeRequest, releaseLease } from "../store/next-due.ts";
 import { newLease, type Run, retryAfterLease } from "../store/queue.ts";
 import { saveRequest } from "../store/save-request.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
@@ -35,7 +33,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const onSite = waiting().filter(isOnSite);
   const enrollments = await cancelEnrollments(id, onSite, deps);
   if (enrollments.failure !== undefined) {
-    throw await endCancelRun(current, run, { fault: peerFault(enrollments.failure), next: "goes_on" }, deps);
+    throw await endCancelRun(current, run, { fault: cancelFault(enrollments.failure), next: "goes_on" }, deps);
   }
   const keyIds = [...shipped, ...onSite].map(({ id }) => id).filter(keyId => !enrollments.produced.includes(keyId));
   if (keyIds.length === 0) {
@@ -47,7 +45,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const cancellable = waiting().filter(key => keyIds.includes(key.id));
   const compensated = await toResult(compensateAtIdps(id, cancellable.map(withOpenCredentials), deps));
   if ("error" in compensated) {
-    throw await endCancelRun(current, run, { fault: peerFault(compensated.error), next: "goes_on" }, deps);
+    throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), next: "goes_on" }, deps);
   }
   const cancelled = await writeCancelled(current, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });
@@ -90,12 +88,10 @@ async function endCancelRun(
   { fault, next }: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
   deps: ConnectorDeps,
 ): Promise<Fault> {
-  const { now, intervals: timing } = deps;
-  const released = ({ lease, due, cancelling, ...request }: CredentialRequest): CredentialRequest => {
-    if (next === "ends") return { ...request, ...(cancelling?.before && { due: cancelling.before }) };
-    const at = plus(now(), backOffMs(request.attempts, timing.retryMin, timing.retryMax));
-    const attempts = request.attempts + 1;
-    return { ...request, ...(cancelling && { cancelling }), attempts, due: { queue: "reconcile", at } };
+  const released = (request: CredentialRequest): CredentialRequest => {
+    if (next === "goes_on") return postponeRequest(request, "reconcile", deps.intervals.retry, deps);
+    const { lease, due, cancelling, ...rest } = request;
+    return { ...rest, ...(cancelling?.before && { due: cancelling.before }) };
   };
   const written = await toResult(rewriteRequest(loaded, run, released, deps));
   // If this write fails, the lease expires and the job continues then.
@@ -118,14 +114,6 @@ async function rewriteRequest(
     if (current?.request.value.lease?.owner !== owner) return undefined;
   }
   return undefined;
-}
-
-function peerFault(cause: unknown): Fault {
-  if (!(cause instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause });
-  if (cause.kind === "unauthorized")
-    return new Fault("internal", `The ${cause.peer} does not accept the connector.`, { cause });
-  const message = "A peer does not answer now; the cancel goes on.";
-  return new Fault("unavailable", message, { retryAfter: cause.retryAfter ?? 30, cause });
 }
 
 /** Writes the cancelled states, and retries on a conflict: security keys that were cancelled at their peer are never produced. */

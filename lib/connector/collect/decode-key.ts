@@ -4,6 +4,7 @@ import { challengeEnd } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
+import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 
@@ -87,6 +88,6 @@ function withResponse(
     ...afterEvent(credential, "response_decoded"),
     credentialId: answer.credentialId,
     retryableUntil: earliest(plus(now(), timing.retryFor), expiresAt) ?? expiresAt,
-    nextAt: now(),
+    retry: firstAttempt(now()),
   };
 }

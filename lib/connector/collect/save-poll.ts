@@ -1,26 +1,17 @@
-import { plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { backOffMs } from "../model/intervals.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import { postponeRequest } from "../store/next-due.ts";
 import { saveRequest } from "../store/save-request.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
-function withNextPoll(
-  request: CredentialRequest,
-  { now, intervals: timing }: ConnectorDeps,
-  retryAfter?: number,
-): CredentialRequest {
-  const { lease, ...rest } = request;
-  const waitMs =
-    retryAfter === undefined
-      ? backOffMs(request.attempts, timing.pollAfter, timing.pollMax)
-      : Math.max(retryAfter * 1000, timing.retryMin);
-  const due = { queue: "poll", at: plus(now(), waitMs), ...(retryAfter !== undefined && { held: true }) } as const;
-  return { ...rest, attempts: request.attempts + 1, due };
+function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
+  const { shipmentPoll, retry } = deps.intervals;
+  const backOff = retryAfter === undefined ? shipmentPoll : { minMs: retry.minMs, maxMs: retry.minMs };
+  return postponeRequest(request, "poll", backOff, deps, retryAfter);
 }
 
-/** Saves a poll that changed no security key. @param retryAfter seconds that the peer asked to waitMs */
+/** Saves a poll that changed no security key. @param retryAfter seconds that the peer asked to wait */
 export async function pollLater(
   leased: LoadedRequest,
   changes: Partial<CredentialRequest>,

@@ -1,10 +1,11 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import type { SecurityKeyPath } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
+import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
@@ -93,19 +94,14 @@ export function idpFault(failure: AskFailure, pathOf: (field: SecurityKeyPath) =
     return new Fault("invalid", "The request is not valid.", { problems });
   }
   const { idp, error } = failure;
-  if (!(error instanceof PeerFailure)) return new Fault("internal", "Internal error.", { cause: error });
+  if (!(error instanceof PeerFailure)) return internalFault(error);
+  const peer = `identity provider ${idp.id}`;
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
   // 403 concerns this user or this permission. 401 and a missing token concern the connector's own credentials.
   if (error.kind === "refused" || error.kind === "missing" || error.status === 403) {
-    return new Fault("idp_refused", `The identity provider ${idp.id} refused the credential${detail}`, {
+    return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, {
       cause: error,
     });
   }
-  if (error.kind === "unauthorized") {
-    return new Fault("internal", `The identity provider ${idp.id} does not accept the connector.`, { cause: error });
-  }
-  return new Fault("unavailable", `The identity provider ${idp.id} does not answer now.`, {
-    retryAfter: error.retryAfter ?? 30,
-    cause: error,
-  });
+  return error.kind === "unauthorized" ? unauthorizedFault(error, peer) : unavailableFault(error, { peer });
 }

@@ -1,18 +1,19 @@
 import pLimit from "p-limit";
 import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { authenticatorFault, internalFault } from "../faults.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { toResult } from "../http/to-result.ts";
 import { challengeEnd } from "../model/credential.ts";
 import { enrollmentId, positionOf } from "../model/key-ids.ts";
 import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";
-import { requireRfpr } from "../peers/enrollment-side.ts";
+import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
 import { abortCreate } from "./abort.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
-import { compensateTooLate, saveFromHandler, tooLateFault } from "./save-from-handler.ts";
+import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 
 /** Gets an access token for the pre-registration API before any other peer is called. Without one, aborts the create and throws a Fault. */
 export async function authenticateEnrollment(stored: LoadedRequest, deps: ConnectorDeps): Promise<void> {
@@ -52,8 +53,6 @@ export async function enroll(
 const hasResponseKeysOf = (stored: SecurityKey, ours: readonly SecurityKey[]): boolean =>
   stored.credentials[0]?.responseKey === ours.find(({ id }) => id === stored.id)?.credentials[0]?.responseKey;
 
-const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
-
 /** Sends the authenticators with limited concurrency. Starts no further calls after the first failure, and throws it when all have ended. */
 async function putAll(
   request: CredentialRequest,
@@ -74,7 +73,7 @@ async function putAll(
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       deps.log.warn("authenticator_not_taken", { credentialRequestId: request.id, keyId: key.id, error });
-      failure ??= enrollmentFault(error, key);
+      failure ??= authenticatorFault(error, positionOf(key.id) + 1);
     }
   };
   await Promise.all(keys.map(key => limit(put, key)));
@@ -108,21 +107,3 @@ const lastChallengeEnd = (
     .map(credential => challengeEnd(credential, request, deps))
     .toSorted()
     .at(-1) ?? request.createdAt;
-
-/** Returns the fault of a create whose authenticator the pre-registration API did not accept. */
-function enrollmentFault(error: PeerFailure, key: SecurityKey): Fault {
-  if (error.status === 410) return tooLateFault();
-  if (error.kind === "unauthorized") {
-    return new Fault("internal", "The enrollment side does not accept the connector.", { cause: error });
-  }
-  if (error.kind === "refused" && error.status !== 409) {
-    const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-    const message = `The enrollment side refused authenticator ${positionOf(key.id) + 1}${detail}`;
-    return new Fault("invalid", message, { cause: error });
-  }
-  if (!error.passing) return internalFault(error);
-  return new Fault("unavailable", "The enrollment side does not answer now; nothing was ordered.", {
-    retryAfter: error.retryAfter ?? 30,
-    cause: error,
-  });
-}

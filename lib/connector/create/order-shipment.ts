@@ -1,8 +1,8 @@
 import type { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { deliveryFault, isClientError, unconfirmedMessage, unreconciledFault } from "../faults.ts";
+import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { toResult } from "../http/to-result.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { saveRequest } from "../store/save-request.ts";
@@ -58,7 +58,7 @@ export async function orderShipment(
   } catch (error) {
     if (!(error instanceof PeerFailure) || mayHaveOrdered(error))
       throw await leaveForReconciliation(loaded, markedAt, error, deps);
-    throw await abortCreate(loaded, deliveryFault(error), deps);
+    throw await abortCreate(loaded, orderFault(error), deps);
   }
   try {
     return await startWithShipment(loaded, shipmentId, markedAt, deps);

@@ -2,7 +2,7 @@ import { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
 import type { SecurityKeyPath } from "../api/create-wire.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { transportKeysFault } from "../faults.ts";
+import { internalFault, transportKeysFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { abortCreate } from "./abort.ts";
@@ -42,5 +42,4 @@ export async function prepareRequest(
   return { keys: encrypted.value.map(({ key }) => key), orders: encrypted.value.map(({ order }) => order) };
 }
 
-const toFault = (error: unknown): Fault =>
-  error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
+const toFault = (error: unknown): Fault => (error instanceof Fault ? error : internalFault(error));

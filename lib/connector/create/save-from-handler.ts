@@ -1,6 +1,7 @@
-import { Fault } from "../../fault.ts";
+import type { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { tooLateFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
@@ -39,7 +40,3 @@ export async function compensateTooLate(
     deps.log.warn("compensation_failed", { credentialRequestId: requestId, error: compensated.error });
   return tooLateFault();
 }
-
-/** Returns the fault of a create that took too long. */
-export const tooLateFault = (): Fault =>
-  new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });

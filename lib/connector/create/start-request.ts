@@ -1,12 +1,13 @@
 import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { listKeyOf } from "../model/people-lists.ts";
 import type { CredentialRequest, Due } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../store/next-due.ts";
-import { saveFromHandler, tooLateFault } from "./save-from-handler.ts";
+import { saveFromHandler } from "./save-from-handler.ts";
 
 /**
  * Stores the accepted shipment and starts the request. A delayed handler also replaces a tentative link that the job has found meanwhile:
@@ -20,7 +21,7 @@ export async function startWithShipment(
 ): Promise<CreatedIds> {
   const { requests, now, intervals: timing, log } = deps;
   const requestId = recorded.request.value.id;
-  const due = { queue: "poll", at: plus(now(), timing.pollAfter) } as const;
+  const due = { queue: "poll", at: plus(now(), timing.shipmentPoll.minMs) } as const;
   const polls = withPollDue(recorded, deps);
   const [isLinked] = await Promise.all([
     requests.linkShipment(shipmentId, requestId),

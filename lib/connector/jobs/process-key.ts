@@ -4,6 +4,7 @@ import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import type { SecurityKey } from "../model/request.ts";
+import type { Retry } from "../model/retry.ts";
 import type { CircuitBreaker, Step } from "../model/step.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
@@ -102,20 +103,18 @@ const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
   [...credentials.keys()].filter(index => credentials[index]?.state === "processing");
 
 const pollIsDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
-  key.enrollment !== undefined && isWaiting(key) && isDue(dueOf(key.enrollment), run, now());
+  key.enrollment !== undefined && isWaiting(key) && isRetryDue(key.enrollment, run, now());
 
 const dueActivations = ({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps): readonly number[] =>
   [...credentials.entries()]
-    .filter(([, credential]) => credential.state === "activation_pending" && isDue(dueOf(credential), run, now()))
+    .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run, now()))
     .map(([index]) => index);
 
 const mailIsDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
-  mail.state === "due" && isDue(dueOf(mail), run, now());
+  mail.state === "due" && isRetryDue(mail.retry, run, now());
 
-const dueOf = ({ nextAt, held }: { nextAt?: Instant; held?: boolean }) => ({
-  at: nextAt ?? "",
-  ...(held === true && { held }),
-});
+const isRetryDue = (retry: Retry | undefined, run: Run, now: Instant): boolean =>
+  retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now);
 
 function countsOf(key: SecurityKey, visited: ReadonlySet<number>): KeyCounts {
   const states = [...visited].map(index => key.credentials[index]?.state);

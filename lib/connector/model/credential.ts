@@ -18,3 +18,10 @@ export const challengeEnd = (
   { createdAt }: Pick<CredentialRequest, "createdAt">,
   { intervals: timing }: Pick<Clock, "intervals">,
 ): Instant => challengeExpiresAt ?? plus(createdAt, timing.credentialMax);
+
+/** Returns the message of a credential in reads: why it ended, or why the last attempt to get or activate it failed. */
+export const credentialMessage = (
+  { state, errorMessage, retry }: Credential,
+  { enrollment }: Pick<SecurityKey, "enrollment">,
+): string | undefined =>
+  errorMessage ?? retry?.lastError ?? (state === "processing" ? enrollment?.lastError : undefined);

@@ -88,9 +88,8 @@ export function receivedRequest(
         ...credential,
         idpId,
         state: "processing",
-        attempts: 0,
       })),
-      mail: { state: hasPinMail(key) ? "waiting" : "none", number: 0, attempts: 0 },
+      mail: { state: hasPinMail(key) ? "waiting" : "none", number: 0 },
       ...(origin === "v1_shipment" && { ofShipmentV1: true }),
     })),
   };

@@ -1,4 +1,5 @@
 import type { Now } from "../../time.ts";
+import type { BackOff } from "./retry.ts";
 
 /** The time limits and intervals of the connector, all in milliseconds. */
 export interface Intervals {
@@ -12,13 +13,13 @@ export interface Intervals {
   readonly receivedMaxAge: number;
   readonly reconcileAfter: number;
   readonly reconcileFor: number;
-  readonly pollAfter: number;
-  readonly pollMax: number;
-  readonly enrollmentPollAfter: number;
-  readonly enrollmentPollMax: number;
+  /** The first wait is also that between the order and the first poll. */
+  readonly shipmentPoll: BackOff;
+  /** The first wait is also that between the start of a request and its first poll. */
+  readonly enrollmentPoll: BackOff;
   readonly shipmentMissing: number;
-  readonly retryMin: number;
-  readonly retryMax: number;
+  /** After a failed call that is no poll. */
+  readonly retry: BackOff;
   readonly retryFor: number;
   readonly readBackAfter: number;
   readonly mailRunning: number;
@@ -36,7 +37,3 @@ export interface Clock {
   readonly now: Now;
   readonly intervals: Intervals;
 }
-
-/** Returns the wait before the next attempt in milliseconds. It doubles with each attempt from `minMs` up to `maxMs`. */
-export const backOffMs = (attempts: number, minMs: number, maxMs: number): number =>
-  Math.min(maxMs, minMs * 2 ** Math.min(attempts, 30));

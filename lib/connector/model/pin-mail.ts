@@ -6,8 +6,8 @@ export function isMailable(email: string, domains: readonly string[]): boolean {
 }
 
 /** Returns the message of a PIN mail in reads: why it was not sent, and which addresses were left out. */
-export function pinMailMessage({ errorMessage, leftOut = [] }: PinMail): string | undefined {
+export function pinMailMessage({ retry, leftOut = [] }: PinMail): string | undefined {
   const note =
     leftOut.length === 0 ? undefined : `Not in a domain that PIN mails may go to, and left out: ${leftOut.join(", ")}.`;
-  return [errorMessage, note].filter(text => text !== undefined).join(" ") || undefined;
+  return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
 }

@@ -1,5 +1,6 @@
 import type { Caller } from "../../caller.ts";
 import type { Instant } from "../../time.ts";
+import type { Retry } from "./retry.ts";
 import type { CredentialState, RequestState, SecurityKeyState } from "./states.ts";
 import type { Binding, Challenge } from "./webauthn.ts";
 
@@ -67,12 +68,9 @@ export type Queue = (typeof queues)[number];
 export interface Due {
   readonly queue: Queue;
   readonly at: Instant;
-  /** Whether `at` comes from a peer's Retry-After, so that an on-demand job also waits for it. */
-  readonly held?: boolean;
+  /** The time before which an on-demand job does not do the work either, from a peer's Retry-After. */
+  readonly notBefore?: Instant;
 }
-
-/** Attempts of one piece of work, for the back-off. */
-export type Attempts = number;
 
 /** A credential request, as stored in its row. */
 export interface CredentialRequest {
@@ -95,7 +93,8 @@ export interface CredentialRequest {
   /** The caller that created the request. */
   readonly createdBy?: Caller;
   readonly due?: Due;
-  readonly attempts: Attempts;
+  /** Failed attempts of the work that is due. */
+  readonly attempts: number;
   readonly lease?: Lease;
 }
 
@@ -113,6 +112,7 @@ export interface Credential {
   readonly relyingPartyId?: string;
   readonly userId: string;
   readonly state: CredentialState;
+  /** Why it ended, or why its response cannot be used. The reason for a further attempt is in `retry`. */
   readonly errorMessage?: string;
   /** The state that the IdP needs to activate, read back and compensate. Sealed, except in rows of the previous schema version. */
   readonly idpState?: string | Challenge["idpState"];
@@ -127,9 +127,8 @@ export interface Credential {
   readonly triedAt?: Instant;
   /** A refusal after an unanswered attempt. It is accepted only after a second read-back (C8). */
   readonly refusal?: { readonly at: Instant; readonly reason: string };
-  readonly attempts: Attempts;
-  readonly nextAt?: Instant;
-  readonly held?: boolean;
+  /** The attempts to activate it, from its response to its end. */
+  readonly retry?: Retry;
 }
 
 /** The PIN mail of a security key (C14). */
@@ -141,21 +140,12 @@ export interface PinMail {
   readonly triedAt?: Instant;
   readonly sentAt?: Instant;
   readonly firstDueAt?: Instant;
-  readonly attempts: Attempts;
-  readonly nextAt?: Instant;
-  readonly held?: boolean;
-  readonly errorMessage?: string;
+  /** The attempts to send it, from the time at which it is due. */
+  readonly retry?: Retry;
   /** Addresses that the last attempt left out, because `PIN_MAIL_DOMAINS` no longer allows them. */
   readonly leftOut?: readonly string[];
   /** Times of resends within the last hour. */
   readonly resentAt?: readonly Instant[];
-}
-
-/** The polls of an authenticator that waits for its enrollment. */
-export interface EnrollmentPoll {
-  readonly attempts: Attempts;
-  readonly nextAt: Instant;
-  readonly held?: boolean;
 }
 
 /** A security key of a shipment, or an on-site authenticator. */
@@ -179,8 +169,8 @@ export interface SecurityKey {
   readonly responses?: string;
   readonly credentials: readonly Credential[];
   readonly mail: PinMail;
-  /** Set for authenticators, from the start of the request to the end of the enrollment. */
-  readonly enrollment?: EnrollmentPoll;
+  /** The polls of an authenticator, from the start of the request to the end of the enrollment. */
+  readonly enrollment?: Retry;
   /** Set for security keys of version 1 shipments, which process-shipments also activates and mails (C15). */
   readonly ofShipmentV1?: boolean;
   readonly due?: Due;

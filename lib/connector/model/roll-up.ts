@@ -1,10 +1,11 @@
 import type { Instant } from "../../time.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
+import { firstAttempt } from "./retry.ts";
 import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, transition } from "./states.ts";
 
 /** Returns the credential after an event. Columns for further attempts are dropped. */
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
-  const { nextAt, held, triedAt, refusal, errorMessage: previous, ...kept } = credential;
+  const { retry, triedAt, refusal, errorMessage: previous, ...kept } = credential;
   const state = transition(credential.state, event);
   return {
     ...kept,
@@ -20,7 +21,7 @@ export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   const state = rollUpSecurityKey(key.credentials.map(credential => credential.state));
   const anyActive = key.credentials.some(credential => credential.state === "active");
   if (key.mail.state === "waiting" && anyActive) {
-    return { ...key, state, mail: { ...key.mail, state: "due", firstDueAt: now, nextAt: now } };
+    return { ...key, state, mail: { ...key.mail, state: "due", firstDueAt: now, retry: firstAttempt(now) } };
   }
   if (key.mail.state === "waiting" && isTerminal(state)) return { ...key, state, mail: { ...key.mail, state: "none" } };
   return { ...key, state };

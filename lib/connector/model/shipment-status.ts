@@ -1,3 +1,4 @@
+import { credentialMessage } from "./credential.ts";
 import { pinMailMessage } from "./pin-mail.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "./request.ts";
 
@@ -28,12 +29,12 @@ export const isSameStatus = (one: Partial<ShipmentStatus>, other: Partial<Shipme
 function stateOf(keys: readonly SecurityKey[]): ShipmentStatus["state"] {
   if (!keys.every(({ state }) => state === "complete")) return "ongoing";
   const isUnsent = ({ mail }: SecurityKey) =>
-    mail.state === "given_up" || (mail.state === "due" && mail.errorMessage !== undefined);
+    mail.state === "given_up" || (mail.state === "due" && mail.retry?.lastError !== undefined);
   if (keys.some(isUnsent)) return "pending_pin_sending";
   return keys.every(({ mail }) => mail.state !== "due") ? "complete" : "ongoing";
 }
 function processingError(request: CredentialRequest, keys: readonly SecurityKey[]): string | undefined {
-  const ofCredentials = keys.flatMap(({ credentials }) => credentials.map(({ errorMessage }) => errorMessage));
+  const ofCredentials = keys.flatMap(key => key.credentials.map(credential => credentialMessage(credential, key)));
   return [...ofCredentials, ...keys.map(({ mail }) => pinMailMessage(mail)), request.errorMessage].find(
     message => message !== undefined,
   );

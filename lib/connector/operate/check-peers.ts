@@ -39,8 +39,8 @@ export async function checkPeers(users: readonly TestUser[], deps: ConnectorDeps
       ),
     ),
     rfpr === undefined
-      ? skipped("enrollment side", "is not configured: requests with authenticators are refused")
-      : look("enrollment side", "credential and API", () =>
+      ? skipped("enrollment services", "are not configured: requests with authenticators are refused")
+      : look("enrollment services", "credential and API", () =>
           unknownIsGood(rfpr.get(nobodys), "The credential is exchanged, and the access token is accepted."),
         ),
     look("mail service", "access", async () => {

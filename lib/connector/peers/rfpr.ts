@@ -39,7 +39,7 @@ export interface Rfpr {
 }
 
 export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
-  const access: PeerAccess = { ...rest, peer: "enrollment side", refusalOf };
+  const access: PeerAccess = { ...rest, peer: "pre-registration API", refusalOf };
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>

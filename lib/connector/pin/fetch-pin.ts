@@ -5,7 +5,7 @@ import { decodePinResponse } from "../exchange/messages.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment-items.ts";
-import { requireRfpr } from "../peers/enrollment-side.ts";
+import { requireRfpr } from "../peers/require-rfpr.ts";
 import { securityKeyOf } from "../store/save-request.ts";
 import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 

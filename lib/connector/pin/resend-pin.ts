@@ -4,6 +4,7 @@ import { between, hours, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
+import { firstAttempt } from "../model/retry.ts";
 import type { Step } from "../model/step.ts";
 import type { Delivery } from "../peers/delivery.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
@@ -165,14 +166,13 @@ function resend(
 }
 
 function nextMail(key: SecurityKey, at: Instant): PinMail {
-  const { errorMessage, leftOut, triedAt, held, ...mail } = key.mail;
+  const { leftOut, triedAt, ...mail } = key.mail;
   return {
     ...mail,
     state: "due",
     number: mail.number + 1,
     firstDueAt: at,
-    attempts: 0,
-    nextAt: at,
+    retry: firstAttempt(at),
     resentAt: [...recent(key, at), at],
   };
 }

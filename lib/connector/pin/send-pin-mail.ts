@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
-import type { Mailer, MailStatus } from "../../mail.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
+import type { Mailer, MailStatus } from "../../mail.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { backOffMs } from "../model/intervals.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";
+import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import type { Outcome, Step } from "../model/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin } from "./fetch-pin.ts";
 
-/** How often an accepted mail is looked up before the rest is left to the next run, and how long the first wait is. */
+/** The number of look-ups of an accepted mail before it is left to the next run, and the first wait between them. */
 const lookUps = 4;
 const firstWaitMs = 150;
 
@@ -21,10 +21,10 @@ interface Target {
 }
 
 /**
- * Sends the PIN mail of a security key (decision C14). The send is stored before it goes out, under an id derived from key and
- * number; an unanswered one is looked up before anything is sent again. The PIN is fetched, opened, mailed and forgotten.
- * An address that `PIN_MAIL_DOMAINS` does not allow any more is left out; with none left the mail stays due, as after a failure.
- * @param stoppedUntil the mail service is throttling: no mail before then
+ * Returns the step that sends the PIN mail of a security key. The send is stored before the call, under an id computed from key and number.
+ * After a send without an answer, the mail service is asked for it before another mail is sent. The PIN is fetched for the send and not
+ * stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with none left, the mail stays due, as after a failure (C14).
+ * @param stoppedUntil the time before which no mail is sent, because the mail service is throttling
  */
 export async function sendPinMail(
   target: Target,
@@ -39,7 +39,7 @@ export async function sendPinMail(
   const status = inDoubt ? await lookUp(operationOf(target, lastNumber(key)), deps.mailer) : undefined;
   if (status instanceof PeerFailure) {
     deps.log.warn("mail_look_up_failed", { keyId: key.id, error: status });
-    return later({ errorMessage: "The mail service does not answer." }, { retryAfter: status.retryAfter }, deps);
+    return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
   }
   if (status === "succeeded") return sent(key.id, deps);
   if (status === "running") return mailAt(plus(now(), timing.mailRunning));
@@ -50,9 +50,9 @@ export async function sendPinMail(
   const leftOut = emailsTo.filter(email => !to.includes(email));
   if (leftOut.length > 0)
     deps.log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
-  if (to.length === 0) return later({ errorMessage: "No PIN mail was sent.", leftOut }, { unanswered: inDoubt }, deps);
+  if (to.length === 0) return sendLater("No PIN mail was sent.", { leftOut, mayBeDone: inDoubt }, deps);
   const pin = await fetchPin(loaded, key.id, deps);
-  if ("problem" in pin) return later({ errorMessage: pin.problem }, {}, deps);
+  if ("problem" in pin) return sendLater(pin.problem, {}, deps);
 
   const tried = { number, triedAt: now() };
   return {
@@ -84,31 +84,30 @@ async function deliver(
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
   try {
-    const words = composePinMail({ pin, keyName: displayName(key), serial: key.serial ?? "", userIds });
-    await deps.mailer.send({ to, ...words, operationId: operation });
+    const text = composePinMail({ pin, keyName: displayName(key), serial: key.serial ?? "", userIds });
+    await deps.mailer.send({ to, ...text, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return notAccepted(key.id, error, inDoubt, deps);
   }
-  return follow(key.id, operation, deps);
+  return awaitSent(key.id, operation, deps);
 }
 
-/** The mail was accepted: most are on their way within a moment, the others are looked up by a later run. */
-async function follow(keyId: string, operation: string, deps: ConnectorDeps): Promise<Outcome> {
+/** Looks up an accepted mail until it is sent. Most are sent within a second; a later run looks up the others. */
+async function awaitSent(keyId: string, operation: string, deps: ConnectorDeps): Promise<Outcome> {
   let retryAfter: number | undefined;
   for (let look = 0; look < lookUps && retryAfter === undefined; look++) {
     if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
     const status = await lookUp(operation, deps.mailer);
     if (status === "succeeded") return sent(keyId, deps);
-    if (status === "failed")
-      return later({ errorMessage: "The mail service could not deliver the PIN mail." }, {}, deps);
+    if (status === "failed") return sendLater("The mail service could not deliver the PIN mail.", {}, deps);
     if (status instanceof PeerFailure) ({ retryAfter } = status);
   }
   const wait = Math.max(deps.intervals.mailRunning, (retryAfter ?? 0) * 1000);
   return mailAt(plus(deps.now(), wait));
 }
 
-/** Returns what the mail service knows of a send, or why it could not be asked. */
+/** Returns the status of a send, or the failure of the mail service. */
 async function lookUp(operation: string, mailer: Mailer): Promise<MailStatus | PeerFailure> {
   try {
     return await mailer.status(operation);
@@ -121,18 +120,18 @@ async function lookUp(operation: string, mailer: Mailer): Promise<MailStatus | P
 function notAccepted(keyId: string, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): Outcome {
   deps.log.warn("mail_failed", { keyId, error: failure });
   const { retryAfter } = failure;
-  // A 5xx never says that it was not done, not even one that names a time to come back.
+  // The mail service may have sent the mail before it answered 5xx, even with Retry-After.
   if (failure.kind === "unanswered" || (failure.status ?? 0) >= 500)
-    return later({ errorMessage: "The mail service did not answer." }, { retryAfter }, deps);
+    return sendLater("The mail service did not answer.", { retryAfter }, deps);
   if (failure.kind === "throttled") {
     const stoppedUntil = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
     return { ...mailAt(stoppedUntil, inDoubt ? [] : ["triedAt"]), tripped: { stoppedUntil } };
   }
-  const errorMessage = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
-  return later({ errorMessage }, { retryAfter, unanswered: inDoubt }, deps);
+  const lastError = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
+  return sendLater(lastError, { retryAfter, mayBeDone: inDoubt }, deps);
 }
 
-/** A GUID that only this send of this key has, the same after a crash. */
+/** Returns the GUID of one send of a security key. It is the same after a crash. */
 export function operationId(requestId: string, keyId: string, number: number): string {
   const hex = createHash("sha256").update(`pin-mail/${requestId}/${keyId}/${number}`).digest("hex");
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
@@ -146,45 +145,41 @@ const withMail =
     return { ...key, mail };
   };
 
-/** The mail is looked at again at a time that the mail service sets. */
-const mailAt = (nextAt: Instant, dropped: readonly (keyof PinMail)[] = []): Outcome => ({
-  change: withMail({ nextAt, held: true }, dropped),
+/** Returns the outcome of a mail that waits until a time that the mail service has set. */
+const mailAt = (at: Instant, dropped: readonly (keyof PinMail)[] = []): Outcome => ({
+  change: key => withMail({ retry: waitUntil(at, key.mail.retry) }, dropped)(key),
 });
 
 function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
   log.info("pin_mail_sent", { keyId });
   const at = now();
-  const dropped = ["triedAt", "nextAt", "held", "errorMessage"] as const;
-  return { change: key => withMail({ state: "sent", sentAt: key.mail.sentAt ?? at }, dropped)(key) };
+  return { change: key => withMail({ state: "sent", sentAt: key.mail.sentAt ?? at }, ["triedAt", "retry"])(key) };
 }
 
 function giveUp(keyId: string, { log }: ConnectorDeps): Outcome {
   log.error("pin_mail_given_up", { keyId });
-  return { change: withMail({ state: "given_up" }, ["triedAt", "nextAt", "held"]) };
+  return { change: withMail({ state: "given_up" }, ["triedAt"]) };
 }
 
 interface Delay {
   /** Seconds that the peer asked to wait. */
   readonly retryAfter?: number | undefined;
-  /** Whether the mail service may have accepted a send: it is looked up before the next one. */
-  readonly unanswered?: boolean;
+  /** Whether the mail service may have accepted a send. It is looked up before the next one. */
+  readonly mayBeDone?: boolean;
+  /** Addresses that were left out. */
+  readonly leftOut?: readonly string[];
 }
 
-function later(
-  problem: Pick<PinMail, "errorMessage" | "leftOut">,
-  { retryAfter, unanswered = true }: Delay,
-  { now, intervals: timing }: ConnectorDeps,
+/** Returns the outcome of a mail that could not be sent and stays due. */
+function sendLater(
+  lastError: string,
+  { retryAfter, mayBeDone = true, leftOut }: Delay,
+  { now, intervals }: ConnectorDeps,
 ): Outcome {
   const at = now();
-  const dropped: (keyof PinMail)[] = [
-    ...(unanswered ? [] : ["triedAt" as const]),
-    ...(retryAfter === undefined ? ["held" as const] : []),
-  ];
   const change = (key: SecurityKey): SecurityKey => {
-    const { attempts } = key.mail;
-    const wait = Math.max(backOffMs(attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
-    const held = retryAfter !== undefined && { held: true };
-    return withMail({ ...problem, attempts: attempts + 1, nextAt: plus(at, wait), ...held }, dropped)(key);
+    const retry = postpone(key.mail.retry ?? firstAttempt(at), at, intervals.retry, { retryAfter, lastError });
+    return withMail({ retry, ...(leftOut && { leftOut }) }, mayBeDone ? [] : ["triedAt"])(key);
   };
   return { change };
 }

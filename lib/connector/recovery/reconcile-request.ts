@@ -1,13 +1,12 @@
-import { PeerFailure } from "../../peer-failure.ts";
 import { between, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
-import { backOffMs } from "../model/intervals.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment-items.ts";
 import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { withPollDue } from "../store/next-due.ts";
+import { postponeRequest, withPollDue } from "../store/next-due.ts";
 import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
 import { saveRequest } from "../store/save-request.ts";
 import { compensate } from "./compensate.ts";
@@ -129,16 +128,14 @@ async function findCandidates(
   return { found: matching.filter((_, index) => owners[index] === undefined || owners[index] === request.id) };
 }
 
-/** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to waitMs */
+/** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to wait */
 async function reconcileLater(
   leased: LoadedRequest,
   errorMessage: string,
   deps: ConnectorDeps,
   retryAfter?: number,
 ): Promise<void> {
-  const { now, intervals: timing } = deps;
-  const { lease, ...request } = leased.request.value;
-  const waitMs = Math.max(backOffMs(request.attempts, timing.retryMin, timing.retryMax), (retryAfter ?? 0) * 1000);
-  const due = { queue: "reconcile", at: plus(now(), waitMs), ...(retryAfter !== undefined && { held: true }) } as const;
-  await saveRequest(leased, { request: { ...request, errorMessage, attempts: request.attempts + 1, due } }, deps);
+  const { retry } = deps.intervals;
+  const request = postponeRequest(leased.request.value, "reconcile", retry, deps, retryAfter);
+  await saveRequest(leased, { request: { ...request, errorMessage } }, deps);
 }

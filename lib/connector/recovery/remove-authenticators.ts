@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
-import { requireRfpr } from "../peers/enrollment-side.ts";
+import { requireRfpr } from "../peers/require-rfpr.ts";
 
 /**
  * Removes authenticators at the pre-registration API: they can no longer be enrolled, and their responses are deleted there. Throws the

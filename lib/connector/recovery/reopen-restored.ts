@@ -1,5 +1,6 @@
 import type { Instant } from "../../time.ts";
 import { type Credential, type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
+import { firstAttempt } from "../model/retry.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 
 export interface RestoredRequest {
@@ -30,7 +31,7 @@ function startEnrolled({ due, ...request }: CredentialRequest, keys: readonly Se
   const at = request.createdAt;
   return {
     request: { ...request, state: startRequest(request.state) },
-    keys: keys.map(key => ({ ...key, enrollment: { attempts: 0, nextAt: at }, due: { queue: queueOf(key), at } })),
+    keys: keys.map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at } })),
   };
 }
 

@@ -1,7 +1,8 @@
 import { earliest, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
-import { type Due, isOnSite, queueOf, type SecurityKey } from "../model/request.ts";
+import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
+import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
 import { isTerminal } from "../model/states.ts";
 
 type Clock = Pick<ConnectorDeps, "now" | "intervals">;
@@ -10,6 +11,21 @@ type Clock = Pick<ConnectorDeps, "now" | "intervals">;
 export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock): SecurityKey {
   const next = nextDue(key) ?? forgetDue(key, clock);
   return { ...key, ...(next && { due: next }) };
+}
+
+/**
+ * Returns the request with its lease released and its next attempt in a queue.
+ * @param retryAfter seconds that the peer asked to wait
+ */
+export function postponeRequest(
+  { lease, ...request }: CredentialRequest,
+  queue: Queue,
+  backOff: BackOff,
+  { now }: Pick<Clock, "now">,
+  retryAfter?: number,
+): CredentialRequest {
+  const { attempts, nextAt, notBefore } = postpone(request, now(), backOff, { retryAfter });
+  return { ...request, attempts, due: { queue, at: nextAt, ...(notBefore !== undefined && { notBefore }) } };
 }
 
 /** A key that may have ended without being worked on: its copy of the responses is clean-up's then. */
@@ -21,14 +37,15 @@ export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
 /** The earliest of what the key still waits for. */
 function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">): Due | undefined {
   const waiting = [
-    ...(key.enrollment !== undefined && isWaiting(key) ? [key.enrollment] : []),
-    ...key.credentials.filter(({ state }) => state === "activation_pending"),
-    ...(key.mail.state === "due" ? [key.mail] : []),
-  ];
+    ...(isWaiting(key) ? [key.enrollment] : []),
+    ...key.credentials.filter(({ state }) => state === "activation_pending").map(({ retry }) => retry),
+    ...(key.mail.state === "due" ? [key.mail.retry] : []),
+  ].filter(retry => retry !== undefined);
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));
   if (at === undefined) return undefined;
-  const held = waiting.every(item => item.held === true);
-  return { queue: queueOf(key), at, ...(held && { held }) };
+  const allWait = waiting.every(({ notBefore }) => notBefore !== undefined);
+  const notBefore = allWait ? earliest(...waiting.map(retry => retry.notBefore)) : undefined;
+  return { queue: queueOf(key), at, ...(notBefore !== undefined && { notBefore }) };
 }
 
 /** When the copy of an ended key's responses has served its time (decision C14). */
@@ -50,12 +67,12 @@ export function withPollDue(
   { now, intervals: timing }: Pick<ConnectorDeps, "now" | "intervals">,
   scheduled: readonly SecurityKey[] = [],
 ): readonly SecurityKey[] {
-  const first = plus(now(), timing.enrollmentPollAfter);
+  const first = plus(now(), timing.enrollmentPoll.minMs);
   return keys
     .map(({ value }) => value)
     .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
     .map(key => {
       const at = scheduled.find(({ id }) => id === key.id)?.due?.at ?? first;
-      return { ...key, enrollment: { attempts: 0, nextAt: at }, due: { queue: queueOf(key), at } };
+      return { ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at } };
     });
 }

@@ -44,9 +44,9 @@ export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now:
  */
 export const retryAfterLease = 5;
 
-/** Whether the run may work on an item now: at its due time, or on demand at any time unless it waits for a peer's Retry-After. */
-export const isDue = (item: { readonly at: Instant; readonly held?: boolean }, { mode }: Run, now: Instant): boolean =>
-  item.at <= now || (mode === "on_demand" && item.held !== true);
+/** Whether the run may work on an item now: at its due time, or on demand at any time that is not before a peer's Retry-After. */
+export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: Instant): boolean =>
+  item.at <= now || (mode === "on_demand" && (item.notBefore ?? now) <= now);
 
 /** Whether the time of the run is over, so that it starts no new item. */
 export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;

@@ -5,7 +5,7 @@ import { rolledUp } from "../model/roll-up.ts";
 import { updateShipmentRecord } from "./shipment-record.ts";
 
 export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
-  a?.queue === b?.queue && a?.at === b?.at && a?.held === b?.held;
+  a?.queue === b?.queue && a?.at === b?.at && a?.notBefore === b?.notBefore;
 const sameRow = (a: Due, b: Due): boolean => a.queue === b.queue && a.at === b.at;
 
 /**

@@ -126,7 +126,7 @@ export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, ne
 
 const digest = (pin: string) => createHash("sha256").update(pin).digest("hex");
 
-/** Only what the connector mails leaves the enrollment side. */
+/** Only what the connector mails leaves the enrollment services. */
 async function sealAll(request: AuthenticatorRequest, { credentials, pin }: Authenticator, { keyring }: KeyMaker) {
   const signKey = signingKey(keyring);
   const seal = (recipient: ResponseKey, payload: Readonly<Record<string, unknown>>) =>

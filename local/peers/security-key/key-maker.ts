@@ -9,7 +9,7 @@ export interface KeyMakerState {
   authenticator?: AuthenticatorKeys;
 }
 
-/** The maker behind the delivery service and the enrollment side: requests are encrypted to it, responses signed by it. */
+/** The maker behind the delivery service and the enrollment services: requests are encrypted to it, responses signed by it. */
 export interface KeyMaker {
   /** Changed in place when keys are rotated. */
   readonly keyring: Keyring;

@@ -118,7 +118,7 @@ it("a mixed request has both ids, and each job does its part of it", async () =>
   expect(await mailsAfter(`POST /v1/credential-requests/${requestId}/resend-pin`)).toBe(2);
 });
 
-it("what the enrollment side refuses is a 400 that says which authenticator, and nothing of it stays there", async () => {
+it("what the pre-registration API refuses is a 400 that says which authenticator, and nothing of it stays there", async () => {
   peers.rfpr.fail({
     kind: "refuse",
     method: "PUT",
@@ -132,7 +132,7 @@ it("what the enrollment side refuses is a 400 that says which authenticator, and
     status: 400,
     body: {
       error_code: "api_error",
-      error_message: "The enrollment side refused authenticator 2: customization_id: is unknown",
+      error_message: "The pre-registration API refused authenticator 2: customization_id: is unknown",
       error_data: { error_type: "validation" },
     },
   });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { credentialMessage } from "../../model/credential.ts";
 import { deliveryProblem } from "../../model/delivery-states.ts";
 import { omitUndefined } from "../../model/omit-undefined.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
@@ -111,15 +112,16 @@ const readKey = (key: SecurityKey): z.output<typeof keyV2> => ({
   credentials: key.credentials.map(credential => readCredential(credential, key)),
 });
 
-/** A PIN mail that fails leaves the states alone, so it is told with the credentials that it keeps from being used (decision C14). */
-const readCredential = (credential: Credential, { mail }: SecurityKey): z.output<typeof credentialV2> =>
+/** Returns a credential as in reads. A failed PIN mail does not change states, so it is shown at the active credentials (C14). */
+const readCredential = (credential: Credential, key: SecurityKey): z.output<typeof credentialV2> =>
   omitUndefined({
     idp_id: credential.idpId,
     relying_party_id: credential.relyingPartyId,
     user_id: credential.userId,
     state: credential.state,
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
-    error_message: credential.errorMessage ?? (credential.state === "active" ? pinMailMessage(mail) : undefined),
+    error_message:
+      credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),
   });
 
 const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>

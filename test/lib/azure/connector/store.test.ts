@@ -65,7 +65,7 @@ const fullRequest = (id: string): CredentialRequest => ({
     missing: { count: 2, since: now },
   },
   errorMessage: '{"not":"parsed"}',
-  due: { queue: "clean", at: now, held: true },
+  due: { queue: "clean", at: now, notBefore: now },
   lease: { owner: "o", until: now },
 });
 
@@ -83,9 +83,7 @@ const credential: Credential = {
   retryableUntil: now,
   triedAt: now,
   refusal: { at: now, reason: "r" },
-  attempts: 3,
-  nextAt: now,
-  held: true,
+  retry: { attempts: 3, nextAt: now, notBefore: now, lastError: "no" },
 };
 
 const fullKey = (id: string, credentials: readonly Credential[] = [credential]): SecurityKey => ({
@@ -108,11 +106,10 @@ const fullKey = (id: string, credentials: readonly Credential[] = [credential]):
     number: 2,
     triedAt: now,
     firstDueAt: now,
-    attempts: 1,
-    nextAt: now,
-    held: true,
+    retry: { attempts: 1, nextAt: now, notBefore: now, lastError: "no" },
     resentAt: [now],
   },
+  enrollment: { attempts: 1, nextAt: now, notBefore: now, lastError: "no" },
   due: { queue: "key", at: now },
   lease: { owner: "o", until: now },
 });
@@ -121,8 +118,8 @@ const leastKey = (id: string): SecurityKey => ({
   id,
   place: "authenticator",
   state: "processing",
-  credentials: [{ idpId: "entra", userId: "u", state: "processing", attempts: 0 }],
-  mail: { state: "none", number: 0, attempts: 0 },
+  credentials: [{ idpId: "entra", userId: "u", state: "processing" }],
+  mail: { state: "none", number: 0 },
 });
 
 let count = 0;
@@ -280,12 +277,12 @@ describe("the index of due work", () => {
 
   test("tells key, hold and the time of writing, and has one row for one due", async () => {
     const due = { queue: "key", at: at(1) } as const;
-    await store.schedule({ ...due, held: true }, "one", "s-01-001");
-    const [held] = await all("key");
-    expect(held).toEqual({ ...due, requestId: "one", keyId: "s-01-001", held: true, writtenAt: now });
+    await store.schedule({ ...due, notBefore: at(5) }, "one", "s-01-001");
+    const [first] = await all("key");
+    expect(first).toEqual({ ...due, requestId: "one", keyId: "s-01-001", notBefore: at(5), writtenAt: now });
     await store.schedule(due, "one", "s-01-001");
     await store.schedule(due, "one", "s-02-001");
-    expect((await all("key")).map(({ keyId, held }) => [keyId, held])).toEqual([
+    expect((await all("key")).map(({ keyId, notBefore }) => [keyId, notBefore])).toEqual([
       ["s-01-001", undefined],
       ["s-02-001", undefined],
     ]);

@@ -257,7 +257,7 @@ describe("a cancel whose delivery call fails (decision C19)", () => {
     expect(await statesOf()).toMatchObject({ state: "complete" });
   });
 
-  test("goes on by the job where the enrollment side or an IdP does not answer after the shipment is gone", async () => {
+  test("goes on by the job where the pre-registration API or an IdP does not answer after the shipment is gone", async () => {
     for (const fail of [
       () => peers.rfpr.fail({ kind: "refuse", status: 500, path: "/cancel", times: 100 }),
       undefined,

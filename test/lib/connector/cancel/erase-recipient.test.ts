@@ -125,7 +125,7 @@ describe("erasing one recipient (decision C19)", () => {
     expect(await traces(connector, [email])).toEqual([]);
   });
 
-  test("removes what the enrollment side holds, enrolled or not", async () => {
+  test("removes what the pre-registration API holds, enrolled or not", async () => {
     const connector = await testConnector(peers);
     const email = newUser();
     const waiting = await connector.order(onSiteBody([authenticator()], email));
@@ -136,7 +136,7 @@ describe("erasing one recipient (decision C19)", () => {
     for (const { requestId } of [waiting, enrolled]) expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
-  test("leaves a request while a job works on it, while keys that are produced wait, and while the enrollment side is away", async () => {
+  test("leaves a request while a job works on it, while keys that are produced wait, and while the pre-registration API is away", async () => {
     const connector = await testConnector(peers);
     const email = newUser();
     const erase = () => eraseRecipient({ by: "email", name: email }, connector.context);
@@ -155,7 +155,7 @@ describe("erasing one recipient (decision C19)", () => {
     expect(await erase()).toEqual(left("A job is working on the request."));
     connector.advance(minutes(3));
     peers.rfpr.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
-    expect(await erase()).toEqual(left("The enrollment side does not answer."));
+    expect(await erase()).toEqual(left("The pre-registration API does not answer."));
     peers.rfpr.clearFaults();
     expect(await erase()).toEqual({ erased: 1, left: [] });
   });

@@ -365,7 +365,7 @@ describe("a response that is not to be believed (decision C11)", () => {
   });
 });
 
-describe("an enrollment side that fails while it is polled", () => {
+describe("a pre-registration API that fails while it is polled", () => {
   test.each([
     ["fails", { kind: "refuse", status: 500 }],
     ["drops the connection", { kind: "drop" }],
@@ -378,7 +378,7 @@ describe("an enrollment side that fails while it is polled", () => {
     peers.rfpr.fail({ ...fault, method: "GET", times: 3 });
     await connector.runCredentials();
     expect(await credentials()).toMatchObject([
-      { state: "processing", error_message: expect.stringMatching(/^The enrollment side did not answer: /) },
+      { state: "processing", error_message: expect.stringMatching(/^The enrollment could not be read: /) },
     ]);
     peers.rfpr.clearFaults();
     connector.advance(minutes(5));

@@ -234,7 +234,7 @@ describe("a create whose authenticators are not taken (decision C6)", () => {
       headers: {},
       body: {
         error_code: "api_error",
-        error_message: "The enrollment side refused authenticator 2: customization_id: is unknown",
+        error_message: "The pre-registration API refused authenticator 2: customization_id: is unknown",
         error_data: { error_type: "validation" },
       },
     });
@@ -273,7 +273,7 @@ describe("a create whose authenticators are not taken (decision C6)", () => {
       status: 400,
     });
     const requestId = await unsettledId(connector);
-    const reason = "The enrollment side refused authenticator 2: No";
+    const reason = "The pre-registration API refused authenticator 2: No";
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: reason });
     expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
     connector.advance(minutes(5));
@@ -282,7 +282,7 @@ describe("a create whose authenticators are not taken (decision C6)", () => {
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
-  test("is undone at the IdPs too where the enrollment side does not let go of it", async () => {
+  test("is undone at the IdPs too where the pre-registration API does not let go of it", async () => {
     const undone: unknown[] = [];
     const connector = await undoing(undone);
     peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 400 });
@@ -491,7 +491,7 @@ describe("a creator that is held up (decision C6)", () => {
   });
 });
 
-test("an undoing for which the deployment has no enrollment side any more stays due and says so", async () => {
+test("an undoing for which the deployment has no pre-registration API any more stays due and says so", async () => {
   const connector = await testConnector(peers);
   peers.rfpr.fail({ kind: "hang", method: "PUT" });
   const answer = refusalOf(connector.order(onSiteBody()));

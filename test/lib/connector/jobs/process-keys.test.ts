@@ -331,7 +331,7 @@ describe("several hosts at once (decision C15)", () => {
     await connector.runCredentials();
     expect(posts()).toBe(calls);
     // It stopped: a call that was not begun is no failed one.
-    expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.attempts).toBe(0);
+    expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.retry?.attempts ?? 0).toBe(0);
   });
 
   test("keep the other's word where a key was taken over meanwhile", async () => {
@@ -395,7 +395,7 @@ describe("several hosts at once (decision C15)", () => {
     await connector.runCredentials();
     const { lease, credentials } = await connector.keyRow(requestId);
     expect(lease?.until).toBe(plus(connector.now(), seconds(180)));
-    expect(credentials[0]).toMatchObject({ attempts: 0, triedAt: expect.any(String) });
+    expect(credentials[0]).toMatchObject({ retry: { attempts: 0 }, triedAt: expect.any(String) });
     release.resolve();
     await working;
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

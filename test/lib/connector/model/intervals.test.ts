@@ -10,11 +10,13 @@ test("the connector's intervals are the settings in milliseconds", () => {
   const timing = intervalsOf(settings);
   expect(timing).toMatchObject({
     lease: minutes(3),
-    retryMin: minutes(1),
+    retry: { minMs: minutes(1) },
     reconcileFor: days(3),
     credentialMax: days(180),
   });
-  for (const [name, ms] of Object.entries(timing)) expect(ms, name).toBeGreaterThanOrEqual(seconds(10));
+  for (const [name, value] of Object.entries(timing))
+    for (const ms of typeof value === "number" ? [value] : [value.minMs, value.maxMs])
+      expect(ms, name).toBeGreaterThanOrEqual(seconds(10));
 });
 
 test("a fraction of a second is a whole number of milliseconds", () => {

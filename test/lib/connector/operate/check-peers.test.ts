@@ -22,7 +22,7 @@ describe("the check of the peers", () => {
     const all = await findings();
     expect(bad(all)).toEqual([]);
     expect(new Set(all.map(({ peer }) => peer))).toEqual(
-      new Set(["delivery service", "enrollment side", "mail service", "IdP entra"]),
+      new Set(["delivery service", "enrollment services", "mail service", "IdP entra"]),
     );
     expect(all.map(({ check }) => check)).toEqual(
       expect.arrayContaining(["API token", "creation options", "read-back"]),
@@ -55,7 +55,7 @@ describe("the check of the peers", () => {
     try {
       const [one, ...others] = bad(await findings());
       expect(one).toMatchObject({
-        peer: "enrollment side",
+        peer: "enrollment services",
         finding: expect.stringMatching(/secret in Key Vault.*invalid_grant/),
       });
       expect(others).toEqual([]);

@@ -104,7 +104,11 @@ describe("the enrollment service (decision C12)", () => {
     tools.advance(60_000);
     peers.rfpr.fail({ kind: "refuse", status: 401, times: 3 });
     peers.rfpr.resetRequests();
-    expect(await failureOf(rfpr.get(id))).toMatchObject({ peer: "enrollment side", kind: "unauthorized", status: 401 });
+    expect(await failureOf(rfpr.get(id))).toMatchObject({
+      peer: "pre-registration API",
+      kind: "unauthorized",
+      status: 401,
+    });
     expect([peers.rfpr.requests().length, peers.enrollment.count("POST", /token/)]).toEqual([2, 3]);
   });
 });

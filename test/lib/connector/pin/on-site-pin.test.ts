@@ -28,7 +28,7 @@ async function enrolled(pin: AuthenticatorWish["pin_request"], by: Parameters<ty
 }
 
 describe("the PIN of an authenticator (decision C14)", () => {
-  test("that is generated and delivered by mail is fetched from the enrollment side, opened, and mailed", async () => {
+  test("that is generated and delivered by mail is fetched from the pre-registration API, opened, and mailed", async () => {
     const { requestId, seen, mails } = await enrolled({});
     expect(seen.shownPin).toBeUndefined();
     expect(mails).toHaveLength(1);
@@ -97,7 +97,7 @@ describe("the PIN of an authenticator (decision C14)", () => {
     await expectBoth(mailsTo(to));
   });
 
-  test("is fetched again at each try of its mail, and the enrollment side's being away costs the mail alone its time", async () => {
+  test("is fetched again at each try of its mail, and the pre-registration API's being away costs the mail alone its time", async () => {
     const connector = await testConnector(peers);
     const body = onSiteBody();
     const { requestId } = await connector.order(body);
@@ -112,7 +112,7 @@ describe("the PIN of an authenticator (decision C14)", () => {
     expect(mailsTo(body.recipient.email)).toHaveLength(1);
   });
 
-  test("is nowhere in storage or log, nor is a credential or token of the enrollment side, whatever fails (decision G10)", async () => {
+  test("is nowhere in storage or log, nor is a credential or token of the pre-registration API, whatever fails (decision G10)", async () => {
     const tokens: string[] = [];
     const watching: ConnectorOptions["fetch"] = (input, init) => {
       const authorization = new Headers(init?.headers).get("authorization");
@@ -147,7 +147,7 @@ describe("the PIN of an authenticator (decision C14)", () => {
   });
 });
 
-describe("clean-up at the enrollment side (decision C16)", () => {
+describe("clean-up at the pre-registration API (decision C16)", () => {
   const remaining = (requestId: string) => authenticatorsOf(peers, requestId).length;
 
   test("deletes nothing by 0 days; else what it deletes here, and the rows go last", async () => {

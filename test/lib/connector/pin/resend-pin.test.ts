@@ -16,7 +16,7 @@ async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: 
 }
 
 const missing = (): never => {
-  throw new Error("the connector has no enrollment side");
+  throw new Error("the connector has no pre-registration API");
 };
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
@@ -212,7 +212,7 @@ describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
     await connector.runCredentials();
     await connector.runCredentials();
     expect(mailsTo(body.recipient.email)).toHaveLength(3);
-    // Each key takes two looks at the enrollment side: 80 seconds of 100.
+    // Each key takes two looks at the pre-registration API: 80 seconds of 100.
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
     expect(mailsTo(body.recipient.email)).toHaveLength(5);
     expect((await connector.keyRow(requestId, "a-03")).mail).toMatchObject({ state: "sent", number: 1 });

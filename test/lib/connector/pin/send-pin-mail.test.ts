@@ -243,7 +243,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send (decision C14)", () => {
     peers.delivery.resetRequests();
     for (let run = 0; run < 4; run++) {
       await later.runCredentials("timer");
-      expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "due", attempts: run + 1 } });
+      expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "due", retry: { attempts: run + 1 } } });
       expect(await later.read(requestId)).toMatchObject({ state: "complete" });
       expect(await errorMessage()).toBe(
         `No PIN mail was sent. Not in a domain that PIN mails may go to, and left out: ${to}.`,
@@ -279,7 +279,7 @@ describe("a mail service that is throttling (decision C14)", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await errorMessage()).toBeUndefined();
     for (const { value } of (await connector.load(requestId)).keys)
-      expect(value.mail).toMatchObject({ state: "due", attempts: 0, held: true });
+      expect(value.mail).toMatchObject({ state: "due", retry: { attempts: 0, notBefore: expect.any(String) } });
 
     connector.advance(seconds(120) - 1);
     await connector.runCredentials("on_demand");
@@ -313,7 +313,7 @@ describe("a PIN mail that is refused (decision C14)", () => {
     for (let attempt = 0; attempt < 8; attempt++) {
       await connector.runCredentials("timer");
       const { mail } = await connector.keyRow(requestId);
-      waits.push(between(connector.now(), mail.nextAt ?? ""));
+      waits.push(between(connector.now(), mail.retry?.nextAt ?? ""));
       expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
       expect(await errorMessage()).toMatch(/^The PIN mail was not accepted/);
       connector.advance(waits.at(-1) ?? 0);
@@ -417,7 +417,10 @@ describe("a PIN mail that is not answered (decision C14)", () => {
     const { connector, requestId, to } = await ready();
     peers.mail.outcome({ runningPolls: 6 });
     await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", held: true });
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({
+      state: "due",
+      retry: { notBefore: expect.any(String) },
+    });
     expect(lookUps()).toBe(4);
     connector.advance(seconds(60) - 1);
     await connector.runCredentials("on_demand");

@@ -107,7 +107,7 @@ describe("a version 1 credential request", () => {
   const order = (context: Parameters<typeof createRequest>[2], body = least()) =>
     createRequest(createCredentialRequestBodyV1.parse(body), createCredentialRequestV1, context);
 
-  it("goes to the default IdP and to the enrollment side, and ships nothing", async () => {
+  it("goes to the default IdP and to the pre-registration API, and ships nothing", async () => {
     const { context, read } = await testConnector(peers);
     const body = full();
     const { requestId, shipmentId } = await order(context, body);

@@ -25,14 +25,14 @@ const readKeys = (keys: Body[], id: (index: number) => string) =>
     credentials: key.credentials.map((credential: Body) => ({ ...credential, state: "processing" })),
   }));
 
-const credential = { idpId: "entra", userId: "ada@example.com", state: "active", attempts: 0 } as const;
+const credential = { idpId: "entra", userId: "ada@example.com", state: "active" } as const;
 const key: SecurityKey = {
   id: "s-01-001",
   place: "shipment",
   state: "complete",
   serial: "3632071",
   credentials: [credential],
-  mail: { state: "sent", number: 1, attempts: 0 },
+  mail: { state: "sent", number: 1 },
 };
 const request: CredentialRequest = {
   id: "r1",
@@ -94,12 +94,11 @@ describe("the version 2 read model (specification section 2)", () => {
           ...credential,
           state: "activation_pending",
           relyingPartyId: "login.example",
-          errorMessage: "The identity provider does not answer.",
           retryableUntil: "2026-02-14T10:00:00.000Z",
           idpState: { secret: 1 },
           responseKey: "sealed",
           credentialId: "abc",
-          nextAt: now,
+          retry: { attempts: 1, nextAt: now, notBefore: now, lastError: "The identity provider does not answer." },
         },
       ],
     };
@@ -156,7 +155,11 @@ describe("the version 2 read model (specification section 2)", () => {
 
   it("tells of a failing PIN mail with the active credentials of its key (decision C14)", () => {
     const failed = { ...credential, state: "failed", errorMessage: "The user is gone." } as const;
-    const mail = { ...key.mail, state: "due", errorMessage: "The PIN mail could not be sent." } as const;
+    const mail = {
+      ...key.mail,
+      state: "due",
+      retry: { attempts: 1, nextAt: now, lastError: "The PIN mail could not be sent." },
+    } as const;
     const read = readV2(request, [{ ...key, state: "partial", credentials: [credential, failed], mail }]);
     expect(read.shipment?.shipment_items[0]?.credentials.map(({ error_message }) => error_message)).toEqual([
       "The PIN mail could not be sent.",
@@ -165,6 +168,19 @@ describe("the version 2 read model (specification section 2)", () => {
     const waiting = { ...credential, state: "activation_pending" } as const;
     const pending = readV2(request, [{ ...key, state: "processing", credentials: [waiting], mail }]);
     expect(pending.shipment?.shipment_items[0]?.credentials[0]).not.toHaveProperty("error_message");
+  });
+
+  it("shows why an enrollment could not be read, only with the credentials that wait for it", () => {
+    const enrollment = { attempts: 1, nextAt: now, lastError: "The enrollment could not be read." };
+    const waiting = { ...credential, state: "processing" } as const;
+    const unusable = { ...waiting, errorMessage: "The response cannot be used." } as const;
+    const credentials = [waiting, unusable, credential];
+    const read = readV2(request, [{ ...key, place: "authenticator", state: "processing", credentials, enrollment }]);
+    expect(read.authenticators?.[0]?.credentials.map(({ error_message }) => error_message)).toEqual([
+      "The enrollment could not be read.",
+      "The response cannot be used.",
+      undefined,
+    ]);
   });
 
   it("reads a request that version 1 made (decision C4)", () => {

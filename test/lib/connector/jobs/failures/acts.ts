@@ -48,13 +48,13 @@ export const started: Before = async stage => {
 /** The first look at a started request is due. */
 export const ordered: Before = async stage => {
   await started(stage);
-  stage.connector.advance(stage.connector.context.intervals.pollAfter);
+  stage.connector.advance(stage.connector.context.intervals.shipmentPoll.minMs);
 };
 
 /** As `ordered`, by version 1. */
 export const orderedV1: Before = async ({ requestId, body, connector }) => {
   await createWithId(requestId, createShipmentBodyV1.parse(body), createShipmentV1, connector.context);
-  connector.advance(connector.context.intervals.pollAfter);
+  connector.advance(connector.context.intervals.shipmentPoll.minMs);
 };
 
 /** Its shipped keys are programmed, and their responses here. */
@@ -67,7 +67,7 @@ export const programmed: Before = async stage => {
 export const enrolled: Before = async stage => {
   await started(stage);
   await stage.peers.rfpr.enroll(idAt(stage.requestId));
-  stage.connector.advance(stage.connector.context.intervals.enrollmentPollAfter);
+  stage.connector.advance(stage.connector.context.intervals.enrollmentPoll.minMs);
 };
 
 /** After `before`, a job for which calls fail as `broken` has them, then the time until it is due again. */

@@ -30,7 +30,7 @@ const ends: readonly Failure[] = [
 /** Not enrolled yet, its first poll due. */
 const waiting = async (stage: Stage): Promise<void> => {
   await started(stage);
-  stage.connector.advance(stage.connector.context.intervals.enrollmentPollAfter);
+  stage.connector.advance(stage.connector.context.intervals.enrollmentPoll.minMs);
 };
 
 /** A shipment that the service has not begun, an authenticator that waits. */
@@ -97,7 +97,7 @@ export const onSiteScenes: readonly Scene[] = [
     },
     wrong: async ({ connector, peers, requestId }) => [
       ...((await connector.context.requests.load(requestId)) === undefined ? [] : ["the request stays"]),
-      ...authenticatorsOf(peers, requestId).map(({ id }) => `${id} stays at the enrollment side`),
+      ...authenticatorsOf(peers, requestId).map(({ id }) => `${id} stays at the pre-registration API`),
     ],
     steps: [enrollment.token, enrollment.removal].map(briefly),
   },

@@ -22,7 +22,10 @@ export function shown(loaded: LoadedRequest | undefined, now: Instant): Shown {
   return {
     state: distinct(states).join(", "),
     message: plain(distinct(messages.filter(message => message !== undefined)).join(" / "), loaded.request.value.id),
-    again: next === undefined ? "never" : duration(between(now, next.at)) + (next.held === true ? ", not before" : ""),
+    again:
+      next === undefined
+        ? "never"
+        : duration(between(now, next.at)) + (next.notBefore !== undefined ? ", not before" : ""),
   };
 }
 

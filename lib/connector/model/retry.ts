@@ -1,0 +1,63 @@
+import { type Instant, plus } from "../../time.ts";
+
+/** The attempts of one piece of work: how many failed, and when the next one is due. */
+export interface Retry {
+  /** Failed attempts, for the back-off. */
+  readonly attempts: number;
+  readonly nextAt: Instant;
+  /** The time before which the peer must not be called, from its Retry-After. An on-demand job waits for it too. */
+  readonly notBefore?: Instant;
+  /** Why the last attempt failed. */
+  readonly lastError?: string;
+}
+
+/** The wait after a failed attempt in milliseconds. It doubles with each attempt from `minMs` up to `maxMs`. */
+export interface BackOff {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
+/** Returns the attempts of work that has not been tried yet. */
+export const firstAttempt = (nextAt: Instant): Retry => ({ attempts: 0, nextAt });
+
+/**
+ * Returns the attempts after a failed one: the next is due after the back-off, and not before the peer's Retry-After.
+ * @param retryAfter seconds that the peer asked to wait
+ * @param latest the time at which the next attempt is due even if the back-off or the peer asks for a longer wait
+ */
+export function postpone(
+  { attempts }: Pick<Retry, "attempts">,
+  now: Instant,
+  { minMs, maxMs }: BackOff,
+  {
+    retryAfter,
+    lastError,
+    latest,
+  }: {
+    readonly retryAfter?: number | undefined;
+    readonly lastError?: string | undefined;
+    readonly latest?: Instant | undefined;
+  } = {},
+): Retry {
+  const limited = (at: Instant): Instant => (latest !== undefined && latest < at ? latest : at);
+  const backOffMs = Math.min(maxMs, minMs * 2 ** Math.min(attempts, 30));
+  const askedMs = (retryAfter ?? 0) * 1000;
+  return {
+    attempts: attempts + 1,
+    nextAt: limited(plus(now, Math.max(backOffMs, askedMs))),
+    ...(retryAfter !== undefined && { notBefore: limited(plus(now, askedMs)) }),
+    ...(lastError !== undefined && { lastError }),
+  };
+}
+
+/** Returns the attempts of work that waits until a time that its peer has set. No attempt is counted. */
+export const waitUntil = (
+  at: Instant,
+  retry: Pick<Retry, "attempts" | "lastError"> | undefined,
+  lastError = retry?.lastError,
+): Retry => ({
+  attempts: retry?.attempts ?? 0,
+  nextAt: at,
+  notBefore: at,
+  ...(lastError !== undefined && { lastError }),
+});
