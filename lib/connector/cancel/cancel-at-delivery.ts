@@ -1,7 +1,7 @@
 import type { Fault } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault, deletionFault } from "../faults.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { Run } from "../store/queue.ts";
 

@@ -1,11 +1,11 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import type { SecurityKeyPath } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";

@@ -1,9 +1,9 @@
 import pLimit from "p-limit";
 import { Fault } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import { toResult } from "../http/to-result.ts";
 import { challengeEnd } from "../model/credential.ts";
 import { enrollmentId, positionOf } from "../model/key-ids.ts";

@@ -1,8 +1,8 @@
 import type { Fault } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import { toResult } from "../http/to-result.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { saveRequest } from "../store/save-request.ts";

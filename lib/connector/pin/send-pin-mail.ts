@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { between, type Instant, plus } from "../../time.ts";
 import type { Mailer, MailStatus } from "../../mail.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { PeerFailure } from "../../peer-failure.ts";
+import { between, type Instant, plus } from "../../time.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";

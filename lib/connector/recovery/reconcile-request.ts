@@ -1,7 +1,7 @@
+import { PeerFailure } from "../../peer-failure.ts";
 import { between, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
-import { PeerFailure } from "../../peer-failure.ts";
 import { isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment-items.ts";
 import { startRequest } from "../model/states.ts";
