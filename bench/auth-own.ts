@@ -23,7 +23,7 @@ import { password } from "./auth/password.ts";
 const now = () => instant(Date.now());
 const random = (bytes: number) => new Uint8Array(randomBytes(bytes));
 const dataKey = { version: "1", key: random(32) };
-const sealer = createSealer({ current: async () => dataKey, version: async () => dataKey.key });
+const sealer = createSealer({ current: async () => dataKey, candidates: async () => [dataKey.key] });
 const secret = randomBytes(20);
 const prefix = "ccccccccccbd";
 let written = 0;

@@ -102,15 +102,18 @@ param connectorSettings object = {}
 @minLength(3)
 param mailDomain string
 
-@description('What stands before the @ in the address that PIN mails come from.')
+@description('What is before the @ in the address that PIN mails come from. Every domain has donotreply; any other name is refused until the sending limits of the domain are raised.')
 @minLength(1)
-param mailSenderName string = 'security-keys'
+param mailSenderName string = 'donotreply'
 
 @description('The name that recipients of PIN mails see.')
 param mailSenderDisplayName string = 'Security keys'
 
 @description('Where the mail service keeps its data.')
 param mailDataLocation string = 'Europe'
+
+@description('Whether the domain was linked before. The preprovision hook reads it from Azure, so that a DNS record that fails for a moment does not unlink the domain.')
+param mailDomainLinked bool = false
 
 // Of the operators
 
@@ -127,7 +130,7 @@ param retentionDays int = 90
 param telemetryMode string = 'OpenTelemetry'
 
 @description('A job that has not run for this long is told. Longer than the longest interval of the CRON schedules.')
-@allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D', 'P2D'])
+@allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D'])
 param alertJobWindow string = 'PT3H'
 
 @description('Age in hours at which an unsent PIN mail is told.')
@@ -164,6 +167,9 @@ var token = uniqueString(resourceGroup().id, environmentName, nameSuffix)
 var allTags = union(tags, { 'azd-env-name': environmentName })
 
 var names = {
+  core: 'func-core-${token}'
+  client: 'func-client-${token}'
+  connector: 'func-connector-${token}'
   network: 'vnet-${token}'
   workspace: 'log-${token}'
   component: 'appi-${token}'
@@ -226,10 +232,6 @@ var grants = concat(
       { app: wing.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none', except: [] }
     ]
   )),
-  [
-    // No narrower role of Azure's own can send.
-    { app: 'connector', kind: 'mail', role: 'Communication and Email Service Owner', target: names.communication, child: 'none', except: [] }
-  ],
   takesStaticTokens
     ? [
         { app: 'core', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.authVault, child: 'core-api-tokens', except: [] }
@@ -300,7 +302,8 @@ module authVault 'modules/vault.bicep' = {
   params: {
     name: names.authVault
     location: location
-    tags: allTags
+    // The hook before a provision looks for deleted vaults of this name.
+    tags: union(allTags, { 'name-suffix': nameSuffix })
     subnetId: network.outputs.subnetIds.authEndpoints
     zoneId: network.outputs.zoneIds.vault
     workspaceId: monitoring.outputs.workspaceId
@@ -315,7 +318,8 @@ module connectorVault 'modules/vault.bicep' = {
   params: {
     name: names.connectorVault
     location: location
-    tags: allTags
+    // The hook before a provision looks for deleted vaults of this name.
+    tags: union(allTags, { 'name-suffix': nameSuffix })
     subnetId: network.outputs.subnetIds.connectorEndpoints
     zoneId: network.outputs.zoneIds.vault
     workspaceId: monitoring.outputs.workspaceId
@@ -342,7 +346,7 @@ module mail 'modules/mail.bicep' = {
     mailServiceName: names.mailService
     domainName: mailDomain
     domainId: mailOrigin.outputs.domainId
-    verified: mailOrigin.outputs.verified
+    linked: mailDomainLinked || mailOrigin.outputs.verified
     senderName: mailSenderName
     senderDisplayName: mailSenderDisplayName
   }
@@ -364,14 +368,27 @@ module roles 'modules/role.bicep' = [
       connectorStore
       authVault
       connectorVault
-      mail
     ]
   }
 ]
 
+// Apart from the other roles, so that Core and Client do not wait for mail, and do not fail with it.
+module mailRole 'modules/role.bicep' = {
+  params: {
+    principalId: identities[2].properties.principalId
+    // No narrower role of Azure's own can send.
+    role: 'Communication and Email Service Owner'
+    kind: 'mail'
+    targetName: names.communication
+  }
+  dependsOn: [
+    mail
+  ]
+}
+
 module core 'modules/app.bicep' = {
   params: {
-    name: 'func-core-${token}'
+    name: names.core
     location: location
     tags: allTags
     api: 'core'
@@ -406,7 +423,7 @@ module core 'modules/app.bicep' = {
 
 module corePrivateEndpoint 'modules/private-endpoint.bicep' = {
   params: {
-    name: 'func-core-${token}-site'
+    name: '${names.core}-site'
     location: location
     tags: allTags
     subnetId: network.outputs.subnetIds.coreEndpoint
@@ -418,7 +435,7 @@ module corePrivateEndpoint 'modules/private-endpoint.bicep' = {
 
 module client 'modules/app.bicep' = {
   params: {
-    name: 'func-client-${token}'
+    name: names.client
     location: location
     tags: allTags
     api: 'client'
@@ -453,7 +470,7 @@ module client 'modules/app.bicep' = {
 
 module connector 'modules/app.bicep' = {
   params: {
-    name: 'func-connector-${token}'
+    name: names.connector
     location: location
     tags: allTags
     api: 'connector'
@@ -485,6 +502,7 @@ module connector 'modules/app.bicep' = {
   }
   dependsOn: [
     roles
+    mailRole
   ]
 }
 
@@ -497,6 +515,11 @@ module alerts 'modules/alerts.bicep' = {
     workspaceId: monitoring.outputs.workspaceId
     mailTo: filter(map(split(alertMailTo, ','), address => trim(address)), address => !empty(address))
     jobWindow: alertJobWindow
+    appNames: {
+      core: names.core
+      client: names.client
+      connector: names.connector
+    }
     backups: everyApp.CRON_BACKUP_SCHEDULE != 'none'
     unsentMailHours: alertUnsentMailHours
     expiryDays: alertExpiryDays
@@ -512,6 +535,15 @@ output CLIENT_URL string = client.outputs.url
 
 @description('Address of the connector.')
 output CONNECTOR_URL string = connector.outputs.url
+
+@description('Name of the app of Core.')
+output CORE_APP_NAME string = names.core
+
+@description('Name of the app of Client.')
+output CLIENT_APP_NAME string = names.client
+
+@description('Name of the app of the connector.')
+output CONNECTOR_APP_NAME string = names.connector
 
 @description('Name of the network, for peerings and machines of your own.')
 output NETWORK_NAME string = network.outputs.name

@@ -4,8 +4,11 @@ import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from "jose";
 export interface KeyRing {
   /** Returns the newest version, which seals new values. */
   current(): Promise<{ readonly version: string; readonly key: Uint8Array }>;
-  /** Returns a version of the key; undefined if there is no such version. */
-  version(version: string): Promise<Uint8Array | undefined>;
+  /**
+   * Returns the keys that may open what was sealed under a version: the key of that version, or, if this vault has no such version
+   * because the value was sealed with another vault, the keys of all its versions.
+   */
+  candidates(version: string): Promise<readonly Uint8Array[]>;
 }
 
 /** The additional authenticated data of a sealed value. The value opens only with the same context. */
@@ -50,11 +53,7 @@ export function createSealer(keys: KeyRing): Sealer {
 
   const open = async (sealed: string, context: SealContext) => {
     const version = versionOf(sealed);
-    const key = await keys.version(version);
-    if (key === undefined) throw new SealError(`Key version ${version} of a sealed value does not exist`);
-    const { plaintext, protectedHeader } = await compactDecrypt(sealed, key, allowed).catch((cause: unknown) => {
-      throw new SealError("A sealed value was changed or is not a sealed value", { cause });
-    });
+    const { plaintext, protectedHeader } = await decryptWithAny(sealed, version, await keys.candidates(version));
     for (const part of ["table", "row", "purpose"] as const)
       if (protectedHeader[part] !== context[part]) throw new SealError(`Sealed for another ${part}`);
     return new TextDecoder().decode(plaintext);
@@ -75,6 +74,19 @@ export function createSealer(keys: KeyRing): Sealer {
       return old.length === 0 ? undefined : renewed;
     },
   };
+}
+
+/** Opens a JWE with the first key that fits: the authentication tag proves which one it was sealed with. */
+async function decryptWithAny(sealed: string, version: string, candidates: readonly Uint8Array[]) {
+  let cause: unknown;
+  for (const key of candidates) {
+    try {
+      return await compactDecrypt(sealed, key, allowed);
+    } catch (error) {
+      cause = error;
+    }
+  }
+  throw new SealError(`A sealed value was changed, or its key version ${version} is not in this vault`, { cause });
 }
 
 interface Sealed {

@@ -1,5 +1,5 @@
-// After the resources are made: the new keys are forgotten, and what is left to do is told.
-import { setInEnvironment } from "./azd.mjs";
+// After the resources are made: the new keys are deleted here, and what is left to do is printed.
+import { setInEnvironment } from "./command.mjs";
 
 setInEnvironment({ NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" });
 
@@ -27,5 +27,5 @@ if (MAIL_DOMAIN_VERIFIED !== "true") {
 }
 
 if (!CALLER_AUDIENCES) {
-  console.log("\nNobody may call Core or the connector yet: node infra/scripts/register-api.mjs --help");
+  console.log("\nNo caller may use Core or the connector yet: node infra/scripts/register-api.mjs --help");
 }

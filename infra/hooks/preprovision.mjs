@@ -1,8 +1,11 @@
-// Before the resources are made: what Azure needs to be told once, and new keys.
+// Before the resources are made: what would fail is reported, and new keys are made.
 import { randomBytes } from "node:crypto";
-import { run, setInEnvironment } from "./azd.mjs";
+import { az, setInEnvironment } from "./command.mjs";
+import { preflight } from "./preflight.mjs";
+import { brokenValues, stopOn } from "./values.mjs";
 
-registerProvider("Microsoft.App");
+const { SKIP_PREFLIGHT } = process.env;
+stopOn([...brokenValues(process.env), ...(SKIP_PREFLIGHT === "true" ? [] : preflight(process.env, az))]);
 
 // New in every run. The template uses them only where a vault has none yet, so those of a second run are worth nothing.
 const newKey = () => randomBytes(32).toString("base64url");
@@ -12,28 +15,18 @@ setInEnvironment({
   NEW_AUTH_PEPPER: newKey(),
   NEW_CONNECTOR_DATA_KEY: newKey(),
   NEW_KEYS_EXPIRE_ON: String(Math.floor(Date.now() / 1000) + yearInSeconds),
+  ...linkedMailDomain(process.env),
 });
 
-/** Subnets are delegated to it, and no resource of it is in the template, so nothing else registers it. */
-function registerProvider(namespace) {
-  // The subscription of the azd environment, which need not be the one that az would take.
-  const { AZURE_SUBSCRIPTION_ID: id } = process.env;
-  const subscription = id ? ["--subscription", id] : [];
-  const asked = [
-    "provider",
-    "show",
-    "--namespace",
-    namespace,
-    "--query",
-    "registrationState",
-    "--output",
-    "tsv",
-    ...subscription,
-  ];
-  const { status, stdout } = run("az", asked);
-  if (status === 0 && stdout.trim() === "Registered") return;
-  console.log(`Registering ${namespace} in the subscription; this takes some minutes.`);
-  if (run("az", ["provider", "register", "--namespace", namespace, "--wait", ...subscription]).status === 0) return;
-  console.error(`${namespace} is not registered. Have an owner of the subscription run:`);
-  console.error(`  az provider register --namespace ${namespace} --wait`);
+/** Whether the mail domain is linked now: the template keeps it linked. Nothing where Azure does not say. */
+function linkedMailDomain({ AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME, MAIL_DOMAIN }) {
+  if (!AZURE_SUBSCRIPTION_ID || !AZURE_RESOURCE_GROUP || !MAIL_DOMAIN) return {};
+  const group = `/subscriptions/${AZURE_SUBSCRIPTION_ID}/resourceGroups/${AZURE_RESOURCE_GROUP}`;
+  const services = `${group}/providers/Microsoft.Communication/communicationServices?api-version=2023-04-01`;
+  const found = az("rest", "--method", "get", "--url", services)?.value;
+  if (found === undefined) return {};
+  const own = found.filter(({ tags }) => tags?.["azd-env-name"] === AZURE_ENV_NAME);
+  const domains = own.flatMap(({ properties }) => properties.linkedDomains ?? []);
+  const linked = domains.some(id => id.toLowerCase().endsWith(`/domains/${MAIL_DOMAIN.toLowerCase()}`));
+  return { MAIL_DOMAIN_LINKED: String(linked) };
 }

@@ -18,9 +18,12 @@ param workspaceId string
 @description('Addresses that alerts are mailed to.')
 param mailTo string[]
 
-@description('A job that has not run for this long is told, as an ISO 8601 duration. Longer than the longest interval of the schedules.')
-@allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D', 'P2D'])
+@description('A job that has not run for this long raises an alert, as an ISO 8601 duration. Longer than the longest interval of the schedules.')
+@allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D'])
 param jobWindow string
+
+@description('Names of the apps by API, which run the jobs.')
+param appNames object
 
 @description('Age in hours at which an unsent PIN mail is told.')
 param unsentMailHours int
@@ -34,30 +37,48 @@ param throttledCalls int
 @description('Whether timers create backups.')
 param backups bool
 
-var hourlyJobs = map(['processShipments', 'processCredentialRequests', 'dataCleanup', 'sessionCleanup'], job => {
-  name: job
-  window: jobWindow
-})
+// The same durations as Kusto writes them.
+var ages = {
+  PT2H: '2h'
+  PT3H: '3h'
+  PT4H: '4h'
+  PT6H: '6h'
+  P1D: '1d'
+}
 
-// Two days are the longest window of a log alert.
-var backupJobs = map(backups ? ['scheduledAuthBackUp', 'scheduledConnectorBackUp'] : [], job => {
-  name: job
-  window: 'P2D'
-})
+var hourlyJobs = map(
+  [
+    { name: 'processShipments', app: appNames.connector }
+    { name: 'processCredentialRequests', app: appNames.connector }
+    { name: 'dataCleanup', app: appNames.connector }
+    { name: 'sessionCleanup', app: appNames.client }
+  ],
+  job => { name: job.name, app: job.app, age: ages[jobWindow] }
+)
 
-// A count without `by` is one row with 0 where nothing happened, so nothing happening can be told.
+// A backup is created every day, sometimes some minutes later than the day before.
+var backupJobs = backups
+  ? [
+      { name: 'scheduledAuthBackUp', app: appNames.core, age: '26h' }
+      { name: 'scheduledConnectorBackUp', app: appNames.connector, age: '26h' }
+    ]
+  : []
+
+// A job is expected once its app has been running for that long: an app that is not deployed yet raises no alert. Two days are the longest
+// time that a log alert looks back, so the alert stays open until a person closes it, and is mailed once a day.
 var jobRules = map(concat(hourlyJobs, backupJobs), job => {
   id: 'job-not-run-${toLower(job.name)}'
   title: 'Job ${job.name} has not run'
-  text: 'The timer of ${job.name} has not completed a run. Look for its failures, and whether its app is up.'
+  text: 'The timer of ${job.name} has not completed a run for ${job.age}. Look for its failures, and whether its app is up.'
   severity: 1
   scope: componentId
-  query: 'traces | where message == "job" and tostring(customDimensions.job) == "${job.name}" and tostring(customDimensions.trigger) == "timer" | summarize runs = count()'
+  query: 'traces | where cloud_RoleName =~ "${job.app}" | summarize runs = countif(timestamp > ago(${job.age}) and message == "job" and tostring(customDimensions.job) == "${job.name}" and tostring(customDimensions.trigger) == "timer"), earlier = countif(timestamp < ago(${job.age})) | where earlier > 0'
   column: 'runs'
   aggregation: 'Maximum'
   operator: 'LessThan'
   threshold: 1
-  window: job.window
+  window: 'PT6H'
+  lookBack: 'P2D'
   frequency: 'PT30M'
   dimension: ''
 })
@@ -248,12 +269,12 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = {
 }
 
 resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
-  for rule in concat(jobRules, otherRules): {
+  for rule in concat(jobRules, map(otherRules, rule => union({ lookBack: rule.window }, rule))): {
     name: '${name}-${rule.id}'
     location: location
     tags: tags
     kind: 'LogAlert'
-    properties: {
+    properties: union(rule.lookBack == rule.window ? {} : { overrideQueryTimeRange: rule.lookBack, muteActionsDuration: 'P1D' }, {
       displayName: rule.title
       description: rule.text
       severity: rule.severity
@@ -289,7 +310,7 @@ resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
           }
         ]
       }
-      autoMitigate: true
+      autoMitigate: rule.lookBack == rule.window
       // The tables of a new component come with their first rows.
       skipQueryValidation: true
       actions: {
@@ -297,6 +318,6 @@ resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
           group.id
         ]
       }
-    }
+    })
   }
 ]

@@ -1,4 +1,4 @@
-metadata description = 'The service that sends PIN mails. The domain is linked as soon as it is verified, in a later run.'
+metadata description = 'The service that sends PIN mails. The domain is linked when it is verified, in a later run, and stays linked.'
 
 @description('Name of the communication service.')
 param name string
@@ -18,8 +18,8 @@ param domainName string
 @description('Id of the domain.')
 param domainId string
 
-@description('Whether every DNS record of the domain was found.')
-param verified bool
+@description('Whether the domain is linked: it is verified, or was linked before.')
+param linked bool
 
 @description('What stands before the @ in the address of the sender.')
 param senderName string
@@ -34,7 +34,7 @@ resource communication 'Microsoft.Communication/communicationServices@2026-03-18
   properties: {
     dataLocation: dataLocation
     disableLocalAuth: true
-    linkedDomains: verified ? [domainId] : []
+    linkedDomains: linked ? [domainId] : []
   }
 }
 
@@ -46,7 +46,8 @@ resource service 'Microsoft.Communication/emailServices@2026-03-18' existing = {
   }
 }
 
-resource sender 'Microsoft.Communication/emailServices/domains/senderUsernames@2026-03-18' = if (verified) {
+// Azure makes donotreply itself, and refuses any other name on a domain that has the default sending limits.
+resource sender 'Microsoft.Communication/emailServices/domains/senderUsernames@2026-03-18' = if (linked && toLower(senderName) != 'donotreply') {
   parent: service::domain
   name: toLower(senderName)
   properties: {

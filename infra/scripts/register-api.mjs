@@ -1,6 +1,6 @@
 // Registers the API with Entra. Needs the Azure CLI, signed in as somebody who may register applications and grant roles.
 import { parseArgs } from "node:util";
-import { run } from "../hooks/azd.mjs";
+import { run } from "../hooks/command.mjs";
 import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";
 import { connectGraph } from "./graph.mjs";
 

@@ -13,8 +13,8 @@ export interface FakeCommands {
 }
 
 /** @param sources JavaScript by command; `directory` is where it may leave notes */
-export function fakeCommands(sources: Readonly<Record<string, string>>): FakeCommands {
-  const directory = mkdtempSync(join(tmpdir(), "commands-"));
+export function fakeCommands(sources: Readonly<Record<string, string>>, prefix = "commands-"): FakeCommands {
+  const directory = mkdtempSync(join(tmpdir(), prefix));
   for (const [name, source] of Object.entries(sources)) {
     const script = `#!${process.execPath}\nconst directory = ${JSON.stringify(directory)};\n${source}\n`;
     writeFileSync(join(directory, name), script, { mode: 0o755 });

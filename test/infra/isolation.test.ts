@@ -440,21 +440,44 @@ describe("a second run", () => {
 });
 
 describe("mail", () => {
-  it("is linked to its domain, and has a sender, as soon as every DNS record was found", () => {
-    const linked = (verified: boolean) =>
-      held(
-        ofType(deployed(sample, { verified }), "Microsoft.Communication/communicationServices")[0]?.body.properties,
-        "linkedDomains",
-      );
-    const senders = (verified: boolean) =>
-      ofType(deployed(sample, { verified }), "Microsoft.Communication/emailServices/domains/senderUsernames").length;
-    expect(linked(false)).toEqual([]);
-    expect(senders(false)).toBe(0);
-    expect(linked(true)).toEqual([expect.stringMatching(/domains\/keys\.example\.com$/)]);
-    expect(senders(true)).toBe(1);
+  const linkedDomains = (given: object, verified: boolean) =>
+    held(
+      ofType(deployed({ ...sample, ...given }, { verified }), "Microsoft.Communication/communicationServices")[0]?.body
+        .properties,
+      "linkedDomains",
+    );
+  const senders = (given: object, verified: boolean) =>
+    ofType(
+      deployed({ ...sample, ...given }, { verified }),
+      "Microsoft.Communication/emailServices/domains/senderUsernames",
+    ).map(({ body }) => body.name);
+  const theDomain = [expect.stringMatching(/domains\/keys\.example\.com$/)];
+
+  it("is linked to its domain as soon as every DNS record was found", () => {
+    expect(linkedDomains({}, false)).toEqual([]);
+    expect(linkedDomains({}, true)).toEqual(theDomain);
   });
 
-  it("tells the DNS records to publish", () => {
+  it("stays linked to its domain when a DNS record is not found for a moment", () => {
+    expect(linkedDomains({ mailDomainLinked: true }, false)).toEqual(theDomain);
+  });
+
+  it("comes from donotreply, which every domain has, so that no sender is created that Azure refuses on a new domain", () => {
+    expect(senders({}, true)).toEqual([]);
+    expect(appSettings(deployed(), "connector").EMAIL_SENDER_ADDRESS).toBe("donotreply@keys.example.com");
+  });
+
+  it("creates a sender of another name when one is asked for and the domain is linked", () => {
+    const given = { mailSenderName: "Security-Keys" };
+    expect(senders(given, false)).toEqual([]);
+    expect(senders(given, true)).toEqual(["security-keys"]);
+    expect(senders({ ...given, mailDomainLinked: true }, false)).toEqual(["security-keys"]);
+    expect(appSettings(deployed({ ...sample, ...given }), "connector").EMAIL_SENDER_ADDRESS).toBe(
+      "security-keys@keys.example.com",
+    );
+  });
+
+  it("returns the DNS records to publish", () => {
     expect(deployed(sample, { verified: false }).outputs.MAIL_DNS_RECORDS).toHaveLength(4);
     expect(deployed(sample, { verified: false }).outputs.MAIL_DOMAIN_VERIFIED).toBe(false);
   });

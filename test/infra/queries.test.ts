@@ -130,6 +130,37 @@ describe("alerts", () => {
     expect(watched.sort()).toEqual(jobs.sort());
   });
 
+  it("expect a job only of an app that has been running for that long, so that none is raised on the first day", () => {
+    const jobRules = rules.filter(({ name }) => name.includes("job-not-run"));
+    const apps = ofType(deployed(), "Microsoft.Web/sites").map(({ name }) => name);
+    expect(jobRules).toHaveLength(6);
+    for (const { name, body } of jobRules) {
+      const query = String(held(body.properties, "criteria.allOf.0.query"));
+      const [, app = ""] = /cloud_RoleName =~ "([^"]+)"/.exec(query) ?? [];
+      expect(apps, name).toContain(app);
+      const [, within] = /countif\(timestamp > ago\((\d+[hd])\)/.exec(query) ?? [];
+      expect(query).toContain(`earlier = countif(timestamp < ago(${within})) | where earlier > 0`);
+      expect(body.properties, name).toMatchObject({
+        // It must see further back than the time within which the job must have run.
+        overrideQueryTimeRange: "P2D",
+        autoMitigate: false,
+        muteActionsDuration: "P1D",
+      });
+    }
+  });
+
+  it("expect each job of the app that runs it", () => {
+    const appOf = (job: string) => {
+      const rule = rules.find(({ name }) => name.endsWith(`job-not-run-${job.toLowerCase()}`));
+      return /"func-(\w+)-/.exec(String(held(rule?.body.properties, "criteria.allOf.0.query")))?.[1];
+    };
+    expect(["sessionCleanup", "scheduledAuthBackUp", "processShipments"].map(appOf)).toEqual([
+      "client",
+      "core",
+      "connector",
+    ]);
+  });
+
   it("look as often and as far back as Azure allows", () => {
     const windows = [
       "PT5M",

@@ -9,6 +9,7 @@ import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { describeSettings } from "../../lib/settings.ts";
+import { azdParameters, parametersFile } from "./azd-parameters.ts";
 import { evaluate } from "./bicep/evaluate.ts";
 import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
 
@@ -159,36 +160,13 @@ describe("tables and containers (decision G12)", () => {
 });
 
 describe("main.parameters.json", () => {
-  const file: { parameters: Record<string, { value: unknown }> } = JSON.parse(
-    readFileSync("infra/main.parameters.json", "utf8"),
-  );
   const params = (templates.get("main.bicep")?.declarations ?? []).filter(({ kind }) => kind === "param");
   const paramOf = (name: string) => params.find(each => each.name === name);
   const constant = { path: "main.bicep", functions: {}, lookup: () => undefined };
 
-  /** What azd makes of a parameter: variables filled in, an empty text left out where it is the default or no text is wanted. */
-  const asAzdGives = (environment: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> => {
-    const filled = JSON.parse(
-      JSON.stringify(file.parameters).replace(
-        /\$\{(\w+)(?:=([^}]*))?\}/g,
-        (_, name, otherwise = "") => environment[name] ?? otherwise,
-      ),
-    );
-    const entries = Object.entries(filled as typeof file.parameters).flatMap(([name, { value }]) => {
-      const type = paramOf(name)?.kind === "param" ? paramOf(name) : undefined;
-      const primitive = type?.kind === "param" && type.type.kind === "primitive" ? type.type.name : "";
-      if (value === "")
-        return type?.kind === "param" && type.default?.kind === "text" && type.default.parts.join("") !== ""
-          ? [[name, value]]
-          : [];
-      return [[name, primitive === "int" ? Number(value) : value]];
-    });
-    return Object.fromEntries(entries);
-  };
-
   it("fills every parameter but those that are edited by hand", () => {
     const byHand = ["additionalSubnets", "tags"];
-    expect(Object.keys(file.parameters).sort()).toEqual(
+    expect(Object.keys(parametersFile).sort()).toEqual(
       params
         .map(({ name }) => name)
         .filter(name => !byHand.includes(name))
@@ -201,12 +179,12 @@ describe("main.parameters.json", () => {
     expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(asked).sort());
     // The last hook leaves the variables of keys empty.
     const cleared = { NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" };
-    const given = asAzdGives({ ...cleared, AZURE_ENV_NAME: asked.environmentName, MAIL_DOMAIN: asked.mailDomain });
+    const given = azdParameters({ ...cleared, AZURE_ENV_NAME: asked.environmentName, MAIL_DOMAIN: asked.mailDomain });
     expect(deployed(given).resources.length).toBeGreaterThan(80);
   });
 
   it("has the template's own default where the template has a text that is not empty", () => {
-    for (const [name, { value }] of Object.entries(file.parameters)) {
+    for (const [name, { value }] of Object.entries(parametersFile)) {
       const param = paramOf(name);
       if (param?.kind !== "param" || param.default?.kind !== "text") continue;
       const [, otherwise = ""] = /^\$\{\w+=(.*)\}$/.exec(String(value)) ?? [];
@@ -224,25 +202,25 @@ describe("main.parameters.json", () => {
       NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
       NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
     };
-    expect(deployed(asAzdGives(environment)).resources).toEqual(deployed(required).resources);
+    expect(deployed(azdParameters(environment)).resources).toEqual(deployed(required).resources);
     const more = {
       ...environment,
       MAXIMUM_INSTANCE_COUNT: "60",
       CRON_DATA_CLEANUP_COMPLETED_DAYS: "30",
       CORE_DEPLOY_RANGE: "203.0.113.7/32",
     };
-    expect(appSettings(deployed(asAzdGives(more)), "connector").CRON_DATA_CLEANUP_COMPLETED_DAYS).toBe("30");
+    expect(appSettings(deployed(azdParameters(more)), "connector").CRON_DATA_CLEANUP_COMPLETED_DAYS).toBe("30");
   });
 
   it("takes variables that docs/deploy.md tells, or docs/settings.md", () => {
     const told = readFileSync("docs/deploy.md", "utf8") + readFileSync("docs/settings.md", "utf8");
-    const variables = [...JSON.stringify(file).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
+    const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
     for (const name of variables.filter(each => !/^(AZURE|NEW)_/.test(each)))
       expect(told, name).toContain(`\`${name}\``);
   });
 
   it("takes no variable that images of Node and shells set: azd looks there too", () => {
-    const variables = [...JSON.stringify(file).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
+    const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
     const others = ["NODE_VERSION", "NODE_ENV", "PORT", "HOSTNAME", "LOCATION", "NAME", "TZ"];
     expect(variables.filter(name => others.includes(name))).toEqual([]);
   });
@@ -251,7 +229,7 @@ describe("main.parameters.json", () => {
     const outputs = (templates.get("main.bicep")?.declarations ?? [])
       .filter(({ kind }) => kind === "output")
       .map(({ name }) => name);
-    const variables = [...JSON.stringify(file).matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
+    const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
     expect(outputs.filter(name => variables.includes(name))).toEqual([]);
     expect(variables.length).toBeGreaterThan(100);
   });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { dependenciesOf } from "./bicep/dependencies.ts";
 import { deploy } from "./bicep/deploy.ts";
 import { parseBicep } from "./bicep/parse.ts";
 import { openGrammar } from "./grammar.ts";
@@ -248,6 +249,31 @@ describe("main.bicep", () => {
     ["mailDomains", { ...sample, mailDomains: "x" }],
   ])("refuses a wrong %s", (name, given) => {
     expect(() => deployed(given)).toThrow(name);
+  });
+});
+
+describe("the order of a deployment", () => {
+  const waitsFor = (name: string, files = templates) => {
+    const main = files.get("main.bicep");
+    return [...((main && dependenciesOf(main).get(name)) ?? [])];
+  };
+
+  it.each(["core", "client", "connector"])("creates the roles of %s before the app, which needs them to start", app => {
+    expect(waitsFor(app)).toEqual(expect.arrayContaining(["roles"]));
+    const files = planted("main.bicep", "  dependsOn: [\n    roles\n", "  dependsOn: [\n");
+    expect(waitsFor("core", files)).not.toContain("roles");
+  });
+
+  it("lets only the connector wait for mail, so that Core and Client do not fail with it", () => {
+    expect(waitsFor("connector")).toEqual(expect.arrayContaining(["mail", "mailOrigin", "mailRole"]));
+    for (const app of ["core", "client", "alerts", "corePrivateEndpoint"])
+      expect(waitsFor(app).filter(name => name.startsWith("mail"))).toEqual([]);
+  });
+
+  it("creates stores, vaults and monitoring before the roles on them", () => {
+    const targets = ["authStore", "connectorStore", "authVault", "connectorVault", "monitoring"];
+    expect(waitsFor("roles")).toEqual(expect.arrayContaining(targets));
+    expect(waitsFor("mailRole")).toContain("mail");
   });
 });
 

@@ -99,16 +99,17 @@ afterAll(async () => (await vaults)?.close());
 
 /**
  * Both APIs on fresh storage.
- * @param options `still`: the clock moves by `advance` alone
+ * @param options `still`: the clock moves by `advance` alone; `vault`: another than that of the file
  */
 export async function testAuth({
   still = false,
+  vault: own,
   ...options
-}: AuthOptions & { readonly still?: boolean } = {}): Promise<TestAuth> {
+}: AuthOptions & { readonly still?: boolean; readonly vault?: Vault } = {}): Promise<TestAuth> {
   const storage = freshStorage();
   const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
   await Promise.all(authTables.map(name => tables.createTable(name)));
-  const vault = await vaultOfFile();
+  const vault = own ?? (await vaultOfFile());
   const started = Date.now();
   let aheadMs = 0;
   const clock: Clock = {
@@ -206,7 +207,7 @@ const overWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 
 function cheapHasher({ random }: Deployment): PasswordHasher {
   const pepper = { version: "1", key: new Uint8Array(32) };
-  const ring = { current: async () => pepper, version: async () => pepper.key };
+  const ring = { current: async () => pepper, candidates: async () => [pepper.key] };
   return createPasswordHasher({ pepper: ring, random, maxConcurrent: 4, maxQueued: 1000, cost: cheapCost });
 }
 

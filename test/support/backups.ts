@@ -40,6 +40,13 @@ export function filesOf(blobs: Blobs, wing: string, id: string) {
   };
 }
 
+/** Copies every backup to another storage account, as an operator does. */
+export async function copyBackups(from: Blobs, to: Blobs): Promise<void> {
+  await to.createContainer(backupsContainer);
+  for await (const name of from.list(backupsContainer, ""))
+    await to.put(backupsContainer, name, (await from.get(backupsContainer, name)) ?? "");
+}
+
 interface Manifest {
   readonly schema: number;
   readonly tables: Readonly<Record<string, readonly object[]>>;

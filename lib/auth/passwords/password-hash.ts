@@ -76,10 +76,12 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
         await newHash(password, new Uint8Array(saltBytes));
         return false;
       }
-      const key = await pepper.version(stored.pepper);
-      if (key === undefined) throw new Error(`Version ${stored.pepper} of the secret password-pepper does not exist`);
+      const keys = await pepper.candidates(stored.pepper);
+      if (keys.length === 0)
+        throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
       const { verify } = await argon2();
-      return enqueue(() => verify(stored.hash, peppered(password, key)));
+      for (const key of keys) if (await enqueue(() => verify(stored.hash, peppered(password, key)))) return true;
+      return false;
     },
     async isOutdated(stored) {
       const { version } = await pepper.current();

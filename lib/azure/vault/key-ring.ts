@@ -2,12 +2,19 @@ import type { KeyRing } from "../../seal.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secret, Secrets } from "./secrets.ts";
 
+type Key = Uint8Array | undefined;
+
+/** Maximum number of remembered versions that the vault does not have: versions come from stored rows. */
+const maxMissing = 1000;
+
 /**
- * The versions of a secret of 32 random bytes, in base64 or base64url, as keys (decision G8): one read of the vault a
- * process for the current version, repeated as `cachedSecret` does, and one for each older version that is met.
+ * Returns the versions of a secret of 32 random bytes, in base64 or base64url, as keys (G8). A process reads the current version once,
+ * repeated as `cachedSecret` does, and each older version once. After a restore beside a new vault, stored values name versions of the
+ * old one: then all versions of this vault are candidates, because an operator copied the old keys into it.
  */
 export function keyRing(secrets: Secrets, name: string, options: CacheOptions): KeyRing {
-  const keys = new Map<string, Promise<Uint8Array | undefined>>();
+  const keys = new Map<string, Promise<Key>>();
+  const missing = new Set<string>();
 
   const newest = cachedSecret(
     name,
@@ -21,12 +28,34 @@ export function keyRing(secrets: Secrets, name: string, options: CacheOptions): 
     options,
   );
 
-  const readVersion = async (version: string) => {
+  const readVersion = async (version: string): Promise<Key> => {
     const current = await newest.get();
     if (current?.version === version) return current.key;
     const secret = await secrets.getVersion(name, version);
     return secret && keyOf(name, secret);
   };
+
+  /** Returns the key of a version, which is read once; undefined if there is no such version. */
+  const keyOfVersion = async (version: string): Promise<Key> => {
+    const read = keys.get(version) ?? readVersion(version);
+    keys.set(version, read);
+    const key = await read.catch((error: unknown) => {
+      keys.delete(version);
+      throw error;
+    });
+    if (key === undefined) keys.delete(version);
+    return key;
+  };
+
+  const all = cachedSecret(
+    `${name}, every version`,
+    async () => {
+      const enabled = (await secrets.versions(name)).filter(each => each.enabled);
+      const read = await Promise.all(enabled.map(({ version }) => keyOfVersion(version).catch(passInvalid)));
+      return read.filter(key => key !== undefined);
+    },
+    options,
+  );
 
   return {
     async current() {
@@ -34,21 +63,29 @@ export function keyRing(secrets: Secrets, name: string, options: CacheOptions): 
       if (current === undefined) throw new Error(`The secret ${name} is missing in the vault`);
       return current;
     },
-    async version(version) {
-      const known = keys.get(version) ?? readVersion(version);
-      keys.set(version, known);
-      const key = await known.catch((error: unknown) => {
-        keys.delete(version);
-        throw error;
-      });
-      if (key === undefined) keys.delete(version);
-      return key;
+    async candidates(version) {
+      const key = missing.has(version) ? undefined : await keyOfVersion(version);
+      if (key !== undefined) return [key];
+      if (missing.size === maxMissing) missing.clear();
+      if (!missing.has(version)) options.log.warn("secret.version_missing", { secret: name, version });
+      missing.add(version);
+      return (await all.get()) ?? [];
     },
   };
 }
 
+/** Thrown for a version that is not a key. */
+class InvalidKey extends Error {
+  override readonly name = "InvalidKey";
+}
+
+/** Leaves out a version that is not a key: another version may be the one that is looked for. */
+function passInvalid(error: unknown): undefined {
+  if (!(error instanceof InvalidKey)) throw error;
+}
+
 function keyOf(name: string, { value, version }: Secret): Uint8Array {
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(value.trim()))
-    throw new Error(`The secret ${name}, version ${version}, is not 32 bytes in base64 or base64url`);
+    throw new InvalidKey(`The secret ${name}, version ${version}, is not 32 bytes in base64 or base64url`);
   return new Uint8Array(Buffer.from(value.trim(), "base64"));
 }

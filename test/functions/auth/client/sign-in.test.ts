@@ -373,7 +373,7 @@ describe("the password's hash (decision A4)", () => {
     const { createPasswordHasher } = await import("../../../../lib/auth/passwords/password-hash.ts");
     const one = await makeUser(auth);
     const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
-    const ring = { current: async () => pepper("2"), version: async (version: string) => pepper(version).key };
+    const ring = { current: async () => pepper("2"), candidates: async (version: string) => [pepper(version).key] };
     const newer = auth.beside({
       ports: ({ random }) => ({
         hasher: createPasswordHasher({

@@ -1,10 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { authTasks } from "../../../../functions/auth/start/tasks.ts";
+import { createPasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
 import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
+import { localCredential } from "../../../../lib/azure/credential.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
+import { keyRing } from "../../../../lib/azure/vault/key-ring.ts";
+import { openSecrets } from "../../../../lib/azure/vault/secrets.ts";
 import { days } from "../../../../lib/time.ts";
+import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
+import { copyBackups } from "../../../support/backups.ts";
 import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/software-key.ts";
 
 let auth: TestAuth;
@@ -23,6 +29,7 @@ async function run(name: string, input: unknown = {}, on = auth): Promise<Readon
 const backUp = async (on = auth) => String((await run("backUp", {}, on)).backup);
 const restore = (backup: string, more: object = {}, on = auth) =>
   run("restore", { backup, replace: true, ...more }, on);
+const newSecret = () => randomBytes(32).toString("base64url");
 const signIn = async (username: string, password: string, otp: string) =>
   (await auth.post("/client/authenticate", { username, password, otp })).body;
 
@@ -279,6 +286,59 @@ describe("a restore of a backup (decision G13)", () => {
     await expect(restore(backup, {}, dying)).rejects.toThrow("died");
     await restore(backup);
     expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
+  });
+});
+
+/** A vault of its own, and a server that hashes passwords with the pepper in it. */
+async function withVault() {
+  const vault = await startVault({
+    secrets: { "data-encryption-key": newSecret(), "password-pepper": newSecret() },
+  });
+  const secrets = openSecrets({ endpoint: vault.url, credential: localCredential, timeoutMs: 15_000 });
+  const caching = { maxAgeMs: 300_000, refreshAfterMs: 60_000, now: auth.now, log: auth.deployment.log };
+  const hasher = () =>
+    createPasswordHasher({
+      pepper: keyRing(secrets, "password-pepper", caching),
+      random: size => randomBytes(size),
+      maxConcurrent: 4,
+      maxQueued: 100,
+      cost: { memoryCost: 8, timeCost: 1, parallelism: 1 },
+    });
+  const on = await testAuth({ vault, ports: () => ({ hasher: hasher() }) });
+  return { vault, on, restarted: () => on.beside({ ports: () => ({ hasher: hasher() }) }) };
+}
+
+describe("a restore beside a new vault (decisions G8, G13)", () => {
+  it("opens OTP keys and passwords with the old keys that an operator copied, and needs the old versions no more after reseal", async () => {
+    const [first, second] = [await withVault(), await withVault()];
+    try {
+      const old = first.on;
+      await old.deployment.blobs.createContainer(backupsContainer);
+      const [user, key] = [await makeUser(old), hotpKey()];
+      await giveKey(old, user, key);
+      const backup = await backUp(old);
+
+      await copyBackups(old.deployment.blobs, second.on.deployment.blobs);
+      await restore(backup, { otp_uses: 0 }, second.on);
+      const authenticates = async (on: TestAuth, count: number) => {
+        const fields = { username: user.name, password: user.password, otp: key.otp(count) };
+        return (await on.post("/client/authenticate", fields)).body;
+      };
+      expect(await authenticates(second.restarted(), 0)).not.toBe(true);
+
+      for (const name of ["data-encryption-key", "password-pepper"])
+        for (const value of [first.vault.get(name) ?? "", newSecret()]) second.vault.set(name, value);
+      const host = second.restarted();
+      expect(await authenticates(host, 1)).toBe(true);
+      expect(await run("reseal", {}, host)).toMatchObject({ resealed: 1, failed: 0 });
+      const row = await host.deployment.tables.table("otpkeys").get(key.prefix, "key");
+      const [header = ""] = String(row?.sealedSecret).split(".");
+      const { kid } = JSON.parse(Buffer.from(header, "base64url").toString());
+      expect(kid).toBe((await host.deployment.secrets.get("data-encryption-key"))?.version);
+      expect(await authenticates(second.restarted(), 2)).toBe(true);
+    } finally {
+      await Promise.all([first.vault.close(), second.vault.close()]);
+    }
   });
 });
 

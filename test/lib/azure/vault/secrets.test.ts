@@ -245,7 +245,7 @@ describe("the key ring (decision G8)", () => {
 
   test("says that the secret is missing", async () => {
     await expect(ring().current()).rejects.toThrow(`The secret ${name} is missing in the vault`);
-    expect(await ring().version("0".repeat(32))).toBeUndefined();
+    expect(await ring().candidates("0".repeat(32))).toEqual([]);
   });
 
   test("costs one read of the vault however much is sealed and opened", async () => {
@@ -297,19 +297,36 @@ describe("the key ring (decision G8)", () => {
     expect(lines.join()).toContain("secret.stale");
   });
 
-  test("asks again for a version whose reading failed or that was not there", async () => {
+  test("asks again for a version whose reading failed", async () => {
     newKey();
     const old = (await secrets.get(name))?.version ?? "";
     newKey();
     const keys = ring();
     await keys.current();
     vault.fail({ kind: "throttle", retryAfter: 60, path: old });
-    await expect(keys.version(old)).rejects.toMatchObject({ kind: "unavailable" });
-    expect(await keys.version(old)).toHaveLength(32);
-    const missing = "0".repeat(32);
+    await expect(keys.candidates(old)).rejects.toMatchObject({ kind: "unavailable" });
+    expect((await keys.candidates(old)).map(({ length }) => length)).toEqual([32]);
+  });
+
+  test("offers every enabled version for one that the vault does not have, by one list in five minutes", async () => {
+    const off = newKey();
+    const disabled = (await secrets.get(name))?.version ?? "";
+    await secrets.disable(name, disabled);
+    const [one, two] = [newKey(), newKey()];
+    vault.set(name, "no key");
+    const three = newKey();
+    const keys = ring();
+    await keys.current();
+    const hex = (all: readonly Uint8Array[]) => all.map(key => Buffer.from(key).toString("hex")).sort();
+    const offered = hex(await keys.candidates("0".repeat(32)));
+    expect(offered).toEqual(expect.arrayContaining(hex([one, two, three])));
+    expect(offered).not.toContain(off.toString("hex"));
     const before = reads();
-    expect(await keys.version(missing)).toBeUndefined();
-    expect(await keys.version(missing)).toBeUndefined();
-    expect(reads()).toBe(before + 2);
+    expect(hex(await keys.candidates("0".repeat(32)))).toEqual(offered);
+    expect(reads()).toBe(before);
+    expect(lines.filter(line => line.includes("secret.version_missing"))).toHaveLength(1);
+    const four = newKey();
+    clock += minutes(5);
+    expect(hex(await keys.candidates("0".repeat(32)))).toContain(four.toString("hex"));
   });
 });

@@ -5,6 +5,8 @@ import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
+import { startVault } from "../../../../local/peers/vault/vault.ts";
+import { copyBackups } from "../../../support/backups.ts";
 import { type ConnectorOptions, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
 import { onSiteBody } from "../../../support/on-site.ts";
 
@@ -37,6 +39,28 @@ async function finish(connector: TestConnector): Promise<void> {
     await connector.runCredentials();
   }
 }
+
+test("a request restored beside a new vault goes on with the old keys that an operator copied (decision G8)", async () => {
+  const connector = await open();
+  const { requestId } = await connector.order();
+  const backup = await backUp(connector);
+  const name = "data-encryption-key";
+  const newKey = () => randomBytes(32).toString("base64url");
+  const vault = await startVault({ secrets: { "delivery-api-token": peers.vault.get("delivery-api-token") ?? "" } });
+  try {
+    for (const secret of ["idp-entra-client-secret", "enrollment-credential"])
+      vault.set(secret, peers.vault.get(secret) ?? "");
+    for (const value of [newKey(), peers.vault.get(name) ?? "", newKey()]) vault.set(name, value);
+    const next = await open({ settings: { CLOUD_KEY_VAULT_ENDPOINT: vault.url } });
+    await copyBackups(connector.deployment.blobs, next.deployment.blobs);
+    expect(await restore(next, backup)).toMatchObject({ requests: 1 });
+    await finish(next);
+    expect((await next.read(requestId)).state).toBe("complete");
+    expect(await run(next, "reseal")).toMatchObject({ failed: 0 });
+  } finally {
+    await vault.close();
+  }
+});
 
 const work: Readonly<Record<string, (connector: TestConnector) => Promise<unknown>>> = {
   "the order was taken": async () => {},

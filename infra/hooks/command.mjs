@@ -1,0 +1,54 @@
+// What the hooks share: calling az and azd.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Sets values of the azd environment, by a file: arguments can be seen by others on the machine. Throws where azd refuses. */
+export function setInEnvironment(values) {
+  const directory = mkdtempSync(join(tmpdir(), "azd-env-"));
+  try {
+    const file = join(directory, "values.env");
+    const lines = Object.entries(values).map(([name, value]) => `${name}="${value}"\n`);
+    writeFileSync(file, lines.join(""), { mode: 0o600 });
+    const { status, error } = run("azd", ["env", "set", "--file", file]);
+    if (status !== 0) throw new Error(`azd env set failed: ${error?.message ?? `status ${status}`}`);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** Returns what az prints as JSON; undefined where it fails, and says why on the console. */
+export function az(...parameters) {
+  const { status, stdout } = run("az", [...parameters, "--output", "json"]);
+  if (status !== 0) return undefined;
+  try {
+    return stdout.trim() === "" ? null : JSON.parse(stdout);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs a command, shows its output and returns its exit code. */
+export function runToEnd(command, parameters) {
+  const [file, args, options] = commandLine(command, parameters, process.platform);
+  const { status, error } = spawnSync(file, args, { stdio: "inherit", ...options });
+  if (error !== undefined) console.error(`${command} did not start: ${error.message}`);
+  return status ?? 1;
+}
+
+/** Runs a command and returns its status and output. */
+export function run(command, parameters) {
+  const [file, args, options] = commandLine(command, parameters, process.platform);
+  return spawnSync(file, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], ...options });
+}
+
+/**
+ * Returns how to start a command. On Windows `az` is a script, which only a shell can start: the shell splits at spaces, so each
+ * argument is quoted. `azd` is a program everywhere and needs no shell.
+ */
+export function commandLine(command, parameters, platform) {
+  if (platform !== "win32" || command !== "az") return [command, parameters, { shell: false }];
+  const quoted = parameters.map(each => `"${each.replaceAll('"', '""')}"`);
+  return [[command, ...quoted].join(" "), [], { shell: true }];
+}

@@ -1,0 +1,138 @@
+// What would make a provision fail, found before anything is created: names of deleted vaults stay reserved for 90 days.
+/** Every provider of the templates, and Microsoft.App, which subnets are delegated to and no resource of which is in a template. */
+export const providers = [
+  "Microsoft.App",
+  "Microsoft.Communication",
+  "Microsoft.Insights",
+  "Microsoft.KeyVault",
+  "Microsoft.ManagedIdentity",
+  "Microsoft.Network",
+  "Microsoft.OperationalInsights",
+  "Microsoft.Storage",
+  "Microsoft.Web",
+];
+
+/**
+ * Returns a sentence for each problem. What az does not answer is reported and is no problem: it may be missing only the right to
+ * look.
+ * @param az returns what az prints, undefined where it fails
+ */
+export function preflight(environment, az) {
+  const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_LOCATION: location = "" } = environment;
+  const ask = (...parameters) => az(...parameters, ...(subscription ? ["--subscription", subscription] : []));
+  const cloud = az("cloud", "show");
+  if (cloud === undefined) return unchecked("anything: az is not installed, or `az login` is missing");
+  if (cloud.name !== "AzureCloud")
+    return [`The templates are for the public cloud, not for ${cloud.name}: \`az cloud set --name AzureCloud\`.`];
+  return [
+    ...unregistered(ask),
+    ...(location === ""
+      ? unchecked("the region: AZURE_LOCATION is not set yet")
+      : regionProblems(az, ask, environment)),
+    ...missingRights(az, environment),
+    ...takenVaults(ask, environment),
+  ];
+}
+
+function unchecked(what) {
+  console.log(`Not checked: ${what}.`);
+  return [];
+}
+
+function unregistered(ask) {
+  const found = ask("provider", "list", "--query", "[].{name:namespace,state:registrationState}");
+  if (found === undefined) return unchecked("whether the providers are registered");
+  const missing = providers.filter(
+    name => !found.some(each => each.name.toLowerCase() === name.toLowerCase() && each.state === "Registered"),
+  );
+  return missing.flatMap(name => {
+    console.log(`Registering ${name} in the subscription; this takes some minutes.`);
+    if (ask("provider", "register", "--namespace", name, "--wait") !== undefined) return [];
+    return [
+      `${name} is not registered. Have an owner of the subscription run: az provider register --namespace ${name} --wait`,
+    ];
+  });
+}
+
+const isSame = (one, other) => one.replaceAll(" ", "").toLowerCase() === other.replaceAll(" ", "").toLowerCase();
+
+function regionProblems(az, ask, environment) {
+  const {
+    AZURE_LOCATION: location,
+    FUNCTIONS_NODE_VERSION: node = "24",
+    STORAGE_SKU: sku = "Standard_ZRS",
+  } = environment;
+  const redundant = environment.ZONE_REDUNDANT === "true";
+  const offered = az(
+    "functionapp",
+    "list-flexconsumption-locations",
+    ...(redundant ? ["--zone-redundant", "true"] : []),
+  );
+  if (offered === undefined) return unchecked("whether the region offers Flex Consumption");
+  if (!offered.some(({ name }) => isSame(name, location)))
+    return [
+      `${location} does not offer Flex Consumption${redundant ? " with availability zones: unset ZONE_REDUNDANT, or" : ":"} take one of ${offered.map(({ name }) => name).join(", ")}.`,
+    ];
+  const runtimes = az("functionapp", "list-flexconsumption-runtimes", "--location", location, "--runtime", "node");
+  const versions = runtimes?.map(({ version }) => version);
+  const noNode =
+    versions === undefined || versions.includes(node || "24")
+      ? []
+      : [
+          `${location} offers no Node ${node || "24"}: azd env set FUNCTIONS_NODE_VERSION to one of ${versions.join(", ")}.`,
+        ];
+  const places = ask("account", "list-locations", "--query", "[].{name:name,zones:availabilityZoneMappings}");
+  const place = places?.find(({ name }) => isSame(name, location));
+  const noZones =
+    place !== undefined && /ZRS$/.test(sku || "Standard_ZRS") && (place.zones ?? []).length === 0
+      ? [`${location} has no availability zones: azd env set STORAGE_SKU Standard_LRS.`]
+      : [];
+  return [...noNode, ...noZones];
+}
+
+/** What the person or pipeline must be allowed to do. */
+const needed = [
+  "Microsoft.Resources/deployments/write",
+  "Microsoft.Web/sites/write",
+  "Microsoft.KeyVault/vaults/secrets/write",
+  "Microsoft.Authorization/roleAssignments/write",
+];
+
+function missingRights(az, environment) {
+  const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_RESOURCE_GROUP: group, RESOURCE_LOCKS: locks } = environment;
+  if (!subscription) return unchecked("your rights: AZURE_SUBSCRIPTION_ID is not set yet");
+  const permissions = "providers/Microsoft.Authorization/permissions?api-version=2022-04-01";
+  const read = scope => az("rest", "--method", "get", "--url", `/subscriptions/${subscription}/${scope}${permissions}`);
+  const found = (group && read(`resourceGroups/${group}/`)) || read("");
+  if (!found) return unchecked("your rights");
+  const wanted = locks === "true" ? [...needed, "Microsoft.Authorization/locks/write"] : needed;
+  const missing = wanted.filter(action => !found.value.some(permission => grants(permission, action)));
+  return missing.length === 0
+    ? []
+    : [
+        `You may not do ${missing.join(", ")} in ${group ?? "the subscription"}: Owner, or Contributor with Role Based Access Control Administrator, is needed${locks === "true" ? ", and for locks Owner or User Access Administrator" : ""}.`,
+      ];
+}
+
+const grants = ({ actions, notActions = [] }, action) => {
+  const has = patterns => patterns.some(pattern => asPattern(pattern).test(action));
+  return has(actions) && !has(notActions);
+};
+
+const asPattern = pattern => new RegExp(`^${pattern.split("*").map(escaped).join(".*")}$`, "i");
+const escaped = text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Vaults of an earlier deployment of this environment whose names this deployment would want again. */
+function takenVaults(ask, environment) {
+  const { AZURE_ENV_NAME: name, AZURE_RESOURCE_GROUP: group = "", NAME_SUFFIX: suffix = "" } = environment;
+  const deleted = ask("keyvault", "list-deleted", "--resource-type", "vault");
+  if (deleted === undefined) return unchecked("whether deleted vaults have the names of new ones");
+  const own = deleted.filter(({ properties: { vaultId = "", tags } }) => {
+    const inGroup = vaultId.toLowerCase().includes(`/resourcegroups/${group.toLowerCase()}/`);
+    return inGroup && tags?.["azd-env-name"] === name && (tags["name-suffix"] ?? "") === suffix;
+  });
+  return own.map(
+    ({ name: vault }) =>
+      `The vault ${vault} was deleted and keeps its name. To go on with its keys: az keyvault recover --name ${vault}. To begin without them: azd env set NAME_SUFFIX to another value.`,
+  );
+}

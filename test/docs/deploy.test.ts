@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { settingsOf } from "../../functions/settings.ts";
+import { azdParameters } from "../infra/azd-parameters.ts";
+import { appSettings, deployed, required } from "../infra/templates.ts";
+
+const page = readFileSync("docs/deploy.md", "utf8");
+
+/** The blocks of code of a section, in order. */
+function blocksOf(heading: string): readonly string[] {
+  const [, section = ""] = page.split(`\n## ${heading}\n`);
+  const [text = ""] = section.split(/\n## /);
+  return [...text.matchAll(/^ *```\w*\n([\s\S]*?)^ *```/gm)].map(([, block = ""]) => block);
+}
+
+/** The variables that the lines of a block set. */
+const valuesIn = (block: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...block.matchAll(/^ *azd env set (\w+) (\S+)$/gm)].map(([, name = "", value = ""]) => [
+      name,
+      value.replaceAll(/^["']|["']$/g, ""),
+    ]),
+  );
+
+/** The parameters of the template after these blocks and the hook before a provision. */
+const parametersAfter = (...blocks: readonly string[]) =>
+  azdParameters({
+    AZURE_ENV_NAME: "production",
+    AZURE_LOCATION: "swedencentral",
+    NEW_AUTH_DATA_KEY: required.authDataKey,
+    NEW_AUTH_PEPPER: required.authPepper,
+    NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
+    NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
+    ...Object.assign({}, ...blocks.map(valuesIn)),
+  });
+
+const [first = "", ...kinds] = blocksOf("First deployment").filter(block => block.includes("azd env set"));
+
+describe("the first deployment of docs/deploy.md", () => {
+  it("has the lines that every deployment needs, and lines for each kind of identity provider", () => {
+    expect(Object.keys(valuesIn(first))).toContain("MAIL_DOMAIN");
+    expect(kinds.map(block => valuesIn(block).IDP_DEFAULT)).toEqual(["pingone", "entra", "entra", "aic", "entra"]);
+  });
+
+  it.each(kinds.map(block => [Object.keys(valuesIn(block)).join(", "), block]))(
+    "gives settings with which every app starts: %s",
+    (_, block) => {
+      const deployment = deployed(parametersAfter(first, block));
+      const storage = String(deployment.outputs.CONNECTOR_STORAGE_NAME);
+      for (const api of ["core", "client", "connector"]) {
+        const settings = Object.entries(appSettings(deployment, api));
+        const filled = settings.map(([name, value]) => [name, value.replace("CONNECTOR_STORAGE_NAME", storage)]);
+        expect(settingsOf(Object.fromEntries(filled)).deployment.SERVICE_APIS).toEqual([api]);
+      }
+    },
+  );
+
+  it("does not start the connector without the lines of an identity provider, as the page says", () => {
+    expect(() => settingsOf(appSettings(deployed(parametersAfter(first)), "connector"))).toThrow(
+      "IDPA_FIDO_API_CLIENT_ID: must be set",
+    );
+  });
+
+  it("calls check-peers with the key of the app, without which it does not start", () => {
+    const [block] = blocksOf("First deployment").filter(each => each.includes("check-peers"));
+    expect(block).toMatch(/export FUNCTIONS_KEY=[\s\S]*npm run check-peers/);
+    expect(readFileSync("commands/check-peers.ts", "utf8")).toContain("FUNCTIONS_KEY");
+  });
+});
+
+describe("every block of docs/deploy.md", () => {
+  it("sets variables that the template, a hook or a script reads", () => {
+    const read = readFileSync("infra/main.parameters.json", "utf8");
+    const hooks = ["preprovision", "predown"].map(name => readFileSync(`infra/hooks/${name}.mjs`, "utf8")).join();
+    const names = [...page.matchAll(/azd env set ([A-Z_]+)/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter(name => !read.includes(`\${${name}`) && !hooks.includes(name))).toEqual([]);
+  });
+
+  it("names outputs of the template in angle brackets", () => {
+    const outputs = Object.keys(deployed().outputs);
+    const variables = readFileSync("infra/main.parameters.json", "utf8");
+    const names = [...page.matchAll(/<([A-Z][A-Z_]+)>/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter(name => !outputs.includes(name) && !variables.includes(`\${${name}`))).toEqual([]);
+  });
+
+  it("runs scripts that are there", () => {
+    const paths = [...page.matchAll(/node (infra\/\S+\.mjs)/g)].map(([, path = ""]) => path);
+    expect(paths).toEqual(expect.arrayContaining(["infra/scripts/register-api.mjs", "infra/scripts/deploy-core.mjs"]));
+    for (const path of paths) expect(readFileSync(path, "utf8"), path).toContain("help: {");
+  });
+
+  it("writes a secret of several lines as a file of parameters that the template accepts", () => {
+    const block = blocksOf("Secrets of peers").find(each => each.includes("secret.json")) ?? "";
+    const [, source = ""] = /node -e '([\s\S]*?)' > secret\.json/.exec(block) ?? [];
+    const lines: string[] = [];
+    const text = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n";
+    const run = new Function("require", "console", source.replaceAll("\\\n", "\n"));
+    run(() => ({ readFileSync: () => text }), { log: (line: string) => lines.push(line) });
+    expect(JSON.parse(lines.join())).toEqual({ parameters: { value: { value: text } } });
+  });
+});

@@ -1,0 +1,387 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
+import { deployed, ofType, required, templates } from "./templates.ts";
+
+/** A module of the hooks, which are plain JavaScript: a machine that deploys may have an older Node. */
+const hook = <T>(name: string): Promise<T> => import(`../../infra/hooks/${name}.mjs`);
+const { commandLine } = await hook<{
+  commandLine(command: string, parameters: readonly string[], platform: string): readonly unknown[];
+}>("command");
+const { preflight, providers } = await hook<{
+  preflight(environment: object, az: (...words: readonly string[]) => unknown): readonly string[];
+  readonly providers: readonly string[];
+}>("preflight");
+
+/** Notes the arguments, and of a file of values its text and who may read it. */
+const azd = `
+const { appendFileSync, readFileSync, statSync } = require("node:fs");
+const args = process.argv.slice(2);
+const file = args[args.indexOf("--file") + 1];
+const noted = { args, text: readFileSync(file, "utf8"), mode: statSync(file).mode & 0o777, file };
+appendFileSync(directory + "/azd.log", JSON.stringify(noted) + "\\n");
+`;
+
+/** Answers by the first words of a call; null fails. */
+const az = `
+const { appendFileSync } = require("node:fs");
+const call = process.argv.slice(2).join(" ");
+appendFileSync(directory + "/az.log", call + "\\n");
+const answers = Object.entries(JSON.parse(process.env.AZ_ANSWERS ?? "{}"));
+const [, answer = null] = answers.findLast(([words]) => call.includes(words)) ?? [];
+if (answer === null) process.exitCode = 1; else console.log(JSON.stringify(answer));
+`;
+
+/** What az answers where nothing is wrong. */
+const fine = {
+  "cloud show": { name: "AzureCloud" },
+  "provider list": providers.map(name => ({ name, state: "Registered" })),
+  "provider register": {},
+  "list-flexconsumption-locations": [{ name: "swedencentral" }, { name: "northeurope" }],
+  "list-flexconsumption-runtimes": [{ version: "22" }, { version: "24" }],
+  "account list-locations": [{ name: "swedencentral", zones: [{ logicalZone: "1" }] }],
+  permissions: { value: [{ actions: ["*"], notActions: [] }] },
+  "keyvault list-deleted": [],
+  communicationServices: { value: [] },
+};
+
+const environment = {
+  AZURE_ENV_NAME: "sample",
+  AZURE_SUBSCRIPTION_ID: "11111111-1111-4111-8111-111111111111",
+  AZURE_RESOURCE_GROUP: "rg-sample",
+  AZURE_LOCATION: "swedencentral",
+  MAIL_DOMAIN: "keys.example.com",
+};
+
+interface Noted {
+  readonly args: readonly string[];
+  readonly text: string;
+  readonly mode: number;
+  readonly file: string;
+}
+
+let commands: FakeCommands | undefined;
+afterEach(() => {
+  commands?.remove();
+  commands = undefined;
+});
+
+/** Runs a hook. @param answers of az, beside those where nothing is wrong */
+async function ran(hook: string, answers: object = {}, more: Readonly<Record<string, string>> = {}) {
+  commands ??= fakeCommands({ azd, az });
+  const given = { ...environment, ...more, AZ_ANSWERS: JSON.stringify({ ...fine, ...answers }) };
+  return commands.run(`infra/hooks/${hook}.mjs`, [], given);
+}
+
+const notes = (): readonly Noted[] => {
+  const log = join(commands?.directory ?? "", "azd.log");
+  if (!existsSync(log)) return [];
+  return readFileSync(log, "utf8")
+    .trim()
+    .split("\n")
+    .map(line => JSON.parse(line));
+};
+const azCalls = () => readFileSync(join(commands?.directory ?? "", "az.log"), "utf8");
+const valuesOf = (text = "") =>
+  Object.fromEntries([...text.matchAll(/^(\w+)="(.*)"$/gm)].map(([, name, value]) => [name, value]));
+
+describe("the hook before a provision", () => {
+  it("gives the template new keys in each run, by a file that only its owner can read and that is deleted afterwards", async () => {
+    const output = await ran("preprovision");
+    await ran("preprovision");
+    const keys = notes().flatMap(({ text }) => {
+      const { NEW_AUTH_DATA_KEY, NEW_AUTH_PEPPER, NEW_CONNECTOR_DATA_KEY, NEW_KEYS_EXPIRE_ON } = valuesOf(text);
+      expect(Number(NEW_KEYS_EXPIRE_ON) * 1000 - Date.now()).toBeGreaterThan(364 * 86_400_000);
+      return [NEW_AUTH_DATA_KEY, NEW_AUTH_PEPPER, NEW_CONNECTOR_DATA_KEY];
+    });
+    expect(new Set(keys).size).toBe(6);
+    for (const key of keys) {
+      expect(key).toMatch(/^[A-Za-z0-9_-]{43}$/);
+      expect(output + JSON.stringify(notes().map(({ args }) => args))).not.toContain(key);
+    }
+    for (const { mode, file } of notes()) {
+      expect(mode).toBe(0o600);
+      expect(existsSync(file)).toBe(false);
+    }
+  });
+
+  it("reports that the mail domain is linked, so that the template keeps it linked", async () => {
+    const id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Communication/emailServices/m/domains/";
+    const services = (name: string, domain: string) => ({
+      communicationServices: {
+        value: [{ tags: { "azd-env-name": name }, properties: { linkedDomains: [id + domain] } }],
+      },
+    });
+    const answers = [
+      {},
+      services("sample", "Keys.example.com"),
+      services("sample", "old.example.com"),
+      services("another", "keys.example.com"),
+      { communicationServices: null },
+    ];
+    for (const answer of answers) await ran("preprovision", answer);
+    expect(notes().map(({ text }) => valuesOf(text).MAIL_DOMAIN_LINKED)).toEqual([
+      "false",
+      "true",
+      "false",
+      "false",
+      undefined,
+    ]);
+  });
+
+  it("stops where azd does not accept the keys", async () => {
+    commands = fakeCommands({ azd: "process.exitCode = 3;", az });
+    await expect(ran("preprovision")).rejects.toThrow("azd env set failed: status 3");
+  });
+
+  it("writes its values to azd from a temporary directory with a space in its name", async () => {
+    commands = fakeCommands({ azd, az }, "with a space ");
+    await ran("preprovision", {}, { TMPDIR: commands.directory });
+    expect(notes()[0]?.file).toContain("with a space");
+    expect(Object.keys(valuesOf(notes()[0]?.text))).toContain("NEW_AUTH_PEPPER");
+  });
+});
+
+describe("a command on Windows", () => {
+  it("is started without a shell if it is azd, so that spaces in a path do no harm", () => {
+    const file = "C:\\Users\\Ada Lovelace\\AppData\\values.env";
+    expect(commandLine("azd", ["env", "set", "--file", file], "win32")).toEqual([
+      "azd",
+      ["env", "set", "--file", file],
+      { shell: false },
+    ]);
+  });
+
+  it("is started by a shell if it is az, which is a script, with every argument quoted", () => {
+    expect(commandLine("az", ["provider", "list", "--query", '[?a=="b c"]'], "win32")).toEqual([
+      'az "provider" "list" "--query" "[?a==""b c""]"',
+      [],
+      { shell: true },
+    ]);
+    expect(commandLine("az", ["cloud", "show"], "linux")).toEqual(["az", ["cloud", "show"], { shell: false }]);
+  });
+});
+
+/** Runs the checks alone. */
+function flown(answers: object, more: object = {}) {
+  const calls: string[] = [];
+  const all = Object.entries({ ...fine, ...answers });
+  const problems = preflight({ ...environment, ...more }, (...words) => {
+    const call = words.join(" ");
+    calls.push(call);
+    return all.findLast(([part]) => call.includes(part))?.[1] ?? undefined;
+  });
+  return { problems, calls };
+}
+
+describe("preflight", () => {
+  it("finds nothing where nothing is wrong, and asks for the subscription of the environment", async () => {
+    expect(await ran("preprovision")).toBe("");
+    for (const call of ["provider list", "keyvault list-deleted"])
+      expect(azCalls()).toMatch(new RegExp(`${call}.*--subscription 1111`));
+  });
+
+  it("knows every provider of the templates", () => {
+    const types = [...templates.values()].flatMap(({ declarations }) =>
+      declarations.flatMap(each => (each.kind === "resource" ? [each.type.split("/")[0]] : [])),
+    );
+    const used = [...new Set(types)].filter(name => name !== "Microsoft.Authorization");
+    expect([...used, "Microsoft.App"].sort()).toEqual([...providers].sort());
+  });
+
+  it.each([
+    ["another cloud", { "cloud show": { name: "AzureUSGovernment" } }, {}, "not for AzureUSGovernment"],
+    [
+      "a provider that cannot be registered",
+      { "provider list": [], "provider register": null },
+      {},
+      "Microsoft.Communication is not registered",
+    ],
+    [
+      "a region without Flex Consumption",
+      {},
+      { AZURE_LOCATION: "westindia" },
+      "westindia does not offer Flex Consumption: take one of swedencentral, northeurope.",
+    ],
+    [
+      "a region without zones for Flex Consumption",
+      { "--zone-redundant true": [{ name: "northeurope" }] },
+      { ZONE_REDUNDANT: "true" },
+      "with availability zones: unset ZONE_REDUNDANT",
+    ],
+    [
+      "a region without the version of Node",
+      { "list-flexconsumption-runtimes": [{ version: "22" }] },
+      {},
+      "offers no Node 24: azd env set FUNCTIONS_NODE_VERSION to one of 22",
+    ],
+    [
+      "zone-redundant storage in a region without zones",
+      { "account list-locations": [{ name: "swedencentral", zones: null }] },
+      {},
+      "azd env set STORAGE_SKU Standard_LRS",
+    ],
+    [
+      "a Contributor, who cannot assign roles",
+      { permissions: { value: [{ actions: ["*"], notActions: ["Microsoft.Authorization/*/Write"] }] } },
+      {},
+      "You may not do Microsoft.Authorization/roleAssignments/write in rg-sample",
+    ],
+    [
+      "an administrator of roles, who cannot create locks",
+      { permissions: { value: [{ actions: ["*"], notActions: ["Microsoft.Authorization/locks/*"] }] } },
+      { RESOURCE_LOCKS: "true" },
+      "Microsoft.Authorization/locks/write",
+    ],
+    [
+      "a deleted vault that keeps its name",
+      {
+        "keyvault list-deleted": [
+          {
+            name: "kv-auth-a",
+            properties: {
+              vaultId: "/subscriptions/s/resourceGroups/RG-sample/providers/Microsoft.KeyVault/vaults/kv-auth-a",
+              tags: { "azd-env-name": "sample", "name-suffix": "" },
+            },
+          },
+        ],
+      },
+      {},
+      "az keyvault recover --name kv-auth-a",
+    ],
+  ])("finds %s", (_, answers, more, told) => {
+    const { problems } = flown(answers, more);
+    expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(told)]));
+  });
+
+  it("stops the provision before a key is made, and prints every problem", async () => {
+    const answers = { "list-flexconsumption-runtimes": [], "account list-locations": [{ name: "swedencentral" }] };
+    const failure = await ran("preprovision", answers).catch((error: Error) => error.message);
+    expect(failure).toContain("These would make the deployment fail");
+    expect(failure).toContain("- swedencentral offers no Node 24");
+    expect(failure).toContain("- swedencentral has no availability zones");
+    expect(notes()).toEqual([]);
+  });
+
+  it("registers what is not registered", () => {
+    const { calls } = flown({ "provider list": providers.slice(1).map(name => ({ name, state: "Registered" })) });
+    expect(calls.filter(call => call.includes("provider register"))).toEqual([
+      expect.stringContaining("provider register --namespace Microsoft.App --wait"),
+    ]);
+  });
+
+  it("leaves deleted vaults of other environments, groups and suffixes alone", async () => {
+    const vault = (group: string, tags: object) => ({
+      name: "kv",
+      properties: { vaultId: `/subscriptions/s/resourceGroups/${group}/providers/x`, tags },
+    });
+    const others = [
+      vault("rg-other", { "azd-env-name": "sample", "name-suffix": "" }),
+      vault("rg-sample", { "azd-env-name": "another", "name-suffix": "" }),
+      vault("rg-sample", { "azd-env-name": "sample", "name-suffix": "second" }),
+    ];
+    expect(flown({ "keyvault list-deleted": others }).problems).toEqual([]);
+  });
+
+  it("looks for vaults by tags that the template writes", () => {
+    const vaults = ofType(deployed({ ...required, nameSuffix: "second" }), "Microsoft.KeyVault/vaults");
+    expect(vaults).toHaveLength(2);
+    for (const { body } of vaults)
+      expect(body.tags).toMatchObject({ "azd-env-name": "sample", "name-suffix": "second" });
+  });
+
+  it("goes on where az is missing or may not look, and reports what it did not check", async () => {
+    expect(flown({ "cloud show": null }).problems).toEqual([]);
+    const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
+    const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"] });
+    expect(output.match(/Not checked/g)).toHaveLength(4);
+    expect(notes()).toHaveLength(1);
+  });
+
+  it("is left out when SKIP_PREFLIGHT says so", async () => {
+    await ran("preprovision", { "cloud show": { name: "AzureUSGovernment" } }, { SKIP_PREFLIGHT: "true" });
+    expect(notes()).toHaveLength(1);
+  });
+
+  it("asks nothing of the region before one is chosen", () => {
+    const { calls, problems } = flown({}, { AZURE_LOCATION: "" });
+    expect(problems).toEqual([]);
+    expect(calls.join()).not.toContain("list-flexconsumption");
+  });
+});
+
+describe("a value that would break the file of parameters", () => {
+  it.each(["preup", "preprovision"])("is named by %s, with how to write it", async hook => {
+    await expect(ran(hook, {}, { IDPC_SCOPE: 'a "b" c' })).rejects.toThrow(/IDPC_SCOPE: azd writes .* Write \\" for a/);
+    await expect(ran(hook, {}, { IDPC_SCOPE: "a\\c" })).rejects.toThrow("IDPC_SCOPE");
+    expect(await ran(hook, {}, { IDPC_SCOPE: 'a \\"b\\" \\\\ c', OTHER: '"' })).toBe("");
+  });
+});
+
+describe("the hook before azd down", () => {
+  const own = { id: "/own", tags: { "azd-env-name": "sample" } };
+
+  it("stops before users, orders and backups are deleted, and names what does not belong to the environment", async () => {
+    const answers = { "resource list": [own, { id: "/theirs", tags: null }] };
+    const failure = await ran("predown", answers).catch((error: Error) => error.message);
+    expect(failure).toContain("azd down deletes the resource group rg-sample: users, orders and every backup in it.");
+    expect(failure).toContain("/theirs");
+    expect(failure).not.toContain("/own");
+    expect(failure).toContain("azd env set DELETE_EVERYTHING rg-sample");
+  });
+
+  it("lets it go on when the group is named", async () => {
+    expect(await ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "rg-sample" })).toBe("");
+    await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
+  });
+});
+
+describe("the hook after a provision", () => {
+  it("deletes the keys from the environment, and prints what is left to do", async () => {
+    const records = [{ type: "TXT", name: "keys", value: "ms-domain-verification=1", ttl: 3600 }];
+    const output = await ran(
+      "postprovision",
+      {},
+      {
+        MAIL_DOMAIN_VERIFIED: "false",
+        MAIL_DOMAIN_NAME: "keys.example.com",
+        MAIL_SERVICE_NAME: "mail-sample",
+        MAIL_DNS_RECORDS: JSON.stringify(records),
+        CALLER_AUDIENCES: "",
+      },
+    );
+    expect(valuesOf(notes()[0]?.text)).toEqual({
+      NEW_AUTH_DATA_KEY: "",
+      NEW_AUTH_PEPPER: "",
+      NEW_CONNECTOR_DATA_KEY: "",
+    });
+    expect(output).toContain("TXT  keys  3600  ms-domain-verification=1");
+    expect(output).toContain("--domain-name keys.example.com --verification-type DKIM2");
+    expect(output).toContain("register-api.mjs");
+  });
+
+  it("prints nothing where nothing is left to do", async () => {
+    expect(await ran("postprovision", {}, { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a" })).toBe("");
+  });
+});
+
+describe("deploy-core.mjs", () => {
+  const script = "infra/scripts/deploy-core.mjs";
+  const named = ["--resource-group", "rg-sample", "--name", "func-core-sample"];
+
+  it("deploys a package to Core without building it in Azure, the present one or an earlier one", async () => {
+    commands = fakeCommands({ azd, az });
+    await commands.run(script, [...named, "--package", "package.json"], { AZ_ANSWERS: '{"config-zip":{}}' });
+    expect(azCalls()).toBe(
+      "functionapp deployment source config-zip --resource-group rg-sample --name func-core-sample --src package.json --build-remote false\n",
+    );
+  });
+
+  it("fails where the deployment fails, and explains itself where something is missing", async () => {
+    commands = fakeCommands({ azd, az });
+    await expect(commands.run(script, [...named, "--package", "package.json"])).rejects.toThrow();
+    await expect(commands.run(script, [...named, "--package", "none.zip"])).rejects.toThrow("There is no none.zip");
+    expect(await commands.run(script, ["--help"])).toContain("CORE_APP_NAME");
+  });
+});
