@@ -3,7 +3,7 @@ import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import { type Answer, type HostProcess, startHostProcess } from "../support/host-process.ts";
 import type { PausingProxy } from "../support/pausing-proxy.ts";
-import { type FreshStorage, freshStorage } from "../support/storage.ts";
+import { type FreshStorage, freshStorage, patient } from "../support/storage.ts";
 
 /** A host of the authentication server, called as its two kinds of callers do. */
 export interface AuthHost {
@@ -44,7 +44,7 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
     startHost: async ({ settings: own = {}, through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
       const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...plain, ...settings, ...own };
-      const process = await startHostProcess(connectionString, tokens.core, all);
+      const process = await startHostProcess(tokens.core, all);
       hosts.push(process);
       return authHost(process);
     },
@@ -62,8 +62,14 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
   };
 }
 
-/** No timer fires in a test. */
-const plain = { SERVICE_APIS: "core,client", CRON_SESSION_CLEANUP_SCHEDULE: "0 0 0 29 2 *" };
+/** No timer fires in a test, and no attempt is refused because the machine is slow. */
+const plain = {
+  ...patient,
+  SERVICE_APIS: "core,client",
+  CRON_SESSION_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
+  AUTH_THROTTLE_BUSY_SECONDS: "60",
+  AUTH_THROTTLE_RESERVATION_SECONDS: "300",
+};
 
 const authHost = (process: HostProcess): AuthHost => ({
   process,

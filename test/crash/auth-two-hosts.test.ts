@@ -4,25 +4,18 @@ import { authStore } from "../../lib/azure/auth/store.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
 import { createLog } from "../../lib/log.ts";
 import type { Answer } from "../support/host-process.ts";
+import { storageTimeoutMs } from "../support/storage.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";
 
 let system: AuthSystem;
 let hosts: readonly [AuthHost, AuthHost];
 
 beforeAll(async () => {
-  // No attempt may run into a time limit, however busy the machine is.
-  system = await startAuthSystem({
-    AUTH_THROTTLE_BUSY_SECONDS: "60",
-    AUTH_THROTTLE_RESERVATION_SECONDS: "300",
-    STORAGE_TIMEOUT_SECONDS: "60",
-  });
+  system = await startAuthSystem();
   hosts = await Promise.all([system.startHost(), system.startHost()]);
 });
 
 afterAll(() => system.close());
-
-/** Milliseconds. */
-const timeout = 120_000;
 
 const either = (index: number): AuthHost => hosts[index % 2 === 0 ? 0 : 1];
 
@@ -44,7 +37,7 @@ describe("users made at two hosts at once (decisions A3, A20)", () => {
     expect((await hosts[1].core("GET", "/users/anna")).body).toMatchObject(made[0] as object);
   });
 
-  test("no id is given twice", { timeout }, async () => {
+  test("no id is given twice", async () => {
     const names = Array.from({ length: 300 }, (_, index) => `one-of-many-${index}`).values();
     const ids: number[] = [];
     const work = async (_: unknown, index: number) => {
@@ -60,7 +53,11 @@ describe("users made at two hosts at once (decisions A3, A20)", () => {
     const random = () => new Uint8Array([0, draws.shift() ?? 10]);
     const now = () => "2031-01-01T00:00:00.000Z";
     const open = () =>
-      authStore(openTables({ ...system.storage, timeoutMs: 15_000 }), { now, random, log: createLog(() => {}) }).users;
+      authStore(openTables({ ...system.storage, timeoutMs: storageTimeoutMs }), {
+        now,
+        random,
+        log: createLog(() => {}),
+      }).users;
     const made = async (name: string) => {
       const user = await open().create({ username: { name, folded: foldUsername(name) } });
       return user?.value.id ?? 0;
@@ -84,9 +81,7 @@ describe("a name that is guessed at (decision A12)", () => {
     return { status, headers: own, waits: wait > 0 && wait <= 30, body };
   };
 
-  test("by 200 at once has ten of them checked and no more, and then waits, whoever knows the password", {
-    timeout,
-  }, async () => {
+  test("by 200 at once has ten of them checked and no more, and then waits, whoever knows the password", async () => {
     await create(hosts[0], "guessed");
     const answers = await atOnce(200, guess("guessed"));
     expect(statuses(answers)).toEqual({ 401: 10, 429: 190 });

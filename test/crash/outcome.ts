@@ -3,6 +3,7 @@ import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import type { DueEntry, LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Queue } from "../../lib/connector/model/request.ts";
 import type { HostProcess } from "../support/host-process.ts";
+import { storageTimeoutMs } from "../support/storage.ts";
 import type { TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { type Order, processAll } from "./orders.ts";
@@ -169,7 +170,7 @@ async function wrongShipmentRows({ request }: LoadedRequest, { store, peers }: T
 }
 
 async function wrongBlobs({ request, keys }: LoadedRequest, { storage }: TestSystem): Promise<readonly string[]> {
-  const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: 15_000 });
+  const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
   const named = keys.flatMap(({ value }) => value.responses ?? []);
   const wrong = [];
   for await (const name of blobs.list(responsesContainer, `${request.value.id}/`))

@@ -51,7 +51,7 @@ describe("two hosts that process at once (decision C15)", () => {
     expect(mailCalls(system)).toBe(50);
     const end = { ...fulfilled, credentials: ["active"], registrations: [1], mails: [1] };
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
-  }, 120_000);
+  });
 
   test("share the keys of one shipment: each is activated and told of once, and the request is complete", async () => {
     const keys = [1, 1, 1, 1, 1, 1, 1, 1];
@@ -61,7 +61,7 @@ describe("two hosts that process at once (decision C15)", () => {
     expect(mailCalls(system)).toBe(32);
     const end = { ...fulfilled, credentials: keys.map(() => "active"), registrations: keys, mails: keys };
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
-  }, 120_000);
+  });
 
   test("do not both ask for a shipment: what one is polling the other leaves alone", async () => {
     const { delivery } = system.peers;

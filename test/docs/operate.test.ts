@@ -89,7 +89,7 @@ describe("docs/operate.md", () => {
       expect(fields).toEqual(expect.arrayContaining(["application", "subject", "route", "status", "requestId"]));
       for (const name of fields) expect(described).toContain(`\`${name}\``);
     }
-  }, 60_000);
+  });
 
   it("stops the connector's timers by their names", () => {
     const address = "https://sample.example.com";

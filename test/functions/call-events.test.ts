@@ -117,7 +117,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
         shown,
       ).toEqual([]);
     }
-  }, 120_000);
+  });
 
   it("names a static API token by its id", async () => {
     for (const route of ofApi("core", "connector")) {
@@ -131,7 +131,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
       expect(JSON.stringify(told)).not.toContain(token.split("_")[2]);
       expect(told.filter(({ event }) => event === "caller_refused").length, shown).toBe(status === 403 ? 1 : 0);
     }
-  }, 120_000);
+  });
 
   it.each<[string, () => Promise<string> | string, number, string, object]>([
     ["a caller without a token", () => "", 401, "no_token", {}],
@@ -180,7 +180,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
       expect(told.length, route.template).toBeGreaterThan(0);
       for (const event of told) expect(event, route.template).toMatchObject({ callerKind: "master_key" });
     }
-  }, 120_000);
+  });
 });
 
 describe("every route of the Client API that needs a session (decision A15)", () => {

@@ -37,8 +37,9 @@ export const goodSettings: Readonly<Record<string, string>> = {
 
 /** Starts it. Rejects, with what it wrote, where the app does not load. */
 export async function startMain(settings: Readonly<Record<string, string>>): Promise<MainProcess> {
-  const child = spawn(process.execPath, ["test/functions/main-child.ts"], {
-    env: settings,
+  const { NODE_COMPILE_CACHE = "" } = process.env;
+  const child = spawn(process.execPath, ["test/support/host-child.ts"], {
+    env: { NODE_COMPILE_CACHE, ...settings },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   const written = Promise.all([child.stdout, child.stderr].map(stream => (stream === null ? "" : text(stream))));

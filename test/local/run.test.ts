@@ -3,12 +3,9 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type NodeRegistry, nodeRegistry } from "./node-registry.ts";
 import { emptyDirectory, endAll } from "./start/start-process.ts";
-
-// Each test starts several processes, which takes long on a loaded machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Stands for the whole system: it warns, says how it was called, and waits to be stopped where told to. */
 const startedTask = `

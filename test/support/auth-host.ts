@@ -1,7 +1,7 @@
 import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
-import { freshStorage } from "./storage.ts";
+import { freshStorage, patient } from "./storage.ts";
 
 /** The authentication server as a process, for programs that call it from outside. */
 export interface AuthHost {
@@ -30,7 +30,7 @@ export async function startAuthHost(
   const peers = await startPeers();
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
-  const host = await startHostProcess(storage.connectionString, tokens.core, { ...described, ...settings });
+  const host = await startHostProcess(tokens.core, { ...described, ...patient, ...settings });
   return {
     coreUrl: `${host.url}/core`,
     clientUrl: `${host.url}/client`,

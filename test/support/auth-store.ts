@@ -6,7 +6,7 @@ import { authStore } from "../../lib/azure/auth/store.ts";
 import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
 import { createLog } from "../../lib/log.ts";
 import { type Instant, instant, plus } from "../../lib/time.ts";
-import { freshStorage } from "./storage.ts";
+import { freshStorage, storageTimeoutMs } from "./storage.ts";
 
 /** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */
 export interface Calls {
@@ -34,7 +34,7 @@ export interface AuthStorage {
 export async function openAuthStorage(): Promise<AuthStorage> {
   const { connectionString } = freshStorage();
   const counter = createCounter();
-  const open = () => openTables({ connectionString, timeoutMs: 20_000, policies: [counter.policy] });
+  const open = () => openTables({ connectionString, timeoutMs: storageTimeoutMs, policies: [counter.policy] });
   const tables = open();
   await Promise.all(authTables.map(name => tables.createTable(name)));
   let time = instant(Date.UTC(2026, 10, 21, 12, 30));

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { afterAll } from "vitest";
 import { identifySession } from "../../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../../functions/auth/context.ts";
 import { client, core } from "../../functions/auth/routes.ts";
@@ -21,7 +20,8 @@ import { parseRoute, routedPath } from "../../local/host/route.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 import { localTokens } from "../../local/start/tokens.ts";
 import { type CallCounts, createCallCounter } from "./call-counter.ts";
-import { type FreshStorage, freshStorage } from "./storage.ts";
+import { atEndOfFile } from "./end-of-file.ts";
+import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "./storage.ts";
 
 /** What a caller is told. */
 export interface Told {
@@ -82,20 +82,27 @@ let vaults: Promise<Vault> | undefined;
 
 /** One vault for a test file. */
 function vaultOfFile(): Promise<Vault> {
-  vaults ??= startVault({
+  vaults ??= startVaultOfFile();
+  return vaults;
+}
+
+async function startVaultOfFile(): Promise<Vault> {
+  const vault = await startVault({
     secrets: {
       "data-encryption-key": Buffer.alloc(32, 7).toString("base64url"),
       "password-pepper": Buffer.alloc(32, 9).toString("base64url"),
       "otp-validation-key": validationKey.toString("base64"),
     },
   });
-  return vaults;
+  atEndOfFile(async () => {
+    vaults = undefined;
+    await vault.close();
+  });
+  return vault;
 }
 
 /** What requests to validation servers are signed with. */
 export const validationKey = Buffer.from("twenty letters it is");
-
-afterAll(async () => (await vaults)?.close());
 
 /**
  * Both APIs on fresh storage.
@@ -107,7 +114,7 @@ export async function testAuth({
   ...options
 }: AuthOptions & { readonly still?: boolean; readonly vault?: Vault } = {}): Promise<TestAuth> {
   const storage = freshStorage();
-  const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
+  const tables = openTables({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
   await Promise.all(authTables.map(name => tables.createTable(name)));
   const vault = own ?? (await vaultOfFile());
   const started = Date.now();
@@ -131,6 +138,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const counter = createCallCounter();
   const tokens = localTokens(vault);
   const settings = settingsOf({
+    ...patient,
     SERVICE_APIS: "core,client",
     CLOUD_STORAGE_CONNECTION_STRING: storage.connectionString,
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,

@@ -26,7 +26,7 @@ import { type Instant, instant, plus, seconds } from "../../lib/time.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "../../local/peers/all.ts";
 import { createStores } from "../../local/start/system.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "./call-counter.ts";
-import { type FreshStorage, freshStorage } from "./storage.ts";
+import { type FreshStorage, freshStorage, patient } from "./storage.ts";
 
 /** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
 export interface TestConnector {
@@ -93,6 +93,7 @@ export const environmentOf = (
   peers: Peers,
   { connectionString, tableUrl, blobUrl }: FreshStorage,
 ): Record<string, string> => ({
+  ...patient,
   SERVICE_APIS: "connector",
   ...peerSettings(peers),
   CLOUD_TABLES_ENDPOINT: tableUrl,

@@ -1,9 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { readFacts } from "../../local/start/run-file.ts";
 
 export interface Answer {
   readonly status: number;
@@ -28,33 +24,29 @@ export interface HostProcess {
   errors(): string;
 }
 
-/** Starts a further host on a described system by the command that a newcomer uses. @param settings win over the system's */
+/** Starts a host of a described system. @param settings its whole environment */
 export async function startHostProcess(
-  storage: string,
   token: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<HostProcess> {
-  const directory = mkdtempSync(join(tmpdir(), "host-"));
-  const child = spawn(process.execPath, ["local/start/start.ts", "--storage", storage], {
-    env: { ...process.env, ...settings, PORT: "0", LOCAL_DIR: directory },
+  const { NODE_COMPILE_CACHE = "" } = process.env;
+  const child = spawn(process.execPath, ["test/support/host-child.ts"], {
+    env: { NODE_COMPILE_CACHE, ...settings },
     // The channel ends the host when this process is gone, whatever it died of.
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let errors = "";
   child.stderr?.on("data", (text: Buffer) => {
     errors = (errors + text.toString()).slice(-20_000);
   });
-  const exited = once(child, "exit").then(() => rmSync(directory, { recursive: true, force: true }));
+  const exited = once(child, "exit").then(() => {});
+  const failed = exited.then(() => Promise.reject(new Error(`The host did not start:\n${errors}`)));
+  const [{ url, masterKey }] = await Promise.race([once(child, "message"), failed]);
+  failed.catch(() => {});
 
-  await Promise.race([once(child.stdout ?? child, "data"), exited]);
-  child.stdout?.resume();
-  const facts = readFacts(directory);
-  if (facts === undefined) throw new Error(`The host did not start:\n${errors}`);
-
-  const { host: url, pid, masterKey } = facts;
   return {
     url,
-    pid,
+    pid: child.pid ?? 0,
     masterKey,
     exited,
     signal: signal => void child.kill(signal),

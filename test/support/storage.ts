@@ -10,6 +10,12 @@ export interface FreshStorage {
   readonly tableUrl: string;
 }
 
+/** Only a call that never ends meets this limit, however busy the machine is. */
+export const storageTimeoutMs = 60_000;
+
+/** Settings of a host whose storage calls may take as long. */
+export const patient = { STORAGE_TIMEOUT_SECONDS: String(storageTimeoutMs / 1000) };
+
 let next = 0;
 
 /** An empty storage account that no other caller gets, in whatever process it runs. Throws when all are given away. */

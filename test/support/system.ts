@@ -7,7 +7,7 @@ import { closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
 import type { PausingProxy } from "./pausing-proxy.ts";
-import { type FreshStorage, freshStorage } from "./storage.ts";
+import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "./storage.ts";
 
 /** Peers in this process before a storage account of their own, and hosts as processes that join them. */
 export interface TestSystem {
@@ -27,6 +27,7 @@ export interface TestSystem {
 
 /** Intervals as short as a busy machine allows; timers that never fire, so that only the calls of a test start jobs (decision G9). */
 export const quick = {
+  ...patient,
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
   CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
   CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
@@ -58,7 +59,7 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
   const peers = await startPeers();
   peers.delivery.settings({ shipAfterMs: 0 });
   const { settings: described, tokens } = await describeSystem(storage, peers);
-  const tables = openTables({ connectionString: storage.connectionString, timeoutMs: 15_000 });
+  const tables = openTables({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
   const store = connectorStore(tables, { shipmentsTable, now: () => instant(Date.now()), log: createLog(() => {}) });
   const hosts: HostProcess[] = [];
   return {
@@ -69,7 +70,7 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
     startHost: async ({ settings: own = {}, through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
       const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...quick, ...settings, ...own };
-      const host = await startHostProcess(connectionString, tokens.connector, all);
+      const host = await startHostProcess(tokens.connector, all);
       hosts.push(host);
       return host;
     },

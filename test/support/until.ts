@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export async function until(
   condition: () => boolean | Promise<boolean>,
   told: () => string | Promise<string>,
-  limitMs = 25_000,
+  limitMs = 100_000,
 ): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await condition())) {

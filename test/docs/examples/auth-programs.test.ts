@@ -1,15 +1,12 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { type AuthHost, startAuthHost } from "../../support/auth-host.ts";
 import { yubicoKey } from "../../support/software-key.ts";
 import { simulatedServer } from "../../support/validation-server.ts";
 import { person } from "./auth-people.ts";
 import { type Program, startProgram } from "./auth-program.ts";
-
-// Each test starts several processes, which takes long on a loaded machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const password = "Pässword, with: all = of & it";
 

@@ -219,7 +219,7 @@ describe.each(Object.entries(creates))(
       expect(unlike).toEqual([]);
       expect(asked()).toEqual([]);
       expect(await stored()).toEqual(before);
-    }, 60_000);
+    });
 
     it.each(together)("refuses %s, and stores and calls nothing", async (_, values, path) => {
       expect(await refusedPaths(route, altered(body(), values))).toEqual([path]);

@@ -45,7 +45,7 @@ beforeAll(async () => {
   const storage = freshStorage();
   peers = await startPeers();
   const { settings, tokens } = await describeSystem(storage, peers);
-  host = await startHostProcess(storage.connectionString, tokens.core, settings);
+  host = await startHostProcess(tokens.core, settings);
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
   const tenant = async (role: string) =>
     bearer(await peers.issuer.mint({ audience: settings.CALLER_AUDIENCES ?? "", roles: [role] }));
@@ -105,7 +105,6 @@ const send = ({ target, ...sent }: Sent) => call({ port: Number(new URL(host.url
 describe("every call, whatever it holds, is answered as its OpenAPI document says", () => {
   it.concurrent.each(operations.map(operation => [`${operation.method} ${operation.path}`, operation] as const))(
     "%s",
-    { timeout: 120_000 },
     async (_, operation) => {
       const identities = await identitiesOf(operation);
       const material = { known, identities, examples: examples[operation.id] ?? [] };

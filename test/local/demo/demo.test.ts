@@ -32,7 +32,7 @@ function play() {
   return { child, ended, up, output: () => output, left: () => readdirSync(directory) };
 }
 
-describe("the demo", { timeout: 90_000 }, () => {
+describe("the demo", () => {
   test("plays from the order to the PIN mail, then a key that is programmed on site, with the states as they change, and leaves nothing behind", async () => {
     const demo = play();
     expect(await demo.ended, demo.output()).toBe(0);

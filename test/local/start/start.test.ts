@@ -81,7 +81,7 @@ test("the core token is good, but not for the connector", async () => {
 });
 
 // Most of these wait for processes: on a busy machine that takes its time.
-describe("beside it", { timeout: 90_000 }, () => {
+describe("beside it", () => {
   test.runIf(canPaste).concurrent("the three lines to paste order a key and mail its PIN", async () => {
     const lines = system.output().split("\n");
     const pasted = lines.filter(line => line.startsWith("curl "));
@@ -157,7 +157,7 @@ describe("beside it", { timeout: 90_000 }, () => {
   });
 });
 
-describe("the next day", { timeout: 90_000 }, () => {
+describe("the next day", () => {
   let id: string;
   let again: StartProcess;
 

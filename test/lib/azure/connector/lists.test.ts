@@ -35,7 +35,7 @@ describe("lists of requests in storage (decision C19)", () => {
     await lists.leave(place(1), people);
     expect(await found()).toBe(0);
     await lists.leave(place(1), people.slice(0, 1));
-  }, 20_000);
+  });
 
   test("keep lists apart and tell each in the order of creation, from any position on", async () => {
     const lists = await opened();

@@ -311,7 +311,7 @@ describe("a cancel that dies on the way (decision C19)", () => {
     }
     for (const call of ["delivery.deleteShipment", "rfpr.cancel", "idp.compensate", "requests.save"])
       expect(steps).toContain(call);
-  }, 60_000);
+  });
 
   test("takes hold of no request that another cancel has ended meanwhile", async () => {
     const { connector, requestId, cancel } = await ordered();

@@ -90,7 +90,7 @@ describe("a creator that dies at any of its calls (decision C6)", () => {
     // Keys, mark, start.
     expect(statesAt(found, "requests.save")).toEqual(["failed", "failed", "complete"]);
     expect(statesAt(found, "none")).toEqual(["complete"]);
-  }, 60_000);
+  });
 
   test("loses, doubles and strands nothing of one without a shipment", async () => {
     const found = await ends(() => onSiteBody([authenticator(), authenticator()]));
@@ -99,7 +99,7 @@ describe("a creator that dies at any of its calls (decision C6)", () => {
     expect(statesAt(found, "requests.save")).toEqual(["failed", "failed"]);
     expect(statesAt(found, "requests.unschedule")).toEqual(["complete"]);
     expect(statesAt(found, "none")).toEqual(["complete"]);
-  }, 60_000);
+  });
 });
 
 /** Lets a job die at each of its calls in turn, and heals. @returns at which calls it died */
@@ -141,7 +141,7 @@ describe("a job that dies at any of its calls", () => {
     );
     const expected = ["rfpr.get", "responses.put", "idp.activate", "mailer.send", "mailer.status", "requests.save"];
     for (const call of expected) expect(calls).toContain(call);
-  }, 60_000);
+  });
 
   test("while it takes back what a creator left: nothing can be enrolled (decision C6)", async () => {
     const arrange = async (connector: TestConnector) => {
@@ -175,7 +175,7 @@ describe("a job that dies at any of its calls", () => {
       },
     );
     expect(calls).toContain("rfpr.remove");
-  }, 60_000);
+  });
 
   test("while it cleans up: everything is gone here and there in the end, there first (decision C16)", async () => {
     const arrange = async (connector: TestConnector) => {
@@ -199,7 +199,7 @@ describe("a job that dies at any of its calls", () => {
       },
     );
     expect(calls.indexOf("rfpr.remove")).toBeLessThan(calls.indexOf("requests.remove"));
-  }, 60_000);
+  });
 });
 
 test("a creator that dies while it hands over tells its caller nothing, and what it sent late is refused", async () => {

@@ -292,7 +292,7 @@ describe("a create with an Idempotency-Key that dies on the way (decision C6)", 
       "after 11: requests.leave": "created",
       "after 12: claims.replace": "created",
     });
-  }, 60_000);
+  });
 
   test.each([
     ["after its claim", "claims.insert", "after"],

@@ -138,7 +138,7 @@ describe("the list of credential requests (decision C19)", () => {
     const page = await connector.counted(() => listRequests({}, { top: 10 }, connector.context));
     expect(page.result.requests).toHaveLength(10);
     expect(page.total).toBe(requestStates.length + 10);
-  }, 30_000);
+  });
 
   test("misses no request that moves on while it is read", async () => {
     const connector = await testConnector(peers);

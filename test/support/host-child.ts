@@ -1,0 +1,22 @@
+// The deployed app behind a host, in a process of its own: one process can load the app only once.
+import { readFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
+import { installFunctionsCore } from "../../local/host/functions-core.ts";
+import { startHost } from "../../local/host/host.ts";
+
+const core = installFunctionsCore();
+await import("../../functions/main.ts");
+const { url, masterKey } = await startHost(core, {
+  port: 0,
+  timers: false,
+  hostJson: JSON.parse(readFileSync("host.json", "utf8")),
+  log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
+});
+const functions = [...core.functions.values()].map(({ metadata: { name, bindings } }) => ({
+  name,
+  bindings: Object.values(bindings),
+}));
+process.send?.({ url, masterKey, functions });
+process.on("disconnect", () => process.exit());
+// A host that is killed would leave nothing for the next one.
+flushCompileCache();
