@@ -1,8 +1,11 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { fastVariable, slowTests } from "./local/checks/test-options.ts";
 
 // Workers and the hosts that tests start load compiled modules from here: half of a host's start is compiling.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules", ".cache", "node");
+
+const leftOut = process.env[fastVariable] === undefined ? [] : slowTests;
 
 const include = ["test/**/*.test.ts"];
 
@@ -31,13 +34,13 @@ export default defineConfig({
         test: {
           name: "shared process",
           include,
-          exclude: ownProcess,
+          exclude: [...ownProcess, ...leftOut],
           isolate: false,
           restoreMocks: true,
-          setupFiles: ["test/support/each-file.ts", "test/support/shared-process.ts"],
+          setupFiles: ["test/support/shared-process.ts"],
         },
       },
-      { extends: true, test: { name: "own process", include: ownProcess } },
+      { extends: true, test: { name: "own process", include: ownProcess, exclude: [...leftOut] } },
     ],
   },
 });

@@ -1,18 +1,13 @@
-// `npm test` and `npm run check`: every check, then every test, then one line that counts them.
+// `npm test` and `npm run check`: checks, then tests, then one line that counts them.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-
-interface Counts {
-  readonly passed: number;
-  readonly failed: number;
-}
+import { expectedDuration, recordDuration } from "./run-duration.ts";
+import { fastVariable, type Plan, readOptions } from "./test-options.ts";
+import { reportVariable, skippedLines, type TestReport } from "./test-report.ts";
 
 type Outcome = "ok" | "FAILED" | "skipped";
-
-const { values, positionals } = parseArgs({ options: { checks: { type: "boolean" } }, allowPositionals: true });
 
 interface Check {
   readonly name: string;
@@ -22,21 +17,44 @@ interface Check {
 }
 
 const bin = (path: string) => join("node_modules", path);
-const checks: readonly Check[] = [
+const allChecks: readonly Check[] = [
   { name: "format and lint", command: [bin("@biomejs/biome/bin/biome"), "check", "--error-on-warnings"] },
   { name: "types", command: [bin("typescript/bin/tsc"), "-p", "tsconfig.json"] },
   { name: "unused code", command: [bin("knip/bin/knip.js")] },
   { name: "dependency audit", command: ["local/checks/audit.ts"], skippedCode: 2 },
 ];
 
-const checked = checks.map(outcomeOf);
-const tested = runTests(values.checks === true ? ["test/architecture.test.ts"] : positionals);
-const count = (outcome: Outcome) => checked.filter(each => each === outcome).length;
-const passed = count("ok") + tested.passed;
-const failed = count("FAILED") + tested.failed;
-const skipped = count("skipped") === 0 ? "" : `, ${count("skipped")} skipped`;
-console.log(`tests: ${passed} passed, ${failed} failed${skipped}`);
-process.exitCode = failed === 0 && tested.passed > 0 ? 0 : 1;
+const plan = planOf(process.argv.slice(2));
+if (typeof plan === "string") console.log(plan);
+else if (plan === undefined) process.exitCode = 2;
+else process.exitCode = verify(plan) ? 0 : 1;
+
+function planOf(args: readonly string[]): Plan | string | undefined {
+  try {
+    return readOptions(args);
+  } catch (error) {
+    const [sentence = ""] = (error as Error).message.split(". To specify");
+    console.error(`${sentence.replace(/\.?$/, ".")}\n\`npm test -- --help\` lists the options.`);
+    return undefined;
+  }
+}
+
+/** Returns whether all that ran has passed. */
+function verify({ checks, tests, isFast, isWhole, isFiltered }: Plan): boolean {
+  const started = performance.now();
+  if (isWhole) console.log(expectedDuration());
+  const checked = checks ? allChecks.map(outcomeOf) : [];
+  const tested = runTests(tests, isFast ? { [fastVariable]: "1" } : {});
+  // A name pattern skips what it does not fit.
+  const skippedTests = isFiltered ? [] : tested.skipped;
+  for (const line of skippedLines(skippedTests)) console.log(line);
+  const count = (outcome: Outcome) => checked.filter(each => each === outcome).length;
+  const [passed, failed] = [count("ok") + tested.passed, count("FAILED") + tested.failed];
+  const skipped = count("skipped") + skippedTests.length;
+  if (isWhole && failed === 0) recordDuration((performance.now() - started) / 1000);
+  console.log(`tests: ${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);
+  return failed === 0;
+}
 
 function outcomeOf({ name, command, skippedCode }: Check): Outcome {
   const started = performance.now();
@@ -46,48 +64,29 @@ function outcomeOf({ name, command, skippedCode }: Check): Outcome {
   return outcome;
 }
 
-interface Report {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly testResults: readonly TestFile[];
-}
-
-interface TestFile {
-  readonly status: string;
-  readonly assertionResults: readonly { readonly status: string }[];
-}
-
-/** A file that fails without a test that does: it does not load, or what surrounds its tests fails. */
-function brokenFile({ status, assertionResults }: TestFile): boolean {
-  return status === "failed" && assertionResults.every(test => test.status !== "failed");
-}
-
-/** Runs test files, all of them where none is named. A runner that dies without a report counts as one failure. */
-function runTests(files: readonly string[]): Counts {
+/** Runs the test runner. One that dies without a report, or fails without a failed test, counts as one failure. */
+function runTests(args: readonly string[], more: NodeJS.ProcessEnv): TestReport {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
-  const report = join(directory, "report.json");
+  const path = join(directory, "report.json");
+  const reporters = ["--reporter=default", "--reporter=./local/checks/test-reporter.ts"];
   try {
-    const { status } = run([
-      bin("vitest/vitest.mjs"),
-      "run",
-      ...files,
-      "--reporter=default",
-      "--reporter=json",
-      `--outputFile.json=${report}`,
-    ]);
-    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
-    const failures = numFailedTests + testResults.filter(brokenFile).length;
-    return { passed: numPassedTests, failed: failures === 0 && status !== 0 ? 1 : failures };
+    const { status } = run([bin("vitest/vitest.mjs"), "run", ...args, ...reporters], {
+      ...more,
+      [reportVariable]: path,
+    });
+    const report = JSON.parse(readFileSync(path, "utf8")) as TestReport;
+    return { ...report, failed: report.failed === 0 && status !== 0 ? 1 : report.failed };
   } catch (error) {
     console.error(`The test runner left no report: ${String(error)}`);
-    return { passed: 0, failed: 1 };
+    return { passed: 0, failed: 1, skipped: [] };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-function run(command: readonly string[]) {
+function run(command: readonly string[], more: NodeJS.ProcessEnv = {}) {
   return spawnSync(process.execPath, command, {
     stdio: ["ignore", "inherit", "inherit"],
+    env: { ...process.env, ...more },
   });
 }

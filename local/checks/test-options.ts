@@ -1,0 +1,76 @@
+// What `npm test` and `npm run check` are asked to do.
+import { parseArgs } from "node:util";
+
+export const usage = `npm test                       every check, the dependency audit and every test: what CI runs
+npm test -- --fast             every check, and the tests without those that take long:
+                               no killed hosts, no browser, no whole system, no exhaustive table
+npm test -- --changed          only tests that import a file changed since the last commit; no checks
+npm test -- --changed=<commit> … since that commit. Not found: tests that reach the file through a process
+npm test -- <path> …           only test files whose path contains one of these; no checks
+Options:
+  -t, --testNamePattern <text>  only tests whose name contains the text (a regular expression)
+  -h, --help                    prints this`;
+
+/** Name of the environment variable by which vitest.config.ts leaves out the slow tests; its projects ignore `--exclude`. */
+export const fastVariable = "FAST_TESTS";
+
+/** Where the tests are that take long; left out by `--fast`. */
+export const slowTests: readonly string[] = [
+  "test/crash/**",
+  "test/local/{console,demo,package,start}/**",
+  "test/local/run.test.ts",
+  "test/commands/import/import-otpkeys.test.ts",
+  "test/docs/examples/**",
+  "test/functions/auth/{awkward,random-input}.test.ts",
+  "test/functions/auth/client/{foreign-otp,outage,throttle}.test.ts",
+  "test/functions/openapi/documented-statuses.test.ts",
+  "test/functions/telemetry/**",
+  "test/lib/azure/auth/{crashes,races}.test.ts",
+  "test/lib/azure/maintenance/**",
+  "test/lib/connector/cancel/**",
+  "test/lib/connector/collect/{on-site-crashes,poll-shipment}.test.ts",
+  "test/lib/connector/create/create-{once,unanswered}.test.ts",
+  "test/lib/connector/jobs/**",
+  "test/patterns.test.ts",
+];
+
+export interface Plan {
+  readonly checks: boolean;
+  /** Arguments of the test runner. */
+  readonly tests: readonly string[];
+  /** Whether slow tests are left out. */
+  readonly isFast: boolean;
+  /** Every check and every test. */
+  readonly isWhole: boolean;
+  /** Only tests of some names. */
+  readonly isFiltered: boolean;
+}
+
+/** Reads the arguments. Returns a text where there is nothing to run. Throws an error for people where they make no sense. */
+export function readOptions(args: readonly string[]): Plan | string {
+  const { values, positionals } = parseArgs({
+    // An option without a value: parseArgs knows no optional ones.
+    args: args.map(arg => (arg === "--changed" ? "--changed=HEAD" : arg)),
+    options: {
+      checks: { type: "boolean" },
+      fast: { type: "boolean" },
+      changed: { type: "string" },
+      testNamePattern: { type: "string", short: "t" },
+      help: { type: "boolean", short: "h" },
+    },
+    allowPositionals: true,
+  });
+  const { checks = false, fast = false, changed, testNamePattern, help = false } = values;
+  if (help) return usage;
+  const kinds = [checks, fast, changed !== undefined, positionals.length > 0].filter(Boolean).length;
+  if (kinds > 1) throw new Error("--fast, --changed and paths exclude each other.");
+  const isFiltered = testNamePattern !== undefined;
+  const named = isFiltered ? ["--testNamePattern", testNamePattern] : [];
+  const some = { isFast: fast, isWhole: false, isFiltered };
+  if (checks) return { ...some, checks: true, tests: ["test/architecture.test.ts"] };
+  if (fast) return { ...some, checks: true, tests: named };
+  if (changed !== undefined)
+    return { ...some, checks: false, tests: ["--changed", changed, "--passWithNoTests", ...named] };
+  const isWhole = positionals.length === 0 && !isFiltered;
+  return { ...some, checks: isWhole, tests: [...positionals, ...named], isWhole };
+}
