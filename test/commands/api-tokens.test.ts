@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuthHost, startAuthHost } from "../support/auth-host.ts";
+import { compileCache } from "../support/compile-cache.ts";
 
 let auth: AuthHost;
 beforeAll(async () => {
@@ -12,7 +13,7 @@ afterAll(() => auth?.close());
 
 async function tokens(token: string, ...args: readonly string[]) {
   const child = spawn(process.execPath, ["commands/api-tokens.ts", ...args, "--url", auth.coreUrl], {
-    env: { PATH: process.env.PATH, API_TOKEN: token },
+    env: { PATH: process.env.PATH, ...compileCache, API_TOKEN: token },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [[code], out, error] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
+import { compileCache } from "../support/compile-cache.ts";
 
 /** A registered function as its host sees it. */
 export interface Registered {
@@ -37,9 +38,8 @@ export const goodSettings: Readonly<Record<string, string>> = {
 
 /** Starts it. Rejects, with what it wrote, where the app does not load. */
 export async function startMain(settings: Readonly<Record<string, string>>): Promise<MainProcess> {
-  const { NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(process.execPath, ["test/support/host-child.ts"], {
-    env: { NODE_COMPILE_CACHE, ...settings },
+    env: { ...compileCache, ...settings },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   const written = Promise.all([child.stdout, child.stderr].map(stream => (stream === null ? "" : text(stream))));

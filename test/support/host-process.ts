@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { compileCache } from "./compile-cache.ts";
 
 export interface Answer {
   readonly status: number;
@@ -29,9 +30,8 @@ export async function startHostProcess(
   token: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<HostProcess> {
-  const { NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(process.execPath, ["test/support/host-child.ts"], {
-    env: { NODE_COMPILE_CACHE, ...settings },
+    env: { ...compileCache, ...settings },
     // The channel ends the host when this process is gone, whatever it died of.
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { compileCache } from "../../support/compile-cache.ts";
+import { atEndOfFile } from "../../support/end-of-file.ts";
 
 export interface ImportRun {
   readonly child: ChildProcess;
@@ -11,12 +12,23 @@ export interface ImportRun {
   readonly ended: Promise<{ readonly code: number | NodeJS.Signals; readonly out: string; readonly error: string }>;
 }
 
-const directory = mkdtempSync(join(tmpdir(), "import-test-"));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
-
+let directory: string | undefined;
 let files = 0;
+
 /** A path that no other test has. */
-export const freshPath = (name = "file"): string => join(directory, `${++files}-${name}`);
+export const freshPath = (name = "file"): string => {
+  directory ??= directoryOfFile();
+  return join(directory, `${++files}-${name}`);
+};
+
+function directoryOfFile(): string {
+  const made = mkdtempSync(join(tmpdir(), "import-test-"));
+  atEndOfFile(async () => {
+    directory = undefined;
+    rmSync(made, { recursive: true, force: true });
+  });
+  return made;
+}
 
 /** Writes a file. Returns its path. */
 export function fileOf(content: string | Uint8Array, name = "keys.csv"): string {
@@ -36,7 +48,7 @@ export function startImport(
   { env = {}, input = "" }: { env?: Readonly<Record<string, string>>; input?: string } = {},
 ): ImportRun {
   const child = spawn(process.execPath, ["commands/import-otpkeys.ts", ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, ...compileCache, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   let [out, error] = ["", ""];

@@ -13,6 +13,7 @@ import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts"
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { hotpCode } from "../../lib/auth/otp/codes.ts";
+import { compileCache } from "../../support/compile-cache.ts";
 import { freshStorage } from "../../support/storage.ts";
 import { quick } from "../../support/system.ts";
 import { type Collector, startCollector } from "../../support/telemetry-collector.ts";
@@ -116,7 +117,7 @@ async function servePackage(settings: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), "telemetry-"));
   writePackage(folder, await buildPackage(process.cwd(), ownPlatform(process.cwd())));
   const child = fork("local/package/serve.ts", [folder], {
-    env: { PATH: process.env.PATH, ...settings },
+    env: { PATH: process.env.PATH, ...compileCache, ...settings },
     execArgv: ["--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

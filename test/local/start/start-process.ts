@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { type Facts, readFacts } from "../../../local/start/run-file.ts";
+import { compileCache } from "../../support/compile-cache.ts";
 
 export interface StartProcess {
   readonly child: ChildProcess;
@@ -41,7 +42,7 @@ export function launchStart(
 ): StartProcess {
   const child = spawn(process.execPath, [script, ...args], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: "0", LOCAL_DIR: directory, ...env },
+    env: { ...compileCache, PATH: process.env.PATH, HOME: process.env.HOME, PORT: "0", LOCAL_DIR: directory, ...env },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   running.add(child);
