@@ -16,7 +16,6 @@ const ownProcess = [
   "test/functions/connector/**/*.test.ts",
   "test/lib/azure/{credential,telemetry/*}.test.ts",
   "test/local/host/*.test.ts",
-  "test/patterns.test.ts",
 ];
 
 export default defineConfig({

@@ -1,10 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
+import { check } from "recheck";
 import { describe, expect, it } from "vitest";
 import { patternsIn } from "./checks/patterns.ts";
-
-// The analysis in JavaScript: it needs neither Java nor a process of its own.
-process.env.RECHECK_BACKEND = "pure";
-const { check } = await import("recheck");
 
 /** Patterns that are not linear for any text, and why the text that they see cannot make them slow. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -21,6 +18,7 @@ const deployed = globSync("{lib,functions,commands}/**/*.ts")
     })),
   );
 
+/** By the library's native program where it has one for this machine, else in JavaScript, which takes several times as long. */
 const isLinear = async (source: string, flags: string): Promise<boolean> => {
   const { status } = await check(source, flags, { timeout: 20_000, randomSeed: 1 });
   return status === "safe";

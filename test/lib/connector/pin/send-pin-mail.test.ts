@@ -152,22 +152,6 @@ describe("the PIN mail (decision C14)", () => {
     expect(mailsTo(one.to)[0]?.text).toContain(key?.pin);
   });
 
-  test.each(["wrong-signature", "wrong-key", "garbage"] as const)(
-    "is not made from a PIN response with %s",
-    async sabotage => {
-      const { connector, shipmentId, to, errorMessage } = await ready();
-      await peers.delivery.control(shipmentId, { sabotage });
-      await connector.runCredentials();
-      expect(mailsTo(to)).toEqual([]);
-      expect(await errorMessage()).toMatch(/^The PIN response can not be used/);
-      await peers.delivery.control(shipmentId, { sabotage: null });
-      connector.advance(minutes(1));
-      await connector.runCredentials("timer");
-      expect(mailsTo(to)).toHaveLength(1);
-      expect(await errorMessage()).toBeUndefined();
-    },
-  );
-
   test("waits where the signing keys can not be read, and says so", async () => {
     const { connector, to, errorMessage } = await ready();
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
@@ -352,17 +336,10 @@ describe("a PIN mail that is refused (decision C14)", () => {
 });
 
 describe("a PIN mail that is not answered (decision C14)", () => {
-  test.each<[string, FaultRule]>([
-    ["loses its connection", { kind: "drop", phase: "after" }],
-    ["is not answered in time", { kind: "hang", phase: "after" }],
-    ["is answered 500", { kind: "refuse", status: 500, phase: "after" }],
-    ["is answered 503", { kind: "refuse", status: 503, phase: "after" }],
-    ["is answered unreadably", { kind: "nonsense", phase: "after" }],
-  ])("because it %s is looked up, and not sent again where it succeeded", async (_, fault) => {
-    const { connector, requestId, to, errorMessage } = await ready({
-      settings: fault.kind === "hang" ? { MAIL_TIMEOUT_SECONDS: "1.5" } : {},
-    });
-    failing(fault);
+  // jobs/failures/mails.test.ts has the other reasons.
+  test("because it is answered 503 is looked up, and not sent again where it succeeded", async () => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    failing({ kind: "refuse", status: 503, phase: "after" });
     await connector.runCredentials();
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", triedAt: expect.any(String) });
     expect(await errorMessage()).toBe("The mail service did not answer.");
