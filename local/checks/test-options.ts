@@ -1,7 +1,7 @@
 // What `npm test` and `npm run check` are asked to do.
 import { parseArgs } from "node:util";
 
-export const usage = `npm test                       every check, the dependency audit and every test: what CI runs
+const usage = `npm test                       every check, the dependency audit and every test: what CI runs
 npm test -- --fast             every check, and the tests without those that take long:
                                no killed hosts, no browser, no whole system, no exhaustive table
 npm test -- --changed          only tests that import a file changed since the last commit; no checks
