@@ -57,13 +57,13 @@ async function loadServices(environment: Environment): Promise<readonly Service[
 
 /** Parses the settings and creates all clients, so that errors occur before anything is registered. */
 function open(environment: Environment, services: readonly Service[]) {
-  const [settings, connects] = combineReads(
+  const [settings, ofServices] = combineReads(
     () => readSettings(deploymentSettings, environment),
     () => combineReads(...services.map(service => () => service.read(environment))),
   );
   const { WEBSITE_SITE_NAME: site, WEBSITE_INSTANCE_ID: instance } = environment;
   const deployment = openDeployment(settings, { site, instance });
-  return { deployment, opened: connects.map(connect => connect(deployment)) };
+  return { deployment, opened: services.map((service, index) => service.open(deployment, ofServices[index])) };
 }
 
 const isDone = (work: Promise<unknown>): Promise<boolean> =>

@@ -6,9 +6,11 @@ import type { Environment } from "../lib/settings.ts";
 import type { Deployment } from "./deployment.ts";
 
 /** A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs is served. */
-export interface Service {
-  /** Parses the settings of the service and returns a function that creates its clients without any call. Throws BadSettings. */
-  read(environment: Environment): (deployment: Deployment) => OpenService;
+export interface Service<Settings = unknown> {
+  /** Parses the settings of the service. Throws BadSettings. */
+  read(environment: Environment): Settings;
+  /** Creates the clients of the service, without any call. */
+  open(deployment: Deployment, settings: Settings): OpenService;
   /** Registers the routes of the named APIs so that each responds 503, because the settings are invalid (G14). */
   refuse(apis: readonly ApiName[], paths: ApiPaths, options: ResponseOptions): void;
 }

@@ -195,7 +195,7 @@ function openContext(
     tables: openTables({ connectionString, timeoutMs, policies: [counter.policy] }),
     blobs: countedBlobs(opened.blobs, counter),
   };
-  const own = openConnector(deployment, settings.connector.settings, settings.connector.idps, environment);
+  const own = openConnector(deployment, settings.connector);
   return { own, deployment };
 }
 

@@ -1,6 +1,7 @@
+import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
 import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
-import { callerCheck, tokenHashesOf } from "../../deployment.ts";
+import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { bearer, type Service } from "../../service.ts";
@@ -13,31 +14,11 @@ import { readAuthSettings } from "./settings.ts";
 import { authTasks } from "./tasks.ts";
 
 /** The authentication server: the Core API, the Client API, or both (G1). */
-export const authService: Service = {
-  read(environment) {
-    const settings = readAuthSettings(environment);
-    return deployment => {
-      const auth = openAuth(deployment, settings);
-      const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
-      const { log } = deployment;
-      const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
-      return {
-        register() {
-          if (SERVICE_APIS.includes("core")) {
-            const hashes = tokenHashesOf(deployment, "core");
-            const identify = bearer(callerCheck(deployment, { api: "core", role: "Core.Admin", hashes }));
-            registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
-            registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
-            registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
-          }
-          if (SERVICE_APIS.includes("client")) {
-            const serving = { ...common, deps: auth, identify: identifySession(auth) };
-            registerApi(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
-            registerJobs(authJobs(settings), auth, log);
-          }
-        },
-      };
-    };
+export const authService: Service<AuthSettings> = {
+  read: readAuthSettings,
+  open(deployment, settings) {
+    const auth = openAuth(deployment, settings);
+    return { register: () => register(deployment, settings, auth) };
   },
   refuse(apis, { CORE_PATH, CLIENT_PATH }, options) {
     if (apis.includes("core")) {
@@ -47,3 +28,21 @@ export const authService: Service = {
     if (apis.includes("client")) registerRefusing(client, CLIENT_PATH, options);
   },
 };
+
+function register(deployment: Deployment, settings: AuthSettings, auth: ReturnType<typeof openAuth>): void {
+  const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
+  const { log } = deployment;
+  const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+  if (SERVICE_APIS.includes("core")) {
+    const hashes = tokenHashesOf(deployment, "core");
+    const identify = bearer(callerCheck(deployment, { api: "core", role: "Core.Admin", hashes }));
+    registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
+    registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
+    registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });
+  }
+  if (SERVICE_APIS.includes("client")) {
+    const serving = { ...common, deps: auth, identify: identifySession(auth) };
+    registerApi(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
+    registerJobs(authJobs(settings), auth, log);
+  }
+}

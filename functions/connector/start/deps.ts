@@ -3,123 +3,123 @@ import { responseBlobs } from "../../../lib/azure/connector/responses.ts";
 import { connectorStore } from "../../../lib/azure/connector/store.ts";
 import { accessToken } from "../../../lib/azure/credential.ts";
 import { openMailer } from "../../../lib/azure/mail/mailer.ts";
+import type { Mailer } from "../../../lib/connector/deps.ts";
 import type { PeerTools } from "../../../lib/connector/http/call.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
-import { connectIdp, idpSecretName } from "../../../lib/connector/idp/kinds.ts";
+import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
+import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
+import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
 import { intervalsOf } from "../../../lib/connector/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
-import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
+import type { ConnectorSettings } from "../../../lib/connector/settings.ts";
 import { logStates } from "../../../lib/connector/store/log-states.ts";
-import { deploymentSettings } from "../../../lib/deployment-settings.ts";
-import { type Environment, effectiveSettings } from "../../../lib/settings.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idpFileReader } from "./idp-file.ts";
-import type { IdpPlan } from "./idp-settings.ts";
+import type { IdpSource } from "./idp-source.ts";
+import type { ConnectorStart } from "./settings.ts";
 
-/** Connects the connector to storage, vault and peers. Nothing is called yet. */
+/** Creates the clients of storage, Key Vault and peers, without any call. */
 export function openConnector(
   deployment: Deployment,
-  settings: ConnectorSettings,
-  idpPlan: IdpPlan,
-  environment: Environment,
+  { settings, settingTexts, idps: source }: ConnectorStart,
 ): ConnectorContext {
-  const { log, now, random, sleep, fetch } = deployment;
+  const { log, now, random, sleep } = deployment;
   const { PUBLIC_BASE_URL, CONNECTOR_PATH } = deployment.settings;
-  const tools = { fetch, now, random, sleep };
-  const timing = intervalsOf(settings);
-  const idps = openIdps(deployment, settings, idpPlan, { ...tools, timeLimitMs: timing.idpCall });
-  const rfpr = openRfpr(settings, deployment, { ...tools, timeLimitMs: timing.enrollmentCall });
+  const idps = openIdps(deployment, settings, source);
+  const rfpr = openRfpr(deployment, settings);
+  const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
   return {
-    requests: logStates(
-      connectorStore(deployment.tables, { shipmentsTable: settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME, now, log }),
-      log,
-    ),
+    requests: logStates(connectorStore(deployment.tables, { shipmentsTable, now, log }), log),
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: traceMails(
-      openMailer({
-        ...(settings.EMAIL_CONNECTION_STRING === undefined
-          ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: deployment.identity }
-          : { connectionString: settings.EMAIL_CONNECTION_STRING }),
-        sender: settings.EMAIL_SENDER_ADDRESS,
-        timeoutMs: timing.mailCall,
-        now,
-      }),
-    ),
+    mailer: traceMails(openMail(deployment, settings)),
     delivery: connectDelivery({
-      ...tools,
+      ...peerTools(deployment),
       baseUrl: settings.DELIVERY_API_BASE_URL,
       signJwksUrl: settings.DELIVERY_JWKS_SIGN_ENDPOINT,
       transportJwksUrl: settings.DELIVERY_JWKS_TRANSPORT_ENDPOINT,
       token: deployment.secretText("delivery-api-token"),
-      timeLimitMs: timing.deliveryCall,
+      timeLimitMs: seconds(settings.DELIVERY_TIMEOUT_SECONDS),
     }),
     ...(rfpr && { rfpr }),
     idps,
     idpSettings: idps.settings,
     ready: idps.ready,
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
-    intervals: timing,
+    intervals: intervalsOf(settings),
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
     concurrency: settings.JOB_CONCURRENCY,
     log,
     now,
     random,
     sleep,
-    settingWords: {
-      ...effectiveSettings(deploymentSettings, environment),
-      ...effectiveSettings(connectorSettings, environment),
-    },
+    settingTexts,
     cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
     connectorUrl: call => [PUBLIC_BASE_URL ?? call.origin, CONNECTOR_PATH].filter(part => part !== "").join("/"),
   };
 }
 
-/** The IdPs, by the environment or by a file that is read again (decision C13). */
+const peerTools = ({ fetch, now, random, sleep }: Deployment): PeerTools => ({ fetch, now, random, sleep });
+
+function openMail({ identity, now }: Deployment, settings: ConnectorSettings): Mailer {
+  return openMailer({
+    ...(settings.EMAIL_CONNECTION_STRING === undefined
+      ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: identity }
+      : { connectionString: settings.EMAIL_CONNECTION_STRING }),
+    sender: settings.EMAIL_SENDER_ADDRESS,
+    timeoutMs: seconds(settings.MAIL_TIMEOUT_SECONDS),
+    now,
+  });
+}
+
+/** Creates the clients of the IdPs. If a file configures them, it is read again while the app runs (C13). */
 function openIdps(
-  { secretText, identity, blobs, now, log, settings: { STORAGE_TIMEOUT_SECONDS } }: Deployment,
+  deployment: Deployment,
   settings: ConnectorSettings,
-  { known, place, secretHosts }: IdpPlan,
-  tools: PeerTools & { readonly timeLimitMs: number },
+  { known, file, secretHosts }: IdpSource,
 ): ConfiguredIdps {
+  const { secretText, identity, blobs, now, log } = deployment;
+  const tools: Omit<IdpDeps, "secret"> = {
+    ...peerTools(deployment),
+    fetch: fetchFromSecretHosts(deployment.fetch, secretHosts),
+    managedIdentityToken: scope => accessToken(identity, scope),
+    timeLimitMs: seconds(settings.IDP_TIMEOUT_SECONDS),
+  };
+  const timeoutMs = seconds(deployment.settings.STORAGE_TIMEOUT_SECONDS);
   return configuredIdps({
     defaultId: settings.IDP_DEFAULT,
     secretHosts,
     known,
-    file: place && {
-      read: idpFileReader(place, { blobs, timeoutMs: seconds(STORAGE_TIMEOUT_SECONDS) }),
+    file: file && {
+      read: idpFileReader(file, { blobs, timeoutMs }),
       maxAgeMs: seconds(settings.IDP_CONFIGURATION_MAX_AGE_SECONDS),
       retryAfterMs: seconds(settings.IDP_CONFIGURATION_RETRY_SECONDS),
     },
-    connect: (id, ofIdp) => {
-      const byIdentity = ofIdp.type === "entra" && ofIdp["managed-identity"] === true;
-      return connectIdp(id, ofIdp, {
-        ...tools,
-        fetch: fetchFromSecretHosts(tools.fetch, secretHosts),
-        secret: secretText(idpSecretName(id)),
-        ...(byIdentity && { managedIdentityToken: scope => accessToken(identity, scope) }),
-      });
-    },
+    connect: (id, idp) => kindOf(idp).connect(id, idp, { ...tools, secret: secretText(idpSecretName(id)) }),
     now,
     log,
   });
 }
 
-/** Returns the client of the pre-registration API, if the settings name it (C12). */
+/** Creates the client of the pre-registration API, if the deployment has on-site enrollment (C12). */
 function openRfpr(
-  { RFPR_API_BASE_URL, ENROLLMENT_SERVICE_API_BASE_URL }: ConnectorSettings,
-  { secretText }: Deployment,
-  tools: PeerTools & { readonly timeLimitMs: number },
+  deployment: Deployment,
+  {
+    RFPR_API_BASE_URL: baseUrl,
+    ENROLLMENT_SERVICE_API_BASE_URL: tokenBaseUrl,
+    ENROLLMENT_TIMEOUT_SECONDS,
+  }: ConnectorSettings,
 ): Rfpr | undefined {
-  if (RFPR_API_BASE_URL === undefined || ENROLLMENT_SERVICE_API_BASE_URL === undefined) return undefined;
-  const credential = secretText("enrollment-credential");
-  const tokens = connectEnrollment({ ...tools, baseUrl: ENROLLMENT_SERVICE_API_BASE_URL, credential });
-  return connectRfpr({ ...tools, baseUrl: RFPR_API_BASE_URL, tokens });
+  if (baseUrl === undefined || tokenBaseUrl === undefined) return undefined;
+  const tools = { ...peerTools(deployment), timeLimitMs: seconds(ENROLLMENT_TIMEOUT_SECONDS) };
+  const credential = deployment.secretText("enrollment-credential");
+  const tokens = connectEnrollment({ ...tools, baseUrl: tokenBaseUrl, credential });
+  return connectRfpr({ ...tools, baseUrl, tokens });
 }

@@ -4,25 +4,25 @@ import type { Blobs } from "../../../lib/azure/blobs.ts";
 import { withTimeout } from "../../../lib/azure/service-errors.ts";
 import { longestIdpFile } from "../../../lib/connector/idp/idp-file.ts";
 
-/** Where the file of several IdPs lies (decision C13). */
-export type IdpFilePlace = { readonly path: string } | { readonly container: string; readonly blob: string };
+/** Where the file of several IdPs is stored. */
+export type IdpFileLocation = { readonly path: string } | { readonly container: string; readonly blob: string };
 
 /**
- * Tells a blob from a path: an address is a blob, and has to lie under the deployment's own blob endpoint; everything else is a
- * path. Undefined where it is an address of anything else.
+ * Parses `IDP_CONFIGURATION_PATH`: an absolute address is a blob, any other text is a path. Returns undefined for an address that is not
+ * under the deployment's own blob endpoint.
  * @param blobEndpoint without a slash at the end
  */
-export function idpFilePlace(told: string, blobEndpoint: string | undefined): IdpFilePlace | undefined {
-  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(told)) return { path: told };
-  if (blobEndpoint === undefined || !URL.canParse(told) || /[?#]/.test(told)) return undefined;
-  const { origin, pathname } = new URL(told);
+export function locateIdpFile(pathOrUrl: string, blobEndpoint: string | undefined): IdpFileLocation | undefined {
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(pathOrUrl)) return { path: pathOrUrl };
+  if (blobEndpoint === undefined || !URL.canParse(pathOrUrl) || /[?#]/.test(pathOrUrl)) return undefined;
+  const { origin, pathname } = new URL(pathOrUrl);
   const base = new URL(`${blobEndpoint}/`);
   if (origin !== base.origin || !pathname.startsWith(base.pathname)) return undefined;
-  const [, container, blob] = /^([a-z0-9-]{3,63})\/(.+)$/.exec(decoded(pathname.slice(base.pathname.length))) ?? [];
+  const [, container, blob] = /^([a-z0-9-]{3,63})\/(.+)$/.exec(decodePath(pathname.slice(base.pathname.length))) ?? [];
   return container === undefined || blob === undefined ? undefined : { container, blob };
 }
 
-function decoded(path: string): string {
+function decodePath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
@@ -30,34 +30,34 @@ function decoded(path: string): string {
   }
 }
 
-/** What is wrong with the path, not with the disk behind it. */
-const wrongPath = ["ENOENT", "ENOTDIR", "EISDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG", "EINVAL"];
+/** Errors that mean that the path is wrong. Others mean that the disk cannot be read at the moment. */
+const pathErrors = ["ENOENT", "ENOTDIR", "EISDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG", "EINVAL"];
 
 /**
- * A file as it is at the start: its bytes, or why the path is no good. Undefined where it can not be read now and may be later: a
- * mounted share that is away.
+ * Returns the bytes of a file, or a text that says why the path is wrong. Returns undefined if the file cannot be read now but perhaps
+ * later, because a mounted share is not available.
  */
 export function readAtStart(path: string): Uint8Array | string | undefined {
   try {
     const found = statSync(path);
-    if (!found.isFile()) return "is no file";
-    // The reader of the file says that it is too long.
+    if (!found.isFile()) return "is not a file";
+    // The parser of the file reports that it is too long.
     return found.size > longestIdpFile ? new Uint8Array(longestIdpFile + 1) : readFileSync(path);
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    if (!wrongPath.includes(code)) return undefined;
-    return code === "ENOENT" ? "is not there" : `can not be read (${code})`;
+    if (!pathErrors.includes(code)) return undefined;
+    return code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
   }
 }
 
-/** Reads the file again and again: undefined where there is none; ends within the time limit. */
+/** Returns a function that reads the file within the time limit. It returns undefined if the file does not exist. */
 export function idpFileReader(
-  place: IdpFilePlace,
+  location: IdpFileLocation,
   { blobs, timeoutMs }: { readonly blobs: Blobs; readonly timeoutMs: number },
 ): () => Promise<Uint8Array | undefined> {
-  if ("blob" in place) return () => blobs.head(place.container, place.blob, longestIdpFile + 1);
+  if ("blob" in location) return () => blobs.head(location.container, location.blob, longestIdpFile + 1);
   return () =>
-    withTimeout(timeoutMs, signal => buffer(createReadStream(place.path, { end: longestIdpFile, signal }))).catch(
+    withTimeout(timeoutMs, signal => buffer(createReadStream(location.path, { end: longestIdpFile, signal }))).catch(
       (error: unknown) => {
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
         throw error;

@@ -1,18 +1,25 @@
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
-import { combineReads, type Environment, readSettings } from "../../../lib/settings.ts";
-import { type IdpPlan, idpPlan } from "./idp-settings.ts";
+import { deploymentSettings } from "../../../lib/deployment-settings.ts";
+import { combineReads, type Environment, effectiveSettings, readSettings } from "../../../lib/settings.ts";
+import { type IdpSource, readIdpSource } from "./idp-source.ts";
 
-/** What the connector is told. */
+/** The configuration of the connector. */
 export interface ConnectorStart {
   readonly settings: ConnectorSettings;
-  readonly idps: IdpPlan;
+  /** The effective settings as text, for status. */
+  readonly settingTexts: Readonly<Record<string, string>>;
+  readonly idps: IdpSource;
 }
 
-/** Throws BadSettings with every problem. */
+/** Parses the settings of the connector. Throws BadSettings with every problem. */
 export function readConnectorSettings(environment: Environment): ConnectorStart {
   const [settings, idps] = combineReads(
     () => readSettings(connectorSettings, environment),
-    () => idpPlan(environment),
+    () => readIdpSource(environment),
   );
-  return { settings, idps };
+  const settingTexts = {
+    ...effectiveSettings(deploymentSettings, environment),
+    ...effectiveSettings(connectorSettings, environment),
+  };
+  return { settings, settingTexts, idps };
 }

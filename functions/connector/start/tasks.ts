@@ -55,7 +55,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     run: async ({ backup: id, ...how }, { deployment, ...context }: ConnectorContext & InDeployment) => {
       const { tables, blobs } = deployment;
       const backup = await openBackup(blobs, connectorBackedUp, id);
-      const all = connectorTables(context.settingWords.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
+      const all = connectorTables(context.settingTexts.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
       const steps = {
         verify: () => verifyConnector(backup, context.log),
         write: async () => {

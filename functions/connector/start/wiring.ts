@@ -1,44 +1,23 @@
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
-import { callerCheck, tokenHashesOf } from "../../deployment.ts";
+import type { Identify } from "../../../lib/http/api.ts";
+import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { bearer, type Service } from "../../service.ts";
+import type { ConnectorContext } from "../context.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
 import { openConnector } from "./deps.ts";
-import { readConnectorSettings } from "./settings.ts";
+import { type ConnectorStart, readConnectorSettings } from "./settings.ts";
 import { connectorTasks } from "./tasks.ts";
 
-/** The connector (decision G1). */
-export const connectorService: Service = {
-  read(environment) {
-    const { settings, idps } = readConnectorSettings(environment);
-    return deployment => {
-      const context = openConnector(deployment, settings, idps, environment);
-      const { CONNECTOR_PATH } = deployment.settings;
-      const { log } = deployment;
-      const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
-      return {
-        ready: context.ready,
-        register() {
-          const hashes = tokenHashesOf(deployment, "connector");
-          const identify = bearer(callerCheck(deployment, { api: "connector", role: "Connector.Call", hashes }));
-          registerApi(connector, CONNECTOR_PATH, {
-            ...common,
-            deps: { ...context, tokenHashes: hashes },
-            identify: async (access, call) => {
-              const identity = await identify(access, call);
-              await context.ready();
-              return identity;
-            },
-          });
-          registerJobs(connectorJobs(settings), context, log);
-          registerJobs(backUpJobs(connectorBackedUp, deployment.settings), { deployment }, log);
-          registerTasks("connector", connectorTasks, { ...common, deps: { ...context, deployment } });
-        },
-      };
-    };
+/** The connector (G1). */
+export const connectorService: Service<ConnectorStart> = {
+  read: readConnectorSettings,
+  open(deployment, start) {
+    const context = openConnector(deployment, start);
+    return { ready: context.ready, register: () => register(deployment, start, context) };
   },
   refuse(apis, { CONNECTOR_PATH }, options) {
     if (!apis.includes("connector")) return;
@@ -46,3 +25,29 @@ export const connectorService: Service = {
     registerRefusingTasks("connector", connectorTasks, options);
   },
 };
+
+function register(deployment: Deployment, { settings }: ConnectorStart, context: ConnectorContext): void {
+  const { log } = deployment;
+  const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+  const hashes = tokenHashesOf(deployment, "connector");
+  registerApi(connector, deployment.settings.CONNECTOR_PATH, {
+    ...common,
+    deps: { ...context, tokenHashes: hashes },
+    identify: thenReady(
+      bearer(callerCheck(deployment, { api: "connector", role: "Connector.Call", hashes })),
+      context.ready,
+    ),
+  });
+  registerJobs(connectorJobs(settings), context, log);
+  registerJobs(backUpJobs(connectorBackedUp, deployment.settings), { deployment }, log);
+  registerTasks("connector", connectorTasks, { ...common, deps: { ...context, deployment } });
+}
+
+/** Waits for the IdPs after the caller was authenticated, so that a caller without a token gets 401 in any case. */
+const thenReady =
+  (identify: Identify<never>, ready: () => Promise<void>): Identify<never> =>
+  async (access, call) => {
+    const identity = await identify(access, call);
+    await ready();
+    return identity;
+  };

@@ -15,6 +15,6 @@ export const getStatusV1 = endpoint({
       schema: z.record(z.string(), z.string()),
     },
   },
-  handle: (_, { settingWords, idpSettings, idps }: ConnectorContext) =>
-    ok(statusV1(settingWords, idpSettings().get(idps.defaultId))),
+  handle: (_, { settingTexts, idpSettings, idps }: ConnectorContext) =>
+    ok(statusV1(settingTexts, idpSettings().get(idps.defaultId))),
 });

@@ -17,5 +17,5 @@ export const getStatus = endpoint({
   access: "caller",
   summary: "Read the settings of this deployment",
   answers: { 200: { description: "The settings in force.", schema: statusAnswer } },
-  handle: (_, { settingWords, idpSettings }: ConnectorContext) => ok(statusV2(settingWords, idpSettings())),
+  handle: (_, { settingTexts, idpSettings }: ConnectorContext) => ok(statusV2(settingTexts, idpSettings())),
 });

@@ -6,35 +6,35 @@ import type { Idp } from "./contract.ts";
 import { readIdpFile } from "./idp-file.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 
-/** The IdPs of a deployment, as of the last good reading of what configures them (decision C13). */
+/** The IdPs of a deployment, by the last valid configuration that was read. */
 export interface ConfiguredIdps {
   readonly defaultId: string;
   get(id: string): Idp | undefined;
-  /** Their settings, for the status answers. */
+  /** Returns the settings of all IdPs, for status. */
   settings(): IdpConfigurations;
   /**
-   * Reads again what is too old; to be awaited before a call or a job begins its work. A reading that fails or is no good leaves
-   * the last good one in place and is told in the log. Throws Fault `unavailable` while there never was a good one.
+   * Reads the file again if it is too old. Every call and job awaits this first. If the file cannot be read or is invalid, the last
+   * valid configuration stays in use and the problem is logged. Throws Fault `unavailable` until there is a valid one.
    */
   ready(): Promise<void>;
 }
 
-/** A file that changes while the app runs. */
+/** A file that may change while the app runs. */
 export interface IdpFile {
-  /** Undefined where there is none. Ends by itself. */
+  /** Returns undefined if the file does not exist. Must end by itself. */
   read(): Promise<Uint8Array | undefined>;
   readonly maxAgeMs: number;
-  /** The pause after a reading that failed. */
+  /** The wait after a failed read. */
   readonly retryAfterMs: number;
 }
 
 export interface ConfiguredIdpsOptions {
   readonly defaultId: string;
-  /** Where secrets may be sent. */
+  /** The hosts to which secrets may be sent. */
   readonly secretHosts: readonly string[];
-  /** What is known at the start; nothing where the file is yet to be read. */
+  /** The configuration at the start; undefined if the file has not been read yet. */
   readonly known?: IdpConfigurations | undefined;
-  /** Absent where nothing can change. */
+  /** Absent if the configuration cannot change. */
   readonly file?: IdpFile | undefined;
   readonly connect: (id: string, settings: IdpSettings) => Idp;
   readonly now: Now;
@@ -42,19 +42,19 @@ export interface ConfiguredIdpsOptions {
 }
 
 interface Configured {
-  /** Equal where nothing has changed. */
+  /** The settings as text, to find out whether they have changed. */
   readonly text: string;
   readonly settings: IdpSettings;
   readonly idp: Idp;
 }
 
-/** Connects the IdPs; none is called yet. One whose settings stay the same keeps its access token over a new reading. */
+/** Creates the clients of the IdPs, without any call. A client whose settings do not change keeps its access token. */
 export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
   const { defaultId, secretHosts, known, file, connect, now, log } = options;
   let current: ReadonlyMap<string, Configured> | undefined;
-  let due: Instant | undefined;
+  let nextReadAt: Instant | undefined;
 
-  const take = (idps: IdpConfigurations) => {
+  const use = (idps: IdpConfigurations) => {
     const before = current;
     current = new Map(
       [...idps].map(([id, settings]) => {
@@ -64,29 +64,29 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
       }),
     );
   };
-  if (known !== undefined) take(known);
-  if (file !== undefined) due = known === undefined ? now() : plus(now(), file.maxAgeMs);
+  if (known !== undefined) use(known);
+  if (file !== undefined) nextReadAt = known === undefined ? now() : plus(now(), file.maxAgeMs);
 
-  const readAgain = async ({ read, maxAgeMs, retryAfterMs }: IdpFile) => {
-    const begun = now();
+  const reread = async ({ read, maxAgeMs, retryAfterMs }: IdpFile) => {
+    const startedAt = now();
     const kept = current !== undefined;
     try {
       const bytes = await read();
-      due = plus(begun, kept ? maxAgeMs : retryAfterMs);
+      nextReadAt = plus(startedAt, kept ? maxAgeMs : retryAfterMs);
       const { idps, problems } = bytes === undefined ? noFile : readIdpFile(bytes, defaultId, secretHosts);
       if (idps === undefined) {
         log.error("bad_idp_configuration", { problems, kept });
         return;
       }
-      due = plus(begun, maxAgeMs);
-      take(idps);
+      nextReadAt = plus(startedAt, maxAgeMs);
+      use(idps);
     } catch (error) {
-      due = plus(begun, retryAfterMs);
+      nextReadAt = plus(startedAt, retryAfterMs);
       log[kept ? "warn" : "error"]("idp_configuration_unread", { kept, error });
     }
   };
-  const read = singleFlight(async () => {
-    if (file !== undefined && due !== undefined && now() >= due) await readAgain(file);
+  const rereadIfDue = singleFlight(async () => {
+    if (file !== undefined && nextReadAt !== undefined && now() >= nextReadAt) await reread(file);
   });
 
   return {
@@ -94,10 +94,10 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
     get: id => current?.get(id)?.idp,
     settings: () => new Map([...(current ?? [])].map(([id, { settings }]) => [id, settings])),
     ready: async () => {
-      await read();
+      await rereadIfDue();
       if (current === undefined) throw new Fault("unavailable", "The service is not configured.", { retryAfter: 10 });
     },
   };
 }
 
-const noFile = { idps: undefined, problems: [{ path: "IDP_CONFIGURATION_PATH", reason: "is not there" }] };
+const noFile = { idps: undefined, problems: [{ path: "IDP_CONFIGURATION_PATH", reason: "does not exist" }] };

@@ -1,63 +1,61 @@
 import type * as z from "zod";
 import type { Problem } from "../../fault.ts";
-import { type IdpSettings, idpId, idpSecretName, idpSettings } from "./kinds.ts";
+import { idpId, idpSecretName } from "./idp-id.ts";
+import { type AnyIdpKind, type IdpSettings, idpKinds } from "./kinds.ts";
 import { secretHostProblems } from "./secret-hosts.ts";
 
-/** Kinds as a file may name them: by name, or by the specification's letter. */
-const kindsByName: ReadonlyMap<unknown, IdpSettings["type"]> = new Map([
-  ["pingone", "pingone"],
-  ["entra", "entra"],
-  ["aic", "aic"],
-  ["A", "pingone"],
-  ["B", "entra"],
-  ["C", "aic"],
+/** The kinds as a file may name them: by type, or by the specification's letter. */
+const kindsByName: ReadonlyMap<unknown, AnyIdpKind> = new Map([
+  ...idpKinds.map(kind => [kind.type, kind] as const),
+  ...idpKinds.map(kind => [kind.letter, kind] as const),
 ]);
 
 /**
- * Returns one IdP of a file, every value a text, or what is wrong with it: a path is `<id>/<key>`.
- * @param told what stands below the id
- * @param secretHosts where secrets may be sent
+ * Returns the settings of one IdP of a file, or every problem with them. The path of a problem is `<id>/<key>`.
+ * @param entry the value below the id; all values in it are texts
+ * @param secretHosts the hosts to which secrets may be sent
  */
 export function readIdpEntry(
   id: string,
-  told: unknown,
+  entry: unknown,
   secretHosts: readonly string[],
 ): IdpSettings | readonly Problem[] {
-  const place = settingName(id);
+  const path = printableKey(id);
   const { error } = idpId.safeParse(id);
-  if (error !== undefined) return [{ path: place, reason: error.issues[0]?.message ?? "is no id" }];
-  if (!isRecord(told)) return [{ path: place, reason: "must have settings below it" }];
-  const type = kindsByName.get(told.type);
-  if (type === undefined) {
-    return [{ path: `${place}/type`, reason: `must be one of ${[...kindsByName.keys()].join(", ")}` }];
-  }
-  const result = idpSettings.safeParse({ ...told, type });
-  if (result.success) {
-    const problems = secretHostProblems(result.data, secretHosts);
+  if (error !== undefined) return [{ path, reason: error.issues[0]?.message ?? "is not an id" }];
+  if (!isRecord(entry)) return [{ path, reason: "must have settings below it" }];
+  const kind = kindsByName.get(entry.type);
+  if (kind === undefined)
+    return [{ path: `${path}/type`, reason: `must be one of ${[...kindsByName.keys()].join(", ")}` }];
+  const { success, data: settings, error: invalid } = kind.settings.safeParse({ ...entry, type: kind.type });
+  if (success) {
+    const problems = secretHostProblems(settings, secretHosts);
     return problems.length === 0
-      ? result.data
-      : problems.map(({ path, reason }) => ({ path: `${place}/${path}`, reason }));
+      ? settings
+      : problems.map(({ path: key, reason }) => ({ path: `${path}/${key}`, reason }));
   }
-  return result.error.issues.flatMap(issue => {
-    const names = issue.code === "unrecognized_keys" ? issue.keys : issue.path.slice(0, 1).map(String);
-    return names.map(name => ({ path: `${place}/${settingName(name)}`, reason: reasonOf(issue, id, name, told) }));
+  return invalid.issues.flatMap(issue => {
+    const keys = issue.code === "unrecognized_keys" ? issue.keys : issue.path.slice(0, 1).map(String);
+    return keys.map(key => ({ path: `${path}/${printableKey(key)}`, reason: reasonOf(issue, id, key, entry) }));
   });
 }
 
-function reasonOf(issue: z.core.$ZodIssue, id: string, name: string, told: Readonly<Record<string, unknown>>): string {
+function reasonOf(issue: z.core.$ZodIssue, id: string, key: string, entry: Readonly<Record<string, unknown>>): string {
   if (issue.code === "unrecognized_keys") {
-    return name === "client-secret" ? `belongs into the vault, as ${idpSecretName(id)}` : "is no setting of this kind";
+    return key === "client-secret"
+      ? `must be stored in Key Vault, as ${idpSecretName(id)}`
+      : "is not a setting of this kind";
   }
   if (issue.code !== "invalid_type") return issue.message;
-  return Object.hasOwn(told, name) ? "must be one value" : "must be set";
+  return Object.hasOwn(entry, key) ? "must be one value" : "must be set";
 }
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A key of the file, fit for a log line. */
-export const settingName = (name: string): string =>
-  name
+/** Returns a key of the file in a form that fits into a log line. */
+export const printableKey = (key: string): string =>
+  key
     .slice(0, 128)
     .replace(/[\p{C}\p{Z}]+/gu, " ")
     .trim();

@@ -3,50 +3,87 @@ import { trimEnd } from "../../trim-end.ts";
 import type { PeerAccess, PeerTools } from "../http/call.ts";
 import type { Idp } from "./contract.ts";
 
-/** What every kind of IdP needs to be connected. */
+/** The dependencies of the client of an IdP. */
 export interface IdpDeps extends PeerTools, Pick<PeerAccess, "patience"> {
-  /** For each call of the contract with everything in it. */
+  /** The time limit of each call of the contract, including token and repetitions. */
   readonly timeLimitMs: number;
-  /** The client's secret, or PEM text with its private key and certificate (decision C13: `idp-<id>-client-secret`). */
+  /** Returns the client secret, or PEM text with private key and certificate (C13). */
   readonly secret: () => Promise<string>;
-  /** Where there is one, it takes the place of the secret at an IdP of kind B (decision C13). */
-  readonly managedIdentityToken?: ((scope: string) => Promise<string>) | undefined;
+  /** Returns an access token of the app's own identity. */
+  readonly managedIdentityToken: (scope: string) => Promise<string>;
 }
 
-/** Bytes of the longest answer of an IdP: the list of a user's keys is the longest that is read. */
+/** The maximum length of an IdP's response, in bytes. The list of a user's keys is the longest one. */
 export const longestIdpAnswer = 256 * 1024;
 
-/** A kind of IdP: the settings it reads, by the specification's names, and how to connect one. */
-export interface IdpKind<Settings> {
+/**
+ * A kind of IdP. The file of a kind is all that a new kind needs, besides its entry in `kinds.ts`: environment variables, status
+ * answers and the documentation of the settings are derived from it.
+ */
+export interface IdpKind<Settings extends { readonly type: string }, Key extends string = keyof Settings & string> {
+  readonly type: Settings["type"];
+  /** The specification's letter, which a file may have as `type`. */
+  readonly letter: string;
+  /** Every key but `type` has its environment variable (`withVariable`). All values are texts. */
   readonly settings: z.ZodType<Settings>;
+  /** The keys that status shows. */
+  readonly statusKeys: readonly Key[];
+  /** The keys that status shows in version 1, if they are others. */
+  readonly statusKeysV1?: readonly Key[];
+  /** The vendor's own hosts, to which secrets may be sent by default. */
+  readonly vendorHosts: readonly string[];
+  /** Returns the keys with the addresses to which a client secret, an assertion or an access token is sent. */
+  secretAddresses(settings: Settings): readonly Key[];
+  /** Creates the client of one IdP, without any call. */
   connect(id: string, settings: Settings, deps: IdpDeps): Idp;
 }
+
+/** The environment variable of a setting, for deployments with one IdP. */
+export interface IdpVariable {
+  readonly name: string;
+  /** What the setting means, without the kind. */
+  readonly description: string;
+  /** The setting of the deployment whose value counts if the variable is not set. */
+  readonly fallback?: "CLOUD_TENANT_ID";
+}
+
+const variables = z.registry<IdpVariable>();
+
+/** Returns a copy of a schema that has an environment variable. */
+export function withVariable<S extends z.ZodType>(schema: S, variable: IdpVariable): S {
+  const copy = schema.clone();
+  variables.add(copy, variable);
+  return copy;
+}
+
+/** Returns the environment variable of a schema. */
+export const variableOf = (schema: z.core.$ZodType): IdpVariable | undefined => variables.get(schema);
 
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * An address of an IdP: https, but for loopback; nothing but origin and path (decision C13). Returned as a URL writes it, without a
- * slash at the end, so that the host that is checked is the host that is called.
+ * An https address without query, or http on the loopback. It is parsed to the form that a URL writes, without a slash at the end, so
+ * that the host that is checked is the host that is called.
  */
 export const endpointUrl = z
   .string()
   .refine(isEndpoint, "must be an https address without credentials, query and fragment")
   .transform(address => trimEnd(new URL(address).href, "/"));
 
-/** A whole number of a setting; a file and the environment have it as text. */
-export function wholeNumber(least: number, most: number) {
-  const error = `must be a whole number from ${least} to ${most}`;
+/** A whole number, also as text: files and environment variables have no numbers. */
+export function wholeNumber(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
   const text = z
     .string()
     .regex(/^\d{1,15}$/)
     .transform(Number);
-  return z.union([z.int(), text], { error }).pipe(z.int({ error }).min(least, { error }).max(most, { error }));
+  return z.union([z.int(), text], { error }).pipe(z.int({ error }).min(min, { error }).max(max, { error }));
 }
 
 /** A relying party id (WebAuthn Level 3 section 4). */
 export const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, "must be a domain in lower case");
 
-/** A text that is there. */
+/** A text with at least one character. */
 export const nonEmpty = z.string().min(1, { error: "must not be empty" });
 
 function isEndpoint(address: string): boolean {

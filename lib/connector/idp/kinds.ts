@@ -1,30 +1,23 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { aic } from "./aic/aic.ts";
-import type { Idp } from "./contract.ts";
 import { entra } from "./entra/entra.ts";
-import type { IdpDeps, IdpKind } from "./kind.ts";
+import type { IdpKind } from "./kind.ts";
 import { pingone } from "./pingone/pingone.ts";
 
-/** Every kind of IdP by its `type` (decision C13). */
-const kinds = { pingone, entra, aic };
+/** Every kind of IdP by its `type`. The first one is assumed if the environment describes no IdP. */
+const kinds = { entra, pingone, aic };
 
-/** The settings of one IdP, by the specification's names; `type` names the kind. */
-export const idpSettings = z.discriminatedUnion("type", [pingone.settings, entra.settings, aic.settings]);
-export type IdpSettings = z.output<typeof idpSettings>;
+/** The settings of one IdP, by the specification's names. `type` names the kind. */
+export type IdpSettings = z.output<(typeof kinds)[keyof typeof kinds]["settings"]>;
 
 /** Every configured IdP by its id. */
 export type IdpConfigurations = ReadonlyMap<string, IdpSettings>;
 
-/** Part of the name of a secret in the vault, which has 127 letters, digits and hyphens. */
-export const idpId = z.string().regex(/^[A-Za-z0-9-]{1,109}$/, {
-  error: "must have 1 to 109 letters, digits and hyphens: it is part of a secret's name",
-});
+/** What all kinds have in common. */
+export type AnyIdpKind = IdpKind<IdpSettings, string>;
 
-/** The name of an IdP's secret in the vault (decision C13). */
-export const idpSecretName = (id: string): string => `idp-${id}-client-secret`;
+const kindsByType: Readonly<Record<IdpSettings["type"], AnyIdpKind>> = kinds;
 
-/** Connects the client of one IdP; nothing is called yet. */
-export function connectIdp(id: string, settings: IdpSettings, deps: IdpDeps): Idp {
-  const kind: IdpKind<IdpSettings> = kinds[settings.type];
-  return kind.connect(id, settings, deps);
-}
+export const idpKinds = Object.values(kindsByType) as [AnyIdpKind, ...AnyIdpKind[]];
+
+export const kindOf = ({ type }: Pick<IdpSettings, "type">): AnyIdpKind => kindsByType[type];

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-/** How deep the members may be nested. */
+/** The maximum nesting depth. */
 const deepest = 20;
 
 /**
- * An object whose members are passed on to the key maker as they are, without OData's annotations, which Microsoft Graph sends at
- * every depth (`@odata.type`, `name@odata.type`).
+ * An object whose members are passed to the key maker unchanged, but without OData's annotations, which Microsoft Graph sends at every
+ * depth (`@odata.type`, `name@odata.type`).
  */
 export const optionMembers = z.record(z.string(), z.unknown()).transform((members, context) => {
   try {

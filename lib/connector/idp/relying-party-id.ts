@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-/** Characters of the longest domain name (RFC 1035 section 2.3.4). */
+/** The maximum length of a domain name in characters (RFC 1035 section 2.3.4). */
 export const longestRelyingPartyId = 253;
 
-/** The relying party id of an IdP's creation options: it is stored and shown. */
+/** The relying party id in an IdP's creation options. It is stored and shown. */
 export const relyingPartyId = z.string().min(1).max(longestRelyingPartyId);

@@ -8,7 +8,7 @@ const callback = z.looseObject({
   input: z.array(entry).optional(),
 });
 
-/** What a journey asks for, all of it: AM wants it back as it was, but for the inputs. */
+/** A step of a journey. AM expects it back unchanged except for the inputs, so unknown members are kept. */
 export const step = z.looseObject({ authId: z.string().min(1), callbacks: z.array(callback).min(1) });
 export type Step = z.output<typeof step>;
 export type Callback = Step["callbacks"][number];
@@ -17,44 +17,45 @@ export type Callback = Step["callbacks"][number];
 export const end = z
   .object({ tokenId: z.string(), successUrl: z.string(), realm: z.string() })
   .partial()
-  .refine(told => Object.keys(told).length > 0)
+  .refine(members => Object.keys(members).length > 0)
   .transform(() => undefined);
 
-/** Where an answer belongs in a step. */
+/** The input of a step that gets a value. */
 export interface Field {
-  /** Type of the callback. */
+  /** The type of the callback. */
   readonly type: string;
-  /** Name of its input. Pages renumber these, so it decides only where several callbacks are of the type. */
+  /** The name of the input. Pages renumber inputs, so the name decides only if several callbacks have the type. */
   readonly tokenId: string;
-  /** The `id` that the callback itself tells; it goes before the name. */
+  /** The `id` in the callback's output. It has priority over the name of the input. */
   readonly id?: string;
 }
 
-/** The step with an answer put in; undefined where it does not ask for it. */
-export function answered(of: Step, field: Field, value: string): Step | undefined {
-  const fitting = of.callbacks.flatMap(asked => {
-    const { type, input = [] } = asked;
-    return type === field.type && input.length > 0 ? [{ asked, input }] : [];
+/** Returns the step with a value in one of its inputs; undefined if the step does not have that input. */
+export function fillIn(of: Step, field: Field, value: string): Step | undefined {
+  const candidates = of.callbacks.flatMap(callback => {
+    const { type, input = [] } = callback;
+    return type === field.type && input.length > 0 ? [{ callback, input }] : [];
   });
   const target =
-    fitting.find(({ asked }) => field.id !== undefined && outputOf(asked, "id") === field.id) ??
-    fitting.find(({ input }) => input.some(named(field.tokenId))) ??
-    (fitting.length === 1 ? fitting[0] : undefined);
+    candidates.find(({ callback }) => field.id !== undefined && outputOf(callback, "id") === field.id) ??
+    candidates.find(({ input }) => input.some(named(field.tokenId))) ??
+    (candidates.length === 1 ? candidates[0] : undefined);
   if (target === undefined) return undefined;
   const at = Math.max(target.input.findIndex(named(field.tokenId)), 0);
   const input = target.input.map((each, index) => (index === at ? { ...each, value } : each));
-  return { ...of, callbacks: of.callbacks.map(each => (each === target.asked ? { ...each, input } : each)) };
+  return { ...of, callbacks: of.callbacks.map(each => (each === target.callback ? { ...each, input } : each)) };
 }
 
 const named = (tokenId: string) => (input: { readonly name: string }) => input.name === tokenId;
 
+/** Returns the value of an output of a callback. */
 export const outputOf = ({ output }: Callback, wanted: string): unknown =>
   output?.find(({ name }) => name === wanted)?.value;
 
-/** For messages: the types of callbacks that a step has. */
+/** Returns the types of a step's callbacks, for messages. */
 export const typesOf = ({ callbacks }: Step): string => callbacks.map(({ type }) => type).join(", ");
 
-/** When AM stops taking the step, which its `authId` tells; undefined where that is not readable. */
+/** Returns the time until which AM accepts the step, from its `authId`; undefined if that is not readable. */
 export function endOf({ authId }: Step): Date | undefined {
   try {
     const { exp } = decodeJwt(authId);

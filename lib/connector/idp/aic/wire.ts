@@ -1,19 +1,19 @@
 import * as z from "zod";
 import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
-import { commonOptions, toCreationOptions } from "../pingone/values.ts";
+import { commonOptions, toCreationOptions } from "../ping-values.ts";
 import { longestRelyingPartyId } from "../relying-party-id.ts";
 import { readLiteral, readScript } from "./script.ts";
 import { type Callback, outputOf, type Step } from "./step.ts";
 
-/** AM takes the letters of this text for the user's handle and never decodes them. */
+/** AM uses the characters of this text as the user handle, without decoding them. */
 const handleText = z
   .string()
   .min(1)
   .transform(text => Buffer.from(text, "utf8").toString("base64url"));
 
 /**
- * Prefers the member that begins with an underscore. The one without, which older versions have alone, is text of a script, or a
- * value as in the vendor's mock.
+ * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a piece of script, or a
+ * value in the vendor's mock.
  */
 function preferring(data: Record<string, unknown>, name: string, read: (literal: string) => unknown): unknown {
   const plain = data[name];
@@ -23,11 +23,11 @@ function preferring(data: Record<string, unknown>, name: string, read: (literal:
 }
 
 const named = z.object({ id: z.unknown() });
-/** `id: "keys.example",` of a script, or the bare id. */
+/** Returns the relying party id in `id: "keys.example",` of a script, or in the bare id. */
 const relyingPartyIn = (text: string): unknown =>
   named.safeParse(readLiteral(`{${text}}`)).data?.id ?? (/^[A-Za-z0-9.-]+$/.test(text) ? text : undefined);
 
-/** The data of a MetadataCallback by the names that a script has; undefined where it is no registration. */
+/** Returns the data of a MetadataCallback by the names that a script uses; undefined if it is not a registration. */
 function metadataIn(callback: Callback): unknown {
   const data = z.record(z.string(), z.unknown()).safeParse(outputOf(callback, "data")).data;
   if (data?._type !== "WebAuthn" || (data._action ?? registration) !== registration) return undefined;
@@ -58,23 +58,23 @@ const options = z.object({
 });
 
 /**
- * The creation options that a step has, or what is wrong with it.
- * @param type of the callback that carries them: `TextOutputCallback` for scripts, else the form of `MetadataCallback`
+ * Returns the creation options of a step, or why there are none.
+ * @param type the type of the callback that has them: `TextOutputCallback` for scripts, otherwise one like `MetadataCallback`
  */
 export function optionsOf(step: Step, type: string): CreationOptions | "absent" | "unreadable" | "no relying party" {
   const readFrom = type === "TextOutputCallback" ? scriptIn : metadataIn;
   const found = step.callbacks.filter(callback => callback.type === type).map(readFrom);
-  const first = found.find(told => told !== undefined);
+  const first = found.find(data => data !== undefined);
   if (first === undefined) return "absent";
-  const told = options.safeParse(first);
-  if (!told.success) return "unreadable";
-  const { rp } = told.data;
-  return rp.id ? toCreationOptions({ ...told.data, rp: { id: rp.id, name: rp.name } }) : "no relying party";
+  const { success, data } = options.safeParse(first);
+  if (!success) return "unreadable";
+  const { rp } = data;
+  return rp.id ? toCreationOptions({ ...data, rp: { id: rp.id, name: rp.name } }) : "no relying party";
 }
 
 /**
- * What goes into the hidden callback: the exact client data as text, the attestation as signed bytes, the credential id, the
- * device's name, kept apart by `::`; inside JSON where the step says that it takes that.
+ * Returns the value of the hidden callback: client data as text, attestation as signed bytes, credential id and device name, separated
+ * by `::`. It is inside JSON if the step supports that.
  */
 export function outcomeOf(step: Step, attestation: Attestation, name: string): string {
   const legacyData = [
@@ -83,13 +83,13 @@ export function outcomeOf(step: Step, attestation: Attestation, name: string): s
     attestation.credentialId,
     name.replace(/:{2,}/g, ":"),
   ].join("::");
-  return step.callbacks.some(takesJson)
+  return step.callbacks.some(supportsJson)
     ? JSON.stringify({ authenticatorAttachment: "cross-platform", legacyData })
     : legacyData;
 }
 
-const jsonTaker = z.object({ supportsJsonResponse: z.literal(true) });
-const takesJson = (callback: Callback) => jsonTaker.safeParse(outputOf(callback, "data")).success;
+const jsonSupport = z.object({ supportsJsonResponse: z.literal(true) });
+const supportsJson = (callback: Callback) => jsonSupport.safeParse(outputOf(callback, "data")).success;
 
 const refusal = z.object({
   code: z.int(),
@@ -98,7 +98,7 @@ const refusal = z.object({
   detail: z.object({ errorCode: z.string().optional() }).optional().catch(undefined),
 });
 
-/** AM's error code, else its word for the status, and its text; neither where the body is not AM's. */
+/** Returns AM's error code, or its name of the status, and its message; nothing if the body is not AM's. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { reason, message, detail } = refusal.safeParse(body).data ?? {};
   return { code: detail?.errorCode ?? reason, detail: message };

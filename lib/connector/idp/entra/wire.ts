@@ -5,47 +5,48 @@ import type { RegistrationQuery } from "../contract.ts";
 import { optionMembers } from "../option-members.ts";
 import { relyingPartyId } from "../relying-party-id.ts";
 
-/** Takes a body also where it is wrapped in `value`, as some versions of Graph do. */
-const perhapsWrapped = <T>(body: z.ZodType<T>) =>
+/** Accepts a body also inside `value`, as some versions of Graph send it. */
+const optionallyWrapped = <T>(body: z.ZodType<T>) =>
   z.union([body, z.object({ value: body }).transform((wrapped): T => wrapped.value as T)]);
 
-/** base64url, also where it came padded or in the standard alphabet. */
+/** Returns base64url for text that may be padded or in the standard alphabet. */
 const unpadded = (text: string) => trimEnd(text.replaceAll("+", "-").replaceAll("/", "_"), "=");
 
-/** Characters of the longest binary value: a challenge has about 7,000. */
+/** The maximum length of a binary value in characters. A challenge has about 7,000. */
 const longestBinary = 32_768;
 /** A credential id has at most 1,023 bytes (WebAuthn Level 3 section 4). */
 const longestId = 2048;
 const binary = z.string().min(1).max(longestBinary).transform(unpadded);
 
-/** A digit at the end may count the padding that was left off, as ASP.NET writes it. */
-const digitCounted = /^[A-Za-z0-9_-]+[012]$/;
+/** ASP.NET writes the number of omitted padding characters as a digit at the end. */
+const withPaddingCount = /^[A-Za-z0-9_-]+[012]$/;
 
-/** base64url of an id in any of the three spellings that Graph uses: base64url, base64, base64url with a padding count. */
-export function plainId(id: string): string {
+/** Returns base64url for an id in any of Graph's three spellings: base64url, base64, base64url with a padding count. */
+export function normalizeId(id: string): string {
   const text = unpadded(id);
-  if (text !== id || !digitCounted.test(text)) return text;
+  if (text !== id || !withPaddingCount.test(text)) return text;
   const shorter = text.slice(0, -1);
   const countFits = (4 - (shorter.length % 4)) % 4 === Number(text.at(-1));
-  // Bits beyond the last byte are zero in what an encoder wrote, so a remainder that has some was not cut there.
+  // An encoder sets the bits after the last byte to zero. If they are not zero, the digit is part of the id.
   return countFits && isCanonical(shorter) ? shorter : text;
 }
 
 const isCanonical = (text: string) => Buffer.from(text, "base64url").toString("base64url") === text;
 
-/** The longest display name that Graph takes. */
+/** The maximum length of a display name that Graph accepts. */
 const longestDisplayName = 30;
 
 export const displayNameOf = (name: string): string => [...name].slice(0, longestDisplayName).join("");
 
-/** Clocks differ, and Graph cuts its times to seconds. */
+/** Clocks differ, and Graph's times have no fraction of a second. */
 const clockToleranceMs = 5 * 60_000;
 
 /**
- * How a user's methods have the credential: by its id in any spelling, else, because Graph may list a method under a GUID, by a
- * display name that one method alone has, created since the activation. Undefined where the name does not tell one.
+ * Returns how the credential is found among a user's methods: by its id in any spelling, or by its display name, because Graph may list a
+ * method under a GUID. The name counts only if exactly one method that was created since the activation has it; otherwise the result is
+ * undefined.
  */
-export function isAmong(
+export function findMethod(
   methods: readonly Method[],
   { credentialId, name, since }: RegistrationQuery,
 ): "by id" | "by name" | false | undefined {
@@ -57,11 +58,11 @@ export function isAmong(
     method => method.displayName === displayName && Date.parse(method.createdDateTime ?? "") >= earliest,
   );
   if (alike.length === 0) return false;
-  // A name that was cut may have lost what tells it from another one.
+  // Cut names may be equal although the names differ.
   return alike.length === 1 && displayName === name ? "by name" : undefined;
 }
 
-/** Every spelling under which Graph may list a credential. */
+/** Returns every spelling under which Graph may list a credential id. */
 export function spellings(credentialId: string): ReadonlySet<string> {
   const bytes = Buffer.from(credentialId, "base64url");
   const padded = bytes.toString("base64");
@@ -90,16 +91,16 @@ const publicKey = z.object({
   extensions: optionMembers.nullish(),
 });
 
-export const creationOptionsAnswer = perhapsWrapped(
+export const creationOptionsAnswer = optionallyWrapped(
   z.object({
     challengeTimeoutDateTime: z.iso.datetime({ offset: true }).optional().catch(undefined),
     publicKey: publicKey.transform(toCreationOptions),
   }),
 );
 
-function toCreationOptions(told: z.output<typeof publicKey>): CreationOptions {
-  const { rp, user, challenge, pubKeyCredParams, timeout, excludeCredentials } = told;
-  const { authenticatorSelection, attestation, extensions } = told;
+function toCreationOptions(parsed: z.output<typeof publicKey>): CreationOptions {
+  const { rp, user, challenge, pubKeyCredParams, timeout, excludeCredentials } = parsed;
+  const { authenticatorSelection, attestation, extensions } = parsed;
   return {
     rp: { id: rp.id, name: rp.name ?? rp.id },
     user: { id: user.id, name: user.name, displayName: user.displayName ?? user.name },
@@ -107,7 +108,7 @@ function toCreationOptions(told: z.output<typeof publicKey>): CreationOptions {
     pubKeyCredParams,
     ...(typeof timeout === "number" && { timeout }),
     ...(excludeCredentials && {
-      excludeCredentials: excludeCredentials.map(({ id }) => ({ type: "public-key" as const, id: plainId(id) })),
+      excludeCredentials: excludeCredentials.map(({ id }) => ({ type: "public-key" as const, id: normalizeId(id) })),
     }),
     ...(authenticatorSelection && { authenticatorSelection }),
     ...(typeof attestation === "string" && { attestation }),
@@ -115,7 +116,7 @@ function toCreationOptions(told: z.output<typeof publicKey>): CreationOptions {
   };
 }
 
-/** Without `type`, `rawId` and `authenticatorAttachment`: Graph takes exactly these members everywhere. */
+/** Has no `type`, `rawId` and `authenticatorAttachment`: every version of Graph accepts exactly these members. */
 export const registrationBody = (attestation: Attestation, displayName: string): object => ({
   displayName,
   publicKeyCredential: {
@@ -125,7 +126,7 @@ export const registrationBody = (attestation: Attestation, displayName: string):
   },
 });
 
-export const registrationAnswer = perhapsWrapped(z.object({ id: z.string().min(1) }));
+export const registrationAnswer = optionallyWrapped(z.object({ id: z.string().min(1) }));
 
 const method = z.object({ id: z.string(), displayName: z.string().nullish(), createdDateTime: z.string().nullish() });
 export type Method = z.output<typeof method>;
@@ -140,7 +141,7 @@ const graphError = z.object({
 });
 const innerError = z.object({ code: z.string().optional(), innerError: z.unknown().optional() });
 
-/** Graph's error code, the innermost being the most specific one, and its text. */
+/** Returns Graph's innermost error code, which is the most specific one, and its message. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { error } = graphError.safeParse(body).data ?? {};
   let code = error?.code;

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
+import { binary, commonOptions, toCreationOptions } from "../ping-values.ts";
 import { relyingPartyId } from "../relying-party-id.ts";
-import { binary, commonOptions, toCreationOptions } from "./values.ts";
 
-/** A search by user name; the value is a JSON string by RFC 7644 section 3.4.2.2, so nothing in it ends it. */
+/** Returns a filter by user name. The value is a JSON string (RFC 7644 section 3.4.2.2), so no character in it can end it. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;
 
-/** Ids are GUIDs; they are stored. */
+/** Ids are GUIDs. The length is limited because they are stored. */
 const shortId = z.string().min(1).max(128);
 
 export const userList = z.object({
@@ -20,7 +20,7 @@ export const newDeviceBody = (relyingPartyId: string, policyId: string | undefin
   nickname,
 });
 
-/** The options are read apart, so that the device can be taken back where they are no good. */
+/** The options are parsed separately, so that the device can be removed if they are invalid. */
 export const newDevice = z.object({
   id: shortId,
   publicKeyCredentialCreationOptions: z.unknown().optional(),
@@ -32,13 +32,13 @@ const options = z.object({
   user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
 });
 
-/** The options, which come as JSON inside a string; undefined where they are not readable. */
-export function readOptions(told: unknown): CreationOptions | undefined {
-  const read = z.string().transform(jsonOf).pipe(options).safeParse(told);
+/** Returns the creation options, which are JSON inside a string; undefined if they are not readable. */
+export function readOptions(text: unknown): CreationOptions | undefined {
+  const read = z.string().transform(parseJson).pipe(options).safeParse(text);
   return read.success ? toCreationOptions(read.data) : undefined;
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -48,7 +48,7 @@ function jsonOf(text: string): unknown {
 
 export const activationType = "application/vnd.pingidentity.device.activate+json";
 
-/** JSON inside a string again; padded base64 for all but `id`, as a browser's script would send it. */
+/** The attestation is JSON inside a string, with padded base64 in all members but `id`, as a browser's script sends it. */
 export const activationBody = (origin: string, attestation: Attestation): object => ({
   origin,
   attestation: JSON.stringify({
@@ -75,7 +75,7 @@ export const deviceList = z.object({
 });
 export const activeDevice = z.object({ status: z.literal("ACTIVE") });
 
-/** As a detail of a refusal: the user has as many devices as the environment allows, which no waiting changes. */
+/** The code in the details of a refusal if the user has the maximum number of devices. Waiting does not help. */
 export const deviceCap = "LIMIT_EXCEEDED";
 
 const refusal = z.object({
@@ -87,7 +87,7 @@ const refusal = z.object({
     .catch(undefined),
 });
 
-/** PingOne's error code and its texts. The cap on devices comes under the code of throttling: its detail tells the two apart. */
+/** Returns PingOne's error code and messages. The maximum number of devices has the code of throttling; only its detail differs. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { code, message, details = [] } = refusal.safeParse(body).data ?? {};
   const texts = [message, ...details.map(detail => detail.message)].filter(text => text !== undefined);

@@ -141,7 +141,7 @@ describe("the hosts that may get secrets (decision C13)", () => {
     const told = settingsOf(environment).connector;
     if (told === undefined) throw new Error("the connector is not served");
     const idps = (secretHosts: readonly string[]) =>
-      openConnector(connector.deployment, told.settings, { ...told.idps, secretHosts }, environment).idps;
+      openConnector(connector.deployment, { ...told, idps: { ...told.idps, secretHosts } }).idps;
     const ask = (secretHosts: readonly string[]) =>
       idps(secretHosts).get("entra")?.creationOptions({ userId: newUser(), tag: "t" }, AbortSignal.timeout(20_000));
     await expect(ask([])).rejects.toMatchObject({ kind: "unreachable" });

@@ -52,17 +52,17 @@ describe("the settings of several IdPs (decision C13)", () => {
   beforeEach(() => writeFileSync(path, main));
 
   test("are a file on disk, read at the start", () => {
-    expect(told({})).toMatchObject({ place: { path }, known: new Map([["entra", { type: "entra" }]]) });
+    expect(told({})).toMatchObject({ file: { path }, known: new Map([["entra", { type: "entra" }]]) });
   });
 
   test("are a blob where they are told by an address under the blob endpoint, which is read later", () => {
     const blob = (address: string, endpoint = "https://blobs.example/", more: Readonly<Record<string, string>> = {}) =>
       told({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint, ...more });
-    const place = { container: "configuration", blob: "a/b c.yaml" };
-    expect(blob("https://blobs.example/configuration/a/b%20c.yaml")).toMatchObject({ place });
+    const file = { container: "configuration", blob: "a/b c.yaml" };
+    expect(blob("https://blobs.example/configuration/a/b%20c.yaml")).toMatchObject({ file });
     const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
     const account = "http://127.0.0.1:10000/account";
-    expect(blob(`${account}/configuration/a/b%20c.yaml`, account, local)).toMatchObject({ place });
+    expect(blob(`${account}/configuration/a/b%20c.yaml`, account, local)).toMatchObject({ file });
     expect(blob(`${account}/configuration/a/b%20c.yaml`, account)).toContain(
       "IDP_CONFIGURATION_PATH: must be an https address: http on the loopback is allowed in local runs only",
     );
@@ -95,11 +95,11 @@ describe("the settings of several IdPs (decision C13)", () => {
       "IDP_CONFIGURATION_PATH: must be set with IDP_ENABLE_MULTI_IDP",
     ]);
     expect(told({ IDP_CONFIGURATION_PATH: join(directory, "none.yaml") })).toEqual([
-      "IDP_CONFIGURATION_PATH: is not there",
+      "IDP_CONFIGURATION_PATH: does not exist",
     ]);
-    expect(told({ IDP_CONFIGURATION_PATH: directory })).toEqual(["IDP_CONFIGURATION_PATH: is no file"]);
+    expect(told({ IDP_CONFIGURATION_PATH: directory })).toEqual(["IDP_CONFIGURATION_PATH: is not a file"]);
     expect(told({ IDP_CONFIGURATION_PATH: join(path, "x") })).toEqual([
-      "IDP_CONFIGURATION_PATH: can not be read (ENOTDIR)",
+      "IDP_CONFIGURATION_PATH: cannot be read (ENOTDIR)",
     ]);
     writeFileSync(path, main.padEnd(300_000, "#"));
     expect(told({})).toEqual(["IDP_CONFIGURATION_PATH: must have at most 256 KiB"]);
@@ -215,14 +215,14 @@ test("several IdPs by a file on disk are read again as well", async () => {
   writeFileSync(path, main.padEnd(300_000, "#"));
   expect(await ids()).toEqual(["entra", "pingone", "aic"]);
   expect(connector.events("bad_idp_configuration").map(({ problems }) => problems)).toEqual([
-    [{ path: "IDP_CONFIGURATION_PATH", reason: "is not there" }],
+    [{ path: "IDP_CONFIGURATION_PATH", reason: "does not exist" }],
     [{ path: "IDP_CONFIGURATION_PATH", reason: "must have at most 256 KiB" }],
   ]);
 });
 
 describe("the status of several IdPs (specification section 2, decision C17)", () => {
-  const configurationsOf = ({ settingWords, idpSettings }: ConnectorContext) =>
-    statusV2(settingWords, idpSettings()).IDP_CONFIGURATIONS;
+  const configurationsOf = ({ settingTexts, idpSettings }: ConnectorContext) =>
+    statusV2(settingTexts, idpSettings()).IDP_CONFIGURATIONS;
 
   test("has every one by the specification's keys alone, as the file is now", async () => {
     const { connector, put } = await connectorByBlob(`${all()}byIdentity: { type: B, managed-identity: true }\n`);
@@ -257,8 +257,8 @@ describe("the status of several IdPs (specification section 2, decision C17)", (
     "of version 1 has the variables of the default one, of kind %s, with the file's values",
     async (id, name, value) => {
       const { connector } = await connectorByBlob(all());
-      const { settingWords, idpSettings } = connector.context;
-      const v1 = statusV1(settingWords, idpSettings().get(id));
+      const { settingTexts, idpSettings } = connector.context;
+      const v1 = statusV1(settingTexts, idpSettings().get(id));
       expect(v1[name]).toBe(value);
       const prefix = name.slice(0, 5);
       expect(Object.keys(v1).filter(key => /^IDP[ABC]_/.test(key) && !key.startsWith(prefix))).toEqual([]);

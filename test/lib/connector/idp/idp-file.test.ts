@@ -52,6 +52,7 @@ ping-2:
         "api-version": "beta",
         "challenge-timeout-minutes": 43_200,
         "default-relying-party": "login.microsoft.com",
+        "managed-identity": false,
       },
       "ping-1": {
         type: "pingone",
@@ -160,16 +161,16 @@ list: []
         `${at}/main/auth-base-url: must be set`,
         `${at}/main/default-relying-party: must be set`,
         `${at}/main/pre-registration-timeout-days: must be a whole number from 1 to 365`,
-        `${at}/main/region: is no setting of this kind`,
+        `${at}/main/region: is not a setting of this kind`,
         `${at}/aic/api-base-url: must be set`,
         `${at}/aic/realm: must be one value`,
         `${at}/aic/journey: must not be empty`,
-        `${at}/aic/client-secret: belongs into the vault, as idp-aic-client-secret`,
+        `${at}/aic/client-secret: must be stored in Key Vault, as idp-aic-client-secret`,
         `${at}/aic/authentication-header: must be the name of a header`,
         `${at}/entra/api-version: must be one of beta, v1.0`,
         `${at}/entra/challenge-timeout-minutes: must be a whole number from 5 to 43200`,
         `${at}/entra/graph-endpoint: must be an https address without credentials, query and fragment`,
-        `${at}/kind/type: must be one of pingone, entra, aic, A, B, C`,
+        `${at}/kind/type: must be one of entra, pingone, aic, B, A, C`,
         `${at}/none: must have settings below it`,
         `${at}/list: must have settings below it`,
       ].toSorted(),
@@ -215,19 +216,19 @@ list: []
 
   test("has a key twice, however it is written", () => {
     expect(problemsIn(`${main}"main": { ${entra} }`)).toEqual([
-      "IDP_CONFIGURATION_PATH, line 2, column 1: stands there twice",
+      "IDP_CONFIGURATION_PATH, line 2, column 1: is there twice",
     ]);
     expect(problemsIn(`main: { ${entra}, type: A }`)).toEqual([
-      "IDP_CONFIGURATION_PATH, line 1, column 50: stands there twice",
+      "IDP_CONFIGURATION_PATH, line 1, column 50: is there twice",
     ]);
     expect(problemsIn("? [main]\n: x")).toEqual(["IDP_CONFIGURATION_PATH, line 1, column 3: must be a name"]);
   });
 
   test("is no YAML, no text, or no table", () => {
     expect(problemsIn("main: 'hunter2")).toEqual([
-      expect.stringMatching(/^IDP_CONFIGURATION_PATH, line 1.*: is no YAML$/),
+      expect.stringMatching(/^IDP_CONFIGURATION_PATH, line 1.*: is not YAML$/),
     ]);
-    expect(problemsIn(`${main}---\n${main}`)).toEqual([expect.stringContaining("line 2, column 1: is no YAML")]);
+    expect(problemsIn(`${main}---\n${main}`)).toEqual([expect.stringContaining("line 2, column 1: is not YAML")]);
     expect(readIdpFile(Uint8Array.of(0x61, 0x3a, 0x20, 0xff), "a", hosts).problems).toEqual([
       { path: "IDP_CONFIGURATION_PATH", reason: "must be text in UTF-8" },
     ]);

@@ -1,72 +1,56 @@
-import { describe, expect, test } from "vitest";
-import { idpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import { globSync, readFileSync } from "node:fs";
+import { describe, expect, it, test } from "vitest";
+import { idpKinds } from "../../../../lib/connector/idp/kinds.ts";
+import { variablesOf } from "../../../../lib/connector/idp/variables.ts";
 
-const least = { type: "entra", "tenant-id": "tenant.example", "client-id": "3f2b" };
-const timeout = ["challenge-timeout-minutes"];
-const parse = (told: Record<string, unknown>) => idpSettings.safeParse({ ...least, ...told });
-const wrong = (told: Record<string, unknown>) => parse(told).error?.issues.flatMap(({ path }) => path) ?? "fine";
+const types = idpKinds.map(({ type }) => type);
 
-describe("the settings of an IdP of kind B (decisions C13, C17)", () => {
-  test("need the two ids and have a default for the rest", () => {
-    expect(idpSettings.parse(least)).toEqual({
-      ...least,
-      "graph-endpoint": "https://graph.microsoft.com",
-      "online-endpoint": "https://login.microsoftonline.com",
-      "api-version": "beta",
-      "challenge-timeout-minutes": 20_160,
-      "default-relying-party": "login.microsoft.com",
-    });
-    expect(wrong({ "tenant-id": undefined, "client-id": undefined })).toEqual(["tenant-id", "client-id"]);
-  });
+describe.each(idpKinds.map(kind => [kind.type, kind] as const))("the kind %s", (type, kind) => {
+  const variables = variablesOf(kind);
 
-  test("have a challenge of 5 to 43200 whole minutes", () => {
-    for (const minutes of [5, 43_200, "60"]) {
-      expect(parse({ "challenge-timeout-minutes": minutes }).data).toHaveProperty(timeout, Number(minutes));
-    }
-    for (const minutes of [4, 43_201, 5.5, "4", "1e3", "", " 60", true]) {
-      expect(wrong({ "challenge-timeout-minutes": minutes })).toEqual(["challenge-timeout-minutes"]);
+  test("has an environment variable with a description for every setting but its type", () => {
+    const keys = Object.keys(kind.settings.safeParse({ type }).data ?? {});
+    expect(variables.map(({ key }) => key)).toEqual(expect.arrayContaining(keys.filter(key => key !== "type")));
+    for (const { name, description } of variables) {
+      expect(name).toMatch(/^IDP[A-Z]_[A-Z0-9_]+$/);
+      expect(description).toMatch(/\.$/);
     }
   });
 
-  test("with version v1.0 have a challenge of 5 minutes, which is all that it knows", () => {
-    expect(parse({ "api-version": "v1.0" }).data).toHaveProperty(timeout, 5);
-    expect(parse({ "api-version": "v1.0", "challenge-timeout-minutes": 5 }).success).toBe(true);
-    expect(wrong({ "api-version": "v1.0", "challenge-timeout-minutes": 60 })).toEqual(["challenge-timeout-minutes"]);
-    expect(wrong({ "api-version": "v2.0" })).toEqual(["api-version"]);
+  test("shows in status only settings that it has", () => {
+    const keys = ["type", ...variables.map(({ key }) => key)];
+    expect(keys).toEqual(expect.arrayContaining([...kind.statusKeys, ...(kind.statusKeysV1 ?? [])]));
+  });
+});
+
+test("kinds share no letter and no environment variable", () => {
+  const letters = idpKinds.map(({ letter }) => letter);
+  const names = idpKinds.flatMap(variablesOf).map(({ name }) => name);
+  expect(new Set(letters).size).toBe(letters.length);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+/** Returns the kinds that deployed code names outside the folder of the kind and the table of kinds. */
+function kindsNamedIn(path: string, code: string): readonly string[] {
+  if (path === "lib/connector/idp/kinds.ts") return [];
+  const others = types.filter(type => !path.startsWith(`lib/connector/idp/${type}/`));
+  return others.filter(type => code.includes(`"${type}"`) || new RegExp(`from ".*/${type}/`).test(code));
+}
+
+describe("a kind of IdP", () => {
+  it("is named only in its own folder and in the table of kinds", () => {
+    const files = globSync("{lib,functions}/**/*.ts").map(path => path.replaceAll("\\", "/"));
+    expect(files.length).toBeGreaterThan(200);
+    expect(
+      files.flatMap(path => kindsNamedIn(path, readFileSync(path, "utf8")).map(type => `${path}: ${type}`)),
+    ).toEqual([]);
   });
 
-  test.each(["graph-endpoint", "online-endpoint"])("take https for the %s, and http to this machine alone", name => {
-    for (const address of [
-      "https://graph.example/",
-      "http://127.0.0.1:7001",
-      "http://localhost:1",
-      "http://[::1]:1/",
-    ]) {
-      expect(parse({ [name]: address }).data).toHaveProperty([name], address.replace(/\/$/, ""));
-    }
-    const others = [
-      "http://graph.example",
-      "http://localhost.example",
-      "https://user:secret@graph.example",
-      "https://graph.example?x",
-      "https://graph.example#",
-      "ftp://127.0.0.1",
-      "graph.example",
-      "",
-    ];
-    for (const address of others) expect(wrong({ [name]: address })).toEqual([name]);
-  });
-
-  test("refuse ids that would change the address of the tenant", () => {
-    for (const id of ["", "a/b", "a?b", "a b", "a#"]) {
-      expect(wrong({ "tenant-id": id })).toEqual(["tenant-id"]);
-      expect(wrong({ "client-id": id })).toEqual(["client-id"]);
-    }
-  });
-
-  test("name every key that is not known, and no other kind", () => {
-    const { error } = parse({ "client-secret": "x", "tenant-di": "y" });
-    expect(error?.issues).toMatchObject([{ code: "unrecognized_keys", keys: ["client-secret", "tenant-di"] }]);
-    expect(wrong({ type: "other" })).toEqual(["type"]);
+  it.each([
+    ["a comparison", "functions/connector/start/deps.ts", 'if (idp.type === "entra") connect();'],
+    ["an import", "lib/connector/settings.ts", 'import { entra } from "./idp/entra/entra.ts";'],
+    ["an import by another kind", "lib/connector/idp/aic/aic.ts", 'import { wire } from "../entra/wire.ts";'],
+  ])("is found where %s names it", (_, path, code) => {
+    expect(kindsNamedIn(path, code)).toEqual(["entra"]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { idpSettings } from "../../../../lib/connector/idp/kinds.ts";
+import { type IdpSettings, idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import {
   fetchFromSecretHosts,
   isHostEntry,
@@ -9,6 +9,12 @@ import {
   withoutLoopback,
 } from "../../../../lib/connector/idp/secret-hosts.ts";
 import { oddServer } from "../../../support/peer-tools.ts";
+
+function parse(values: Readonly<Record<string, unknown>>): IdpSettings {
+  const kind = idpKinds.find(({ type }) => type === values.type);
+  if (kind === undefined) throw new Error(`no kind ${values.type}`);
+  return kind.settings.parse(values);
+}
 
 describe("the hosts that may get an IdP's secrets (decision C13)", () => {
   test.each([
@@ -119,16 +125,16 @@ describe("the hosts that may get an IdP's secrets (decision C13)", () => {
     ];
     for (const least of kinds) {
       const good = least.type === "entra" ? {} : ping;
-      expect(secretHostProblems(idpSettings.parse({ ...least, ...good }), vendorHosts)).toEqual([]);
+      expect(secretHostProblems(parse({ ...least, ...good }), vendorHosts)).toEqual([]);
       const addresses =
         least.type === "entra" ? ["graph-endpoint", "online-endpoint"] : ["api-base-url", "auth-base-url"];
       for (const key of addresses) {
         if (key === "online-endpoint" && least["managed-identity"]) continue;
-        const settings = idpSettings.parse({ ...least, ...good, [key]: elsewhere });
+        const settings = parse({ ...least, ...good, [key]: elsewhere });
         expect(secretHostProblems(settings, vendorHosts).map(({ path }) => path)).toEqual([key]);
       }
       // Every setting that takes an address is one of those.
-      const all = Object.entries(idpSettings.parse({ ...least, ...good }));
+      const all = Object.entries(parse({ ...least, ...good }));
       expect(
         all
           .filter(([, value]) => String(value).startsWith("https:"))

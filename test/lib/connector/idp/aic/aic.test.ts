@@ -2,9 +2,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
+import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
-import { connectIdp, idpSettings } from "../../../../../lib/connector/idp/kinds.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
@@ -66,8 +66,14 @@ const least = () => ({
 });
 
 function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = idpSettings.parse({ ...least(), ...told });
-  return connectIdp("main", settings, { ...tools, timeLimitMs: 20_000, secret: async () => "secret", ...changes });
+  const settings = kind.settings.parse({ ...least(), ...told });
+  return kind.connect("main", settings, {
+    ...tools,
+    timeLimitMs: 20_000,
+    secret: async () => "secret",
+    managedIdentityToken: () => Promise.reject(new Error("the app has no identity")),
+    ...changes,
+  });
 }
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
@@ -138,7 +144,7 @@ const legacy = '{"ä":1}::-93,99,0,127,-128,-1::aWQ::Desk key: 1';
 
 describe("the settings of an IdP of kind C (decision C13)", () => {
   const wrong = (told: Record<string, unknown>) =>
-    idpSettings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+    kind.settings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
   test("have the specification's names, and defaults for a journey that asks for a name and a key", () => {
     const whole = {
@@ -150,11 +156,11 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
       "token-id-1": "IDToken1",
       "token-id-2": "IDToken2",
     };
-    expect(idpSettings.parse(least())).toEqual(whole);
+    expect(kind.settings.parse(least())).toEqual(whole);
     const told = { ...whole, scope: "fido", "challenge-timeout-milliseconds": "300000" };
-    expect(idpSettings.parse(told)).toEqual({ ...told, "challenge-timeout-milliseconds": 300_000 });
+    expect(kind.settings.parse(told)).toEqual({ ...told, "challenge-timeout-milliseconds": 300_000 });
     for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
-    expect(idpSettings.safeParse({ ...least(), callback: "x" }).error?.issues).toMatchObject([
+    expect(kind.settings.safeParse({ ...least(), callback: "x" }).error?.issues).toMatchObject([
       { code: "unrecognized_keys", keys: ["callback"] },
     ]);
   });
@@ -390,7 +396,7 @@ describe("creation options of kind C", () => {
     ["the data is of another kind", credentialStep({ _type: "Other" }), "refused"],
     ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }, "refused"],
     ["the journey ended", { successUrl: "/" }, "refused"],
-    ["the step is too long to be kept", credentialStep({ junk: "ä".repeat(8_000) }), "refused"],
+    ["the step is too long to be stored", credentialStep({ junk: "ä".repeat(8_000) }), "refused"],
   ])("are not taken where %s", async (_, second, kind) => {
     expect(await kindOf(ask((await answering(nameStep, second)).odd))).toBe(kind);
   });
@@ -419,7 +425,7 @@ describe("creation options of kind C", () => {
     const begun = performance.now();
     for (const [length, failure] of [
       [15_000, { kind: "refused", detail: "The journey has no TextOutputCallback with options, but" }],
-      [40_000, { kind: "refused", detail: "The journey's step is too long to be kept." }],
+      [40_000, { kind: "refused", detail: "The journey's step is too long to be stored." }],
       [70_000, { kind: "unanswered" }],
     ] as const) {
       const { with: connected } = await answering(nameStep, scriptStep(length));
@@ -435,7 +441,7 @@ describe("creation options of kind C", () => {
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
       code: "relying_party",
-      detail: "The relying party of this IdP is keys.example: default-relying-party in its configuration is another.",
+      detail: "The relying party of this IdP is keys.example; its configuration has another default-relying-party.",
     });
   });
 
@@ -553,7 +559,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     const on = await answering(nameStep, credentialStep(), more);
     expect(await failureOf(on.odd.activate((await ask(on.odd)).idpState, attestation, "k", { signal }))).toMatchObject({
       kind: "unanswered",
-      detail: "The journey goes on with ConfirmationCallback.",
+      detail: "The journey continues with ConfirmationCallback.",
     });
   });
 

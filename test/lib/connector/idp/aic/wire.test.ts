@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answered, end, type Step, step } from "../../../../../lib/connector/idp/aic/step.ts";
+import { end, fillIn, type Step, step } from "../../../../../lib/connector/idp/aic/step.ts";
 import { optionsOf, refusalOf } from "../../../../../lib/connector/idp/aic/wire.ts";
 
 const data = {
@@ -44,7 +44,7 @@ describe("a step of a journey", () => {
     };
     const told = { authId: "a", callbacks: [hidden, { type: "Other", more: 5 }], more: 6 };
     const field = { type: "HiddenValueCallback", tokenId: "IDToken2", id: "webAuthnOutcome" };
-    expect(answered(step.parse(told), field, "outcome")).toEqual({
+    expect(fillIn(step.parse(told), field, "outcome")).toEqual({
       ...told,
       callbacks: [
         { ...hidden, input: [hidden.input[0], { name: "IDToken2", value: "outcome", more: 3 }] },

@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
+import { entra as kind } from "../../../../../lib/connector/idp/entra/entra.ts";
 import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
-import { connectIdp, idpSettings } from "../../../../../lib/connector/idp/kinds.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
@@ -55,8 +55,11 @@ beforeEach(async () => {
 
 afterEach(() => entra.close());
 
+/** Settings with which the client needs no secret. */
+const identity = { "managed-identity": true };
+
 function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = idpSettings.parse({
+  const settings = kind.settings.parse({
     type: "entra",
     "tenant-id": tenantId,
     "client-id": clientId,
@@ -64,7 +67,13 @@ function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> =
     "online-endpoint": entra.url,
     ...told,
   });
-  return connectIdp("main", settings, { ...tools, timeLimitMs: 20_000, secret: async () => "secret", ...changes });
+  return kind.connect("main", settings, {
+    ...tools,
+    timeLimitMs: 20_000,
+    secret: async () => "secret",
+    managedIdentityToken: () => Promise.reject(new Error("the app has no identity")),
+    ...changes,
+  });
 }
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
@@ -137,7 +146,7 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
       code: "relying_party",
-      detail: `The relying party of this IdP is ${options.rp.id}: default-relying-party in its configuration is another.`,
+      detail: `The relying party of this IdP is ${options.rp.id}; its configuration has another default-relying-party.`,
     });
   });
 
@@ -201,7 +210,7 @@ describe("an IdP of kind B (decision C13)", () => {
       response.writeHead(405);
       response.end('{"error":{"code":"methodNotAllowed","message":"Specified HTTP method is not allowed."}}');
     });
-    const odd = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    const odd = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
     const refused = { kind: "refused", status: 405, code: "methodNotAllowed", passing: false };
     expect(await failureOf(ask(odd))).toMatchObject(refused);
     expect(seen).toEqual([
@@ -224,7 +233,7 @@ describe("an IdP of kind B (decision C13)", () => {
       urls.push(request.url ?? "");
       response.end('{"value":[]}');
     });
-    await connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" }).isRegistered(
+    await connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" }).isRegistered(
       { userId },
       sought("aWQ"),
       signal,
@@ -295,7 +304,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await kindOf(noToken.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe(
       "unreachable",
     );
-    const stuck = connect({}, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
+    const stuck = connect(identity, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
     expect(await kindOf(ask(stuck))).toBe("unreachable");
   });
 
@@ -322,7 +331,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
       response.writeHead(404);
       response.end("<html>");
     });
-    const lost = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    const lost = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
     expect(await kindOf(lost.isRegistered({ userId: user }, sought("aWQ"), signal))).toBe("missing");
   });
 });
@@ -344,11 +353,11 @@ describe("the client's own credentials (decision C13)", () => {
     });
     const secret = () => Promise.reject(new Error("there is none"));
     const managedIdentityToken = async (scope: string) => `token for ${scope}`;
-    const byIdentity = connect({ "graph-endpoint": graph }, { secret, managedIdentityToken });
+    const byIdentity = connect({ "graph-endpoint": graph, ...identity }, { secret, managedIdentityToken });
     await byIdentity.isRegistered({ userId: user }, sought("aWQ"), signal);
     expect(seen).toEqual([`Bearer token for ${graph}/.default`]);
     expect(grants()).toBe(0);
-    const away = connect({}, { managedIdentityToken: () => Promise.reject(new Error("away")) });
+    const away = connect(identity, { managedIdentityToken: () => Promise.reject(new Error("away")) });
     expect(await kindOf(ask(away))).toBe("unreachable");
   });
 
@@ -396,7 +405,7 @@ describe("answers of Graph that only some tenants get", () => {
   };
   const answering = async (...bodies: unknown[]) => {
     const graph = await oddServer((_, response) => response.end(JSON.stringify(bodies.shift())));
-    return connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    return connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
   };
 
   test("are read at the top and wrapped in value, in every spelling of binary values", async () => {
@@ -449,7 +458,7 @@ describe("answers of Graph that only some tenants get", () => {
       response.end(JSON.stringify({ value, ...(page === 3 ? {} : { "@odata.nextLink": next }) }));
     });
     base = graph;
-    const paged = connect({ "graph-endpoint": graph }, { managedIdentityToken: async () => "t" });
+    const paged = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
     expect(await paged.isRegistered({ userId: user }, sought("aWQ"), signal)).toBe(true);
     expect(asked).toHaveLength(3);
     expect(await paged.isRegistered({ userId: user }, sought("bm9uZQ"), signal)).toBe(false);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { plainId, refusalOf, spellings } from "../../../../../lib/connector/idp/entra/wire.ts";
+import { normalizeId, refusalOf, spellings } from "../../../../../lib/connector/idp/entra/wire.ts";
 
 const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
 const padding = (length: number) => (3 - (length % 3)) % 3;
@@ -14,8 +14,8 @@ describe("credential ids as Graph writes them", () => {
     const samples = fc.property(bytes, id => {
       const base64 = Buffer.from(id).toString("base64");
       fc.pre(!isAmbiguous(base64));
-      expect(plainId(base64)).toBe(base64url(id));
-      expect(plainId(`${base64url(id)}${padding(id.length)}`)).toBe(base64url(id));
+      expect(normalizeId(base64)).toBe(base64url(id));
+      expect(normalizeId(`${base64url(id)}${padding(id.length)}`)).toBe(base64url(id));
     });
     fc.assert(samples, { numRuns: 500 });
   });
@@ -24,12 +24,12 @@ describe("credential ids as Graph writes them", () => {
     const samples = fc.property(bytes, id => {
       const text = base64url(id);
       fc.pre(!isAmbiguous(text));
-      expect(plainId(text)).toBe(text);
+      expect(normalizeId(text)).toBe(text);
     });
     fc.assert(samples, { numRuns: 1000 });
-    expect(plainId("-2_GRUg2-HYz6_1YG4YRAQ2")).toBe("-2_GRUg2-HYz6_1YG4YRAQ");
-    expect(plainId("AAA2")).toBe("AAA2");
-    expect(plainId("AAB1")).toBe("AAB1");
+    expect(normalizeId("-2_GRUg2-HYz6_1YG4YRAQ2")).toBe("-2_GRUg2-HYz6_1YG4YRAQ");
+    expect(normalizeId("AAA2")).toBe("AAA2");
+    expect(normalizeId("AAB1")).toBe("AAB1");
   });
 
   test("are found under every spelling and no other", () => {

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
-import { connectIdp, idpSettings } from "../../../../../lib/connector/idp/kinds.ts";
+import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
@@ -66,8 +66,14 @@ const least = () => ({
 });
 
 function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = idpSettings.parse({ ...least(), ...told });
-  return connectIdp("main", settings, { ...tools, timeLimitMs: 20_000, secret: async () => "secret", ...changes });
+  const settings = kind.settings.parse({ ...least(), ...told });
+  return kind.connect("main", settings, {
+    ...tools,
+    timeLimitMs: 20_000,
+    secret: async () => "secret",
+    managedIdentityToken: () => Promise.reject(new Error("the app has no identity")),
+    ...changes,
+  });
 }
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
@@ -104,19 +110,19 @@ async function answering(answer: (call: { method: string; url: URL; body: string
 
 describe("the settings of an IdP of kind A (decision C13)", () => {
   const wrong = (told: Record<string, unknown>) =>
-    idpSettings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+    kind.settings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
   test("have the specification's names, of which the time-out in days may be missing", () => {
-    expect(idpSettings.parse(least())).toEqual(least());
+    expect(kind.settings.parse(least())).toEqual(least());
     for (const days of [1, 365, "30"])
-      expect(idpSettings.parse({ ...least(), "pre-registration-timeout-days": days })).toEqual({
+      expect(kind.settings.parse({ ...least(), "pre-registration-timeout-days": days })).toEqual({
         ...least(),
         "pre-registration-timeout-days": Number(days),
       });
     for (const days of [0, 366, 1.5, "", "1e1"])
       expect(wrong({ "pre-registration-timeout-days": days })).toEqual(["pre-registration-timeout-days"]);
     for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
-    expect(idpSettings.safeParse({ ...least(), "client-secret": "x" }).error?.issues).toMatchObject([
+    expect(kind.settings.safeParse({ ...least(), "client-secret": "x" }).error?.issues).toMatchObject([
       { code: "unrecognized_keys", keys: ["client-secret"] },
     ]);
   });

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import type { CreationOptions } from "../../model/webauthn.ts";
-import { optionMembers } from "../option-members.ts";
+import type { CreationOptions } from "../model/webauthn.ts";
+import { optionMembers } from "./option-members.ts";
 
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** Binary values as Ping's products write them: a list of signed bytes, or base64 in either alphabet. Gives base64url. */
+/** A binary value of Ping's products: a list of signed bytes, or base64 in either alphabet. Parsed to base64url. */
 export const binary = z.union([
   z
     .array(z.int().min(-128).max(255))
@@ -21,13 +21,13 @@ const wholeText = z
   .regex(/^-?\d{1,15}$/)
   .transform(Number);
 
-/** A whole number, also where it came as text. */
+/** A whole number, also as text. */
 const whole = z.union([z.int(), wholeText]);
 
 const parameter = z.object({ type: z.literal("public-key"), alg: whole });
 const excluded = z.object({ id: binary });
 
-/** The members of creation options that need no translation beyond their values' spelling. */
+/** The members of creation options that PingOne and Advanced Identity Cloud have in common. */
 export const commonOptions = {
   challenge: binary,
   pubKeyCredParams: z.array(parameter).min(1),
@@ -38,16 +38,16 @@ export const commonOptions = {
   extensions: optionMembers.nullish(),
 };
 
-interface ToldOptions extends z.output<z.ZodObject<typeof commonOptions>> {
+interface ParsedOptions extends z.output<z.ZodObject<typeof commonOptions>> {
   readonly rp: { readonly id: string; readonly name?: string | null | undefined };
   /** `id` in base64url. */
   readonly user: { readonly id: string; readonly name: string; readonly displayName?: string | null | undefined };
 }
 
-/** Creation options as the contract has them: what was not told is left out. */
-export function toCreationOptions(told: ToldOptions): CreationOptions {
-  const { rp, user, challenge, pubKeyCredParams, timeout, excludeCredentials } = told;
-  const { authenticatorSelection, attestation, extensions } = told;
+/** Returns creation options of the contract, without absent members. */
+export function toCreationOptions(parsed: ParsedOptions): CreationOptions {
+  const { rp, user, challenge, pubKeyCredParams, timeout, excludeCredentials } = parsed;
+  const { authenticatorSelection, attestation, extensions } = parsed;
   return {
     rp: { id: rp.id, name: rp.name || rp.id },
     user: { id: user.id, name: user.name, displayName: user.displayName ?? user.name },

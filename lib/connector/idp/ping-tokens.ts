@@ -1,9 +1,9 @@
 import { createPrivateKey } from "node:crypto";
-import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
-import type { PeerAccess } from "../../http/call.ts";
-import { type ClientCredentials, grantByClientCredentials } from "../../http/grant.ts";
+import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
+import type { PeerAccess } from "../http/call.ts";
+import { type ClientCredentials, grantByClientCredentials } from "../http/grant.ts";
 
-/** Access tokens of PingOne and of Advanced Identity Cloud: by a secret in the form, or by `private_key_jwt`. */
+/** Returns a cache of access tokens of PingOne or Advanced Identity Cloud, by client secret or `private_key_jwt`. */
 export function createPingTokens(access: PeerAccess, client: Omit<ClientCredentials, "algorithm">): AccessTokens {
   return createAccessTokens(access, async () => {
     const secret = await client.secret();
@@ -15,14 +15,14 @@ export function createPingTokens(access: PeerAccess, client: Omit<ClientCredenti
   });
 }
 
-/** PingOne takes RS and ES algorithms only; RS256 and ES256 are what both take for certain. */
+/** Returns the algorithm of an assertion. PingOne accepts RS and ES only; both products accept RS256 and ES256. */
 function algorithmFor(secret: string): ClientCredentials["algorithm"] {
   try {
     const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(secret);
     if (asymmetricKeyType !== "ec") return "RS256";
     return asymmetricKeyDetails?.namedCurve === "secp384r1" ? "ES384" : "ES256";
   } catch {
-    // A secret that is no key needs none; a broken key fails where it is used.
+    // A client secret needs no algorithm. A broken key fails when it is used.
     return undefined;
   }
 }

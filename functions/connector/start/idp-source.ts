@@ -1,0 +1,92 @@
+import type * as z from "zod";
+import { readIdpFile } from "../../../lib/connector/idp/idp-file.ts";
+import { type AnyIdpKind, type IdpConfigurations, idpKinds } from "../../../lib/connector/idp/kinds.ts";
+import { secretHostProblems, withoutLoopback } from "../../../lib/connector/idp/secret-hosts.ts";
+import { variablesOf } from "../../../lib/connector/idp/variables.ts";
+import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
+import { deploymentSettings } from "../../../lib/deployment-settings.ts";
+import type { Problem } from "../../../lib/fault.ts";
+import { BadSettings, type Environment, isLocalHost, validSettings } from "../../../lib/settings.ts";
+import { type IdpFileLocation, locateIdpFile, readAtStart } from "./idp-file.ts";
+
+/** The configuration of the IdPs as far as it is known at the start. */
+export interface IdpSource {
+  /** Absent until the file has been read. */
+  readonly known?: IdpConfigurations;
+  /** Absent if the environment describes the only IdP. */
+  readonly file?: IdpFileLocation;
+  /** The hosts to which secrets of IdPs may be sent. */
+  readonly secretHosts: readonly string[];
+}
+
+/**
+ * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their problems are reported
+ * elsewhere. Throws BadSettings with every wrong variable, or every wrong key of the file.
+ */
+export function readIdpSource(environment: Environment): IdpSource {
+  const settings = validSettings(connectorSettings, environment);
+  const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
+  const { IDP_SECRET_HOSTS = [], IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
+  const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
+  if (IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };
+  if (IDP_ENABLE_MULTI_IDP) return { ...readSeveral(settings, secretHosts, CLOUD_STORAGE_BLOB_ENDPOINT), secretHosts };
+  return { known: new Map([[IDP_DEFAULT, readOne(environment, secretHosts)]]), secretHosts };
+}
+
+/** Reads the only IdP from its environment variables. */
+function readOne(environment: Environment, secretHosts: readonly string[]) {
+  const kind = kindIn(environment);
+  const variables = variablesOf(kind);
+  const given = variables.map(({ key, name, fallback = name }) => [
+    key,
+    textOf(environment, name) ?? textOf(environment, fallback),
+  ]);
+  const { success, data, error } = kind.settings.safeParse({ type: kind.type, ...Object.fromEntries(given) });
+  const problems = success
+    ? secretHostProblems(data, secretHosts)
+    : error.issues.map(issue => ({ path: String(issue.path[0]), reason: reasonOf(issue) }));
+  const nameOf = (key: string) => variables.find(variable => variable.key === key)?.name ?? key;
+  if (!success || problems.length > 0)
+    throw new BadSettings(problems.map(({ path, reason }) => ({ path: nameOf(path), reason })));
+  return data;
+}
+
+const reasonOf = (issue: z.core.$ZodIssue): string => (issue.code === "invalid_type" ? "must be set" : issue.message);
+
+/**
+ * Returns the only kind of which a variable is set. Variables with a default do not count, because a copied
+ * `local.settings.sample.json` sets all of them.
+ */
+function kindIn(environment: Environment): AnyIdpKind {
+  const isUsed = (kind: AnyIdpKind) =>
+    variablesOf(kind).some(
+      ({ name, defaultText }) => defaultText === undefined && textOf(environment, name) !== undefined,
+    );
+  const [kind = idpKinds[0], ...others] = idpKinds.filter(isUsed);
+  if (others.length === 0) return kind;
+  const types = [kind, ...others].map(({ type }) => type).join(", ");
+  const reason = `must be true for several identity providers: ${types} are set`;
+  throw new BadSettings([{ path: "IDP_ENABLE_MULTI_IDP", reason }]);
+}
+
+const textOf = (environment: Environment, name: string): string | undefined => environment[name]?.trim() || undefined;
+
+function readSeveral(
+  settings: Partial<ConnectorSettings>,
+  secretHosts: readonly string[],
+  blobEndpoint: string | undefined,
+): Omit<IdpSource, "secretHosts"> {
+  const { IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId } = settings;
+  const wrong = (reason: string): readonly Problem[] => [{ path: "IDP_CONFIGURATION_PATH", reason }];
+  if (path === undefined) throw new BadSettings(wrong("must be set with IDP_ENABLE_MULTI_IDP"));
+  const file = locateIdpFile(path, blobEndpoint);
+  if (file === undefined)
+    throw new BadSettings(wrong("must be a path, or the address of a blob under CLOUD_STORAGE_BLOB_ENDPOINT"));
+  if ("blob" in file || defaultId === undefined) return { file };
+  const bytes = readAtStart(file.path);
+  if (bytes === undefined) return { file };
+  if (typeof bytes === "string") throw new BadSettings(wrong(bytes));
+  const { idps, problems } = readIdpFile(bytes, defaultId, secretHosts);
+  if (problems !== undefined) throw new BadSettings(problems);
+  return { known: idps, file };
+}

@@ -1,0 +1,63 @@
+import * as z from "zod";
+import { domain, endpointUrl, wholeNumber, withVariable } from "../kind.ts";
+
+const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
+  error: "must be true or false",
+});
+const tenantId = z.string().regex(/^[A-Za-z0-9.-]+$/, "must be a tenant id or a domain");
+const clientId = z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id");
+
+/** A managed identity needs neither tenant nor application (C13). */
+export const settings = z
+  .strictObject({
+    type: z.literal("entra"),
+    "tenant-id": withVariable(tenantId.optional(), {
+      name: "IDPA_TENANT_ID",
+      description: "tenant; by default `CLOUD_TENANT_ID`.",
+      fallback: "CLOUD_TENANT_ID",
+    }),
+    "client-id": withVariable(clientId.optional(), {
+      name: "IDPA_FIDO_API_CLIENT_ID",
+      description: "application that calls Microsoft Graph.",
+    }),
+    "api-version": withVariable(z.enum(["beta", "v1.0"], { error: "must be one of beta, v1.0" }).default("beta"), {
+      name: "IDPA_FIDO_API_VERSION",
+      description: "version of Microsoft Graph; shipped security keys need `beta`.",
+    }),
+    "challenge-timeout-minutes": withVariable(wholeNumber(5, 43_200).optional(), {
+      name: "IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES",
+      description: "how long a challenge is valid; by default 20160, and 5 with version `v1.0`.",
+    }),
+    "managed-identity": withVariable(flag.default(false), {
+      name: "IDPA_MANAGED_IDENTITY",
+      description: "call Microsoft Graph as the app's managed identity, without application and secret.",
+    }),
+    "graph-endpoint": withVariable(endpointUrl.default("https://graph.microsoft.com"), {
+      name: "IDPA_GRAPH_ENDPOINT",
+      description: "Microsoft Graph.",
+    }),
+    "online-endpoint": withVariable(endpointUrl.default("https://login.microsoftonline.com"), {
+      name: "IDPA_ONLINE_ENDPOINT",
+      description: "address that issues access tokens.",
+    }),
+    // By default the relying party in the creation options of Entra's global cloud.
+    "default-relying-party": withVariable(domain.default("login.microsoft.com"), {
+      name: "IDPA_DEFAULT_RELYING_PARTY",
+      description: "relying party of the tenant's passkeys; a request that names another one is refused.",
+    }),
+  })
+  .superRefine((values, context) => {
+    for (const key of ["tenant-id", "client-id"] as const)
+      if (values[key] === undefined && !values["managed-identity"])
+        context.addIssue({ code: "custom", path: [key], message: "must be set" });
+  })
+  .transform(values => ({
+    ...values,
+    "challenge-timeout-minutes": values["challenge-timeout-minutes"] ?? (values["api-version"] === "v1.0" ? 5 : 20_160),
+  }))
+  .refine(values => values["api-version"] === "beta" || values["challenge-timeout-minutes"] === 5, {
+    path: ["challenge-timeout-minutes"],
+    error: "must be 5 with api-version v1.0, which has no other",
+  });
+
+export type EntraSettings = z.output<typeof settings>;

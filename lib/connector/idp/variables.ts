@@ -1,0 +1,40 @@
+import * as z from "zod";
+import { setting } from "../../settings.ts";
+import { type IdpVariable, variableOf } from "./kind.ts";
+import { type AnyIdpKind, idpKinds } from "./kinds.ts";
+
+/** The environment variable of one setting of a kind. */
+export interface KindVariable extends IdpVariable {
+  /** The specification's name of the setting. */
+  readonly key: string;
+  /** The default of the setting as text; undefined if it has none. */
+  readonly defaultText: string | undefined;
+}
+
+/** Returns the environment variables of a kind, in the order of its settings. */
+export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
+  return Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
+    const variable = variableOf(field);
+    if (variable === undefined) return [];
+    const defaultText = field instanceof z.ZodDefault ? String(field.def.defaultValue) : undefined;
+    return [{ ...variable, key, defaultText }];
+  });
+}
+
+function shapeOf(settings: z.core.$ZodType): z.core.$ZodShape {
+  if (settings instanceof z.ZodObject) return settings.shape;
+  return settings instanceof z.ZodPipe ? shapeOf(settings.def.in) : {};
+}
+
+/**
+ * The environment variables of all kinds, as texts: the settings of the kind that is in use check the values. They have no static
+ * type, because no code names one of them.
+ */
+export const idpVariableSettings: object = Object.fromEntries(
+  idpKinds.flatMap(kind =>
+    variablesOf(kind).map(({ name, description, defaultText }) => {
+      const text = setting.text(`Kind ${kind.letter}: ${description}`);
+      return [name, defaultText === undefined ? text.optional() : text.prefault(defaultText)];
+    }),
+  ),
+);
