@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The header of every create (decision C6). A comma is none of its characters: that is how a repeated header arrives. */
+/** The header of every create (C6). Commas are rejected, because a repeated header arrives as values separated by commas. */
 export const idempotencyKey = z.object({
   "Idempotency-Key": z
     .string()
@@ -9,6 +9,6 @@ export const idempotencyKey = z.object({
     })
     .optional()
     .describe(
-      "Makes the call safe to repeat: within 7 days the same key of the same caller creates one request. A new random value a request.",
+      "Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request.",
     ),
 });

@@ -5,7 +5,7 @@ import type { ConnectorSettings } from "../../lib/connector/settings.ts";
 import type { Job } from "../../lib/http/job.ts";
 import type { ConnectorContext } from "./context.ts";
 
-/** The timers by function name, each with the setting that is its schedule (specification section 2, decision C17). */
+/** Returns the timer jobs by function name (specification section 2). */
 export const connectorJobs = (settings: ConnectorSettings): Readonly<Record<string, Job<ConnectorContext>>> => ({
   processShipments: {
     schedule: settings.CRON_PROCESS_SHIPMENT_SCHEDULE,

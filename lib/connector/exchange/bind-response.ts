@@ -3,7 +3,7 @@ import { decode } from "cborg";
 import * as z from "zod";
 import type { Attestation, Binding, Challenge } from "../model/webauthn.ts";
 
-/** The first thing about an answer that is not this request's. */
+/** The first property of a response that does not match its request. */
 export type Mismatch =
   | "unreadable"
   | "type"
@@ -14,6 +14,7 @@ export type Mismatch =
   | "user_verification"
   | "credential_id";
 
+/** Returns the values by which the response to a challenge is recognised. */
 export const bindingOf = ({ options, origin }: Challenge): Binding => ({
   challengeHash: sha256(Buffer.from(options.challenge, "base64url")).toString("base64url"),
   origin,
@@ -22,9 +23,9 @@ export const bindingOf = ({ options, origin }: Challenge): Binding => ({
 });
 
 /**
- * Tells whether a credential answers the request that it came back for (decision C11, docs/peers/exchange-format.md). The IdP
- * verifies the attestation; this keeps one user's credential from being registered for another.
- * @returns undefined when it does
+ * Checks whether a response belongs to its request (docs/peers/exchange-format.md), so that a credential of one user cannot be registered
+ * for another user. The attestation is verified by the IdP.
+ * @returns undefined if the response belongs to the request
  */
 export function bindResponse(attestation: Attestation, expected: Binding): Mismatch | undefined {
   const client = clientData(attestation.clientDataJson);
@@ -51,7 +52,7 @@ function clientData(base64url: string): z.infer<typeof collectedClientData> | un
   }
 }
 
-/** WebAuthn Level 3 section 6.1: hash 32, flags 1, counter 4, then AAGUID 16, length 2, credential id, public key. */
+/** Authenticator data has hash 32, flags 1, counter 4, AAGUID 16, length 2, credential id, public key (WebAuthn Level 3 section 6.1). */
 const flagsAt = 32;
 const lengthAt = 53;
 const credentialIdAt = 55;

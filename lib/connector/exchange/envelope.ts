@@ -4,14 +4,14 @@ import type { PublicKey } from "../http/jwks.ts";
 
 /**
  * Why a response could not be read:
- * - `undecryptable`: not encrypted to this key
- * - `unknown_key`: signed by a key that the signing JWKS does not hold, or not yet
- * - `bad_signature`
- * - `malformed`: no such envelope or payload, or a header that is not allowed
+ * - `undecryptable`: it is not encrypted to this key
+ * - `unknown_key`: it is signed by a key that is not in the signing JWKS, at least not yet
+ * - `bad_signature`: its signature is wrong
+ * - `malformed`: it has another structure, or a header that is not allowed
  */
 export type ExchangeReason = "undecryptable" | "unknown_key" | "bad_signature" | "malformed";
 
-/** A response that is not to be believed. Its message holds nothing of the response. */
+/** Thrown for a response that cannot be trusted. The message contains nothing of the response. */
 export class ExchangeError extends Error {
   override readonly name = "ExchangeError";
   readonly reason: ExchangeReason;
@@ -22,12 +22,12 @@ export class ExchangeError extends Error {
   }
 }
 
-/** A private key of the exchange format, to be kept sealed (decision G8). */
+/** A private key of the exchange format. It is stored sealed only (G8). */
 export interface PrivateKey extends PublicKey {
   readonly d: string;
 }
 
-/** Finds a signing key by id, reading the signing JWKS again where it is unknown. */
+/** Returns a signing key by its id. Reads the signing JWKS again for an unknown id. */
 export type FindSigningKey = (kid: string) => Promise<PublicKey | undefined>;
 
 export const keyAlgorithm = "ECDH-ES+A256KW";
@@ -35,19 +35,19 @@ const contentAlgorithm = "A256GCM";
 const signatureAlgorithm = "ES384";
 const openedAlgorithms = [keyAlgorithm, "ECDH-ES"] as const;
 
-/** @returns a compact JWE to one of the keys, taken at random */
+/** Returns a compact JWE, encrypted to one of the keys, which is chosen at random. */
 export async function encryptEnvelope(
   payload: object,
   keys: readonly PublicKey[],
   random: (bytes: number) => Uint8Array,
 ): Promise<string> {
   const key = keys[Buffer.from(random(4)).readUInt32BE() % keys.length];
-  if (key === undefined) throw new RangeError("There is no transport key to encrypt to.");
+  if (key === undefined) throw new RangeError("There is no transport key.");
   const header = { alg: keyAlgorithm, enc: contentAlgorithm, kid: key.kid };
   return new CompactEncrypt(Buffer.from(JSON.stringify(payload))).setProtectedHeader(header).encrypt(key);
 }
 
-// Naming all that may be there keeps out what may not (jku, jwk, x5u, x5c, zip, crit) and whatever comes after it.
+// Lists the allowed members, so that jku, jwk, x5u, x5c, zip, crit and unknown ones are rejected.
 const anyHeader = { typ: z.string().optional(), cty: z.string().optional() };
 const jweHeader = z.strictObject({
   ...anyHeader,
@@ -61,8 +61,8 @@ const jweHeader = z.strictObject({
 const jwsHeader = z.strictObject({ ...anyHeader, alg: z.literal(signatureAlgorithm), kid: z.string() });
 
 /**
- * Opens a compact JWE and checks the compact JWS inside it.
- * @throws ExchangeError, and whatever `findSigningKey` throws
+ * Decrypts a compact JWE and verifies the compact JWS in it.
+ * @throws ExchangeError, or the error of `findSigningKey`
  */
 export async function openEnvelope<T>(
   jwe: string,

@@ -4,17 +4,17 @@ import type { PublicKey } from "../http/jwks.ts";
 import type { Attestation, CreationOptions } from "../model/webauthn.ts";
 import { encryptEnvelope, type FindSigningKey, keyAlgorithm, openEnvelope, type PrivateKey } from "./envelope.ts";
 
-/** Asks the key maker for one credential. */
+/** A request for one credential to the key maker. */
 export interface CredentialOrder {
   readonly options: CreationOptions;
   readonly origin: string;
-  /** Made for this request alone. */
+  /** A key that is used for this request only. */
   readonly responseKey: PublicKey;
 }
 
-/** Asks the key maker for one PIN. */
+/** A request for one PIN to the key maker. */
 export interface PinOrder {
-  /** Characters; a key may insist on more (decision C10). */
+  /** The number of characters. A security key may require more (C10). */
   readonly length: number;
   readonly responseKey: PublicKey;
 }
@@ -22,7 +22,7 @@ export interface PinOrder {
 /** A key pair for one response. */
 export interface ResponseKey {
   readonly publicJwk: PublicKey;
-  /** To be kept sealed (decision G8). */
+  /** Stored sealed only (G8). */
   readonly privateJwk: PrivateKey;
 }
 
@@ -36,7 +36,7 @@ const keyPair = z.object({
   d: z.string(),
 });
 
-/** Makes a key pair; its id is the RFC 7638 thumbprint. */
+/** Creates a key pair. Its id is its thumbprint (RFC 7638). */
 export async function makeResponseKey(): Promise<ResponseKey> {
   const { privateKey } = await generateKeyPair(keyAlgorithm, { crv: "P-384", extractable: true });
   const { d, ...point } = keyPair.parse(await exportJWK(privateKey));
@@ -44,29 +44,29 @@ export async function makeResponseKey(): Promise<ResponseKey> {
   return { publicJwk, privateJwk: { ...publicJwk, d } };
 }
 
-/** @returns the compact JWE of docs/peers/exchange-format.md, to one of the transport keys (decision C11) */
+/** Returns a credential request, encrypted to one of the transport keys (docs/peers/exchange-format.md). */
 export function encodeCredentialRequest(
   { options, origin, responseKey }: CredentialOrder,
   transportKeys: readonly PublicKey[],
   random: Random,
 ): Promise<string> {
-  const asked = { v: 1, type: "credential_request", response_key: wireKey(responseKey), origin, public_key: options };
-  return encryptEnvelope(asked, transportKeys, random);
+  const payload = { v: 1, type: "credential_request", response_key: wireKey(responseKey), origin, public_key: options };
+  return encryptEnvelope(payload, transportKeys, random);
 }
 
-/** @returns the compact JWE of docs/peers/exchange-format.md, to one of the transport keys (decision C11) */
+/** Returns a PIN request, encrypted to one of the transport keys (docs/peers/exchange-format.md). */
 export function encodePinRequest(
   { length, responseKey }: PinOrder,
   transportKeys: readonly PublicKey[],
   random: Random,
 ): Promise<string> {
-  const asked = { v: 1, type: "pin_request", response_key: wireKey(responseKey), pin: { type: "generate", length } };
-  return encryptEnvelope(asked, transportKeys, random);
+  const payload = { v: 1, type: "pin_request", response_key: wireKey(responseKey), pin: { type: "generate", length } };
+  return encryptEnvelope(payload, transportKeys, random);
 }
 
 /**
- * A credential as the key maker answered it. It is not yet bound to its request: see {@link bindResponse}.
- * @throws ExchangeError, and whatever `findSigningKey` throws
+ * Returns the credential in a response of the key maker. It is not known to belong to the request before {@link bindResponse}.
+ * @throws ExchangeError, or the error of `findSigningKey`
  */
 export async function decodeCredentialResponse(
   jwe: string,
@@ -88,8 +88,8 @@ export async function decodeCredentialResponse(
 }
 
 /**
- * A PIN as the key maker answered it: 4 to 63 characters on one line. Never to be kept or logged (decision C14).
- * @throws ExchangeError, and whatever `findSigningKey` throws
+ * Returns the PIN in a response of the key maker: 4 to 63 characters on one line. It must not be stored or logged (C14).
+ * @throws ExchangeError, or the error of `findSigningKey`
  */
 export async function decodePinResponse(
   jwe: string,

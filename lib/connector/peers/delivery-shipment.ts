@@ -3,7 +3,7 @@ import { plainIdentifier, plainText } from "../../plain-text.ts";
 import { instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { omitUndefined } from "../model/omit-undefined.ts";
-import { type DeliveryShipment, filled } from "./delivery-wire.ts";
+import { type DeliveryShipment, blankToUndefined } from "./delivery-wire.ts";
 
 const number = z.union([
   z.int(),
@@ -15,7 +15,7 @@ const number = z.union([
 const someNumber = number.optional().catch(undefined);
 const someText = z
   .union([z.string(), z.number().transform(String)])
-  .transform(filled)
+  .transform(blankToUndefined)
   .optional()
   .catch(undefined);
 const someDate = z
@@ -30,7 +30,7 @@ const list = <T extends z.ZodType>(element: T) =>
     .nullish()
     .transform(values => values ?? []);
 
-/** It becomes a segment of our URLs and a key in storage. */
+/** The id is a segment of URLs and a key in storage, so its characters and length are limited. */
 const shipmentId = z.string().regex(/^[\w-][\w.~-]{0,127}$/);
 
 export const createdShipment = z.object({ shipment_id: shipmentId });
@@ -43,12 +43,12 @@ const programmedKey = z
     fido_credential_responses: list(z.string().catch("")),
   })
   .transform(
-    (told): KeyResponses =>
+    (body): KeyResponses =>
       omitUndefined({
-        serial: plainIdentifier(told.serial_number),
-        firmware: plainIdentifier(told.firmware_version),
-        pin: told.fido_pin_response,
-        credentials: told.fido_credential_responses,
+        serial: plainIdentifier(body.serial_number),
+        firmware: plainIdentifier(body.firmware_version),
+        pin: body.fido_pin_response,
+        credentials: body.fido_credential_responses,
       }),
   );
 
@@ -74,12 +74,12 @@ const recipient = z
     recipient_lastname: someText,
     recipient_telephone: someText,
   })
-  .transform(told => ({
-    company: told.recipient_company,
-    email: told.recipient_email,
-    firstName: told.recipient_firstname,
-    lastName: told.recipient_lastname,
-    telephone: told.recipient_telephone,
+  .transform(body => ({
+    company: body.recipient_company,
+    email: body.recipient_email,
+    firstName: body.recipient_firstname,
+    lastName: body.recipient_lastname,
+    telephone: body.recipient_telephone,
   }));
 
 const mailingAddress = z
@@ -91,13 +91,13 @@ const mailingAddress = z
     postal_code: someText,
     country_code_2: someText,
   })
-  .transform(told => ({
-    streetLine1: told.street_line1,
-    streetLine2: told.street_line2,
-    city: told.city,
-    region: told.region,
-    postalCode: told.postal_code,
-    countryCode: told.country_code_2,
+  .transform(body => ({
+    streetLine1: body.street_line1,
+    streetLine2: body.street_line2,
+    city: body.city,
+    region: body.region,
+    postalCode: body.postal_code,
+    countryCode: body.country_code_2,
   }));
 
 export const shipment = z
@@ -111,17 +111,17 @@ export const shipment = z
     shipment_items: list(shippedItem),
   })
   .transform(
-    (told): DeliveryShipment => ({
-      shipmentId: told.shipment_id,
-      requestedAt: told.shipment_request_date,
-      customerReference: told.customer_reference,
+    (body): DeliveryShipment => ({
+      shipmentId: body.shipment_id,
+      requestedAt: body.shipment_request_date,
+      customerReference: body.customer_reference,
       state: {
-        id: told.shipment_state.shipment_state_id,
-        message: plainText(told.shipment_state.shipment_state_message),
+        id: body.shipment_state.shipment_state_id,
+        message: plainText(body.shipment_state.shipment_state_message),
       },
-      recipient: told.recipient,
-      mailingAddress: told.mailing_address,
-      items: told.shipment_items,
+      recipient: body.recipient,
+      mailingAddress: body.mailing_address,
+      items: body.shipment_items,
     }),
   );
 

@@ -2,27 +2,27 @@ import type { Instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { MailingAddress, Recipient, ShipmentOrder } from "../model/request.ts";
 
-/** The keys of one model in an order. */
+/** The security keys of one model in an order. */
 export interface OrderedItem {
   readonly productId: number;
   readonly inventoryProductId: number;
   readonly customizationId?: string | undefined;
   readonly keyName?: string | undefined;
-  /** One a physical key: what it is to be programmed with (decision C10). */
+  /** One entry for each security key: the requests for its credentials and its PIN. */
   readonly keys: readonly {
     readonly pinRequest?: string | undefined;
     readonly credentialRequests: readonly string[];
   }[];
 }
 
-/** A shipment to be ordered, all defaults in place. */
+/** A shipment to order, with all defaults set. */
 export interface DeliveryOrder extends ShipmentOrder {
   readonly customerReference: string;
   readonly recipient: Omit<Recipient, "externalId">;
   readonly items: readonly OrderedItem[];
 }
 
-/** A shipment as the delivery service tells it; what it left out or left blank is absent. */
+/** A shipment that the delivery service returned. Missing and blank members are absent. */
 export interface DeliveryShipment {
   readonly shipmentId: string;
   readonly requestedAt?: Instant | undefined;
@@ -34,33 +34,33 @@ export interface DeliveryShipment {
     readonly productId?: number | undefined;
     readonly inventoryProductId?: number | undefined;
     readonly quantity: number;
-    /** In the order of the keys ordered; empty until they are programmed. */
+    /** In the order of the ordered security keys. Empty until they are programmed. */
     readonly keys: readonly KeyResponses[];
   }[];
 }
 
 type Blankable<T> = { readonly [K in keyof T]: T[K] | undefined };
 
-/** The body of docs/peers/delivery.md; blank optional members are left out. */
+/** Returns the body of a create (docs/peers/delivery.md), without blank optional members. */
 export function shipmentBody(order: DeliveryOrder): object {
   const { recipient, mailingAddress: address } = order;
   return {
     delivery_type: order.deliveryType,
-    reseller_organization_id: filled(order.resellerOrganizationId),
+    reseller_organization_id: blankToUndefined(order.resellerOrganizationId),
     customer_reference: order.customerReference,
     address_validation_bypass: order.addressValidationBypass,
     recipient: {
-      recipient_company: filled(recipient.company),
+      recipient_company: blankToUndefined(recipient.company),
       recipient_email: recipient.email,
-      recipient_firstname: filled(recipient.firstName),
-      recipient_lastname: filled(recipient.lastName),
+      recipient_firstname: blankToUndefined(recipient.firstName),
+      recipient_lastname: blankToUndefined(recipient.lastName),
       recipient_telephone: recipient.telephone,
     },
     mailing_address: {
       street_line1: address.streetLine1,
-      street_line2: filled(address.streetLine2),
+      street_line2: blankToUndefined(address.streetLine2),
       city: address.city,
-      region: filled(address.region),
+      region: blankToUndefined(address.region),
       postal_code: address.postalCode,
       country_code_2: address.countryCode,
     },
@@ -68,8 +68,8 @@ export function shipmentBody(order: DeliveryOrder): object {
       product_id: item.productId,
       inventory_product_id: item.inventoryProductId,
       product_quantity: item.keys.length,
-      customization_id: filled(item.customizationId),
-      fc_additional_data: filled(item.keyName) === undefined ? undefined : { key_name: item.keyName },
+      customization_id: blankToUndefined(item.customizationId),
+      fc_additional_data: blankToUndefined(item.keyName) === undefined ? undefined : { key_name: item.keyName },
       product_customizations: item.keys.map(key => ({
         fido_pin_request: key.pinRequest,
         fido_credential_requests: key.credentialRequests,
@@ -78,5 +78,5 @@ export function shipmentBody(order: DeliveryOrder): object {
   };
 }
 
-/** Blank is as if absent, both ways. */
-export const filled = (text: string | undefined) => (text === undefined || text.trim() === "" ? undefined : text);
+/** Returns undefined for blank text: in requests and responses it means the same as an absent member. */
+export const blankToUndefined = (text: string | undefined) => (text === undefined || text.trim() === "" ? undefined : text);

@@ -13,35 +13,35 @@ export interface DeliveryOptions
   extends PeerTools,
     Pick<PeerAccess, "patience">,
     Pick<KeySetOptions, "maxAgeMs" | "refreshAgeMs"> {
-  /** What `/v1/fpr/shipments` follows. */
+  /** The URL before `/v1/fpr/shipments`. */
   readonly baseUrl: string;
   readonly signJwksUrl: string;
   readonly transportJwksUrl: string;
   readonly token: () => Promise<string>;
-  /** For each call below with everything in it. */
+  /** The time limit of each method, including token and repetitions. */
   readonly timeLimitMs: number;
 }
 
 /**
- * The delivery service (decision C10, docs/peers/delivery.md). Every call throws PeerFailure only; its `code` and `detail` are
- * the service's own, so that a `missing` with a `code` is the service's word and one without may be a proxy's.
+ * The delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and `detail` are the service's own: `missing`
+ * without a `code` may come from a proxy.
  */
 export interface Delivery {
   /**
-   * Cannot be taken back and is sent once: after `unanswered` the shipment may exist (decision C6). Where the call cannot leave
-   * until `notAfter`, it is not made and fails as `unreachable`.
+   * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may exist. If the call
+   * cannot start by `notAfter`, it is not made and fails as `unreachable`.
    */
   createShipment(
     order: DeliveryOrder,
     limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
   ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string, signal?: AbortSignal): Promise<DeliveryShipment>;
-  /** Newest first; `cannot_tell` where the service offers no such search or has too many to look through. */
+  /** Returns shipments, newest first. Returns `cannot_tell` if the service has no such search or too many results. */
   findByReference(reference: string, signal?: AbortSignal): Promise<readonly DeliveryShipment[] | "cannot_tell">;
-  /** Fails as `missing` where it is gone and `refused` (409) where it is too late. */
+  /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
   deleteShipment(shipmentId: string, signal?: AbortSignal): Promise<void>;
   transportKeys(signal?: AbortSignal): Promise<readonly PublicKey[]>;
-  /** For decoding responses; undefined where even the newest set lacks it. */
+  /** Returns the key that verifies a response; undefined if the newest key set does not have it either. */
   signingKey(kid: string, signal?: AbortSignal): Promise<PublicKey | undefined>;
 }
 
@@ -105,7 +105,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
             unsupported,
           );
           if (answer === "cannot_tell") return answer;
-          // A service that passes over an unknown search field would list everybody's shipments.
+          // A service that ignores an unknown search field would list all shipments.
           found.push(
             ...answer.shipments.filter(({ customerReference = reference }) => customerReference === reference),
           );
@@ -130,7 +130,7 @@ function refusalOf(body: unknown) {
   return { code, detail: message };
 }
 
-/** The service says that it knows no such search (decision C6). */
+/** Handles the status codes by which the service says that it has no such search. */
 function unsupported(error: unknown): "cannot_tell" {
   if (error instanceof PeerFailure && [404, 405, 501].includes(error.status ?? 0)) return "cannot_tell";
   throw error;

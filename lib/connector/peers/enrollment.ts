@@ -4,17 +4,17 @@ import type { PeerAccess, PeerTools } from "../http/call.ts";
 import { requestToken } from "../http/grant.ts";
 
 export interface EnrollmentOptions extends PeerTools, Pick<PeerAccess, "patience"> {
-  /** What `/v1/token` follows. */
+  /** The URL before `/v1/token`. */
   readonly baseUrl: string;
-  /** Read at every exchange, so that a changed one counts. */
+  /** Read at each exchange, so that a rotated credential is used. */
   readonly credential: () => Promise<string>;
-  /** For one exchange, tries included. */
+  /** The time limit of one exchange, including repetitions. */
   readonly timeLimitMs: number;
 }
 
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 
-/** Access tokens of the pre-registration API, for which the enrollment service exchanges the credential (decision C12, RFC 8693). */
+/** Returns a cache of access tokens of the pre-registration API, which the enrollment service issues for the credential (RFC 8693). */
 export function connectEnrollment({ baseUrl, credential, ...rest }: EnrollmentOptions): AccessTokens {
   const access: PeerAccess = { ...rest, peer: "enrollment service" };
   const url = `${trimEnd(baseUrl, "/")}/v1/token`;

@@ -4,9 +4,9 @@ import type { Instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { omitUndefined } from "../model/omit-undefined.ts";
 import type { PinRequest, Recipient, SecurityKey } from "../model/request.ts";
-import { filled } from "./delivery-wire.ts";
+import { blankToUndefined } from "./delivery-wire.ts";
 
-/** An authenticator to be enrolled on site. */
+/** An authenticator to enroll on site. */
 export interface AuthenticatorOrder extends Pick<SecurityKey, "customizationId"> {
   readonly recipient: Pick<Recipient, "externalId" | "email" | "firstName" | "lastName">;
   readonly emailsTo: readonly string[];
@@ -18,15 +18,15 @@ export interface AuthenticatorOrder extends Pick<SecurityKey, "customizationId">
   readonly credentialRequests: readonly string[];
 }
 
-/** What has become of an authenticator. */
+/** The state and the responses of an authenticator. */
 export interface Enrollment {
   readonly state: "waiting" | "completed" | "cancelled" | "failed";
-  /** Of a completed one; blank where a credential could not be made. */
+  /** Present if the authenticator is completed. Blank for a credential that could not be created. */
   readonly responses: KeyResponses;
   readonly message?: string | undefined;
 }
 
-/** The body of docs/peers/enrollment.md; blank optional members are left out. */
+/** Returns the body of a request (docs/peers/enrollment.md), without blank optional members. */
 export function authenticatorBody(order: AuthenticatorOrder): object {
   const { recipient, pin } = order;
   return {
@@ -38,7 +38,7 @@ export function authenticatorBody(order: AuthenticatorOrder): object {
     },
     emails_to: order.emailsTo,
     name: order.name,
-    customization_id: filled(order.customizationId),
+    customization_id: blankToUndefined(order.customizationId),
     preferred_authenticator_type: order.preferredAuthenticatorType,
     expires_at: order.expiresAt,
     pin: pin && { min_length: pin.length, entry_method: pin.entryMethod, delivery_method: pin.deliveryMethod },
@@ -49,7 +49,7 @@ export function authenticatorBody(order: AuthenticatorOrder): object {
 
 const someText = z
   .union([z.string(), z.number().transform(String)])
-  .transform(filled)
+  .transform(blankToUndefined)
   .optional()
   .catch(undefined);
 
@@ -66,14 +66,14 @@ export const authenticatorAnswer = z
     error_message: someText,
   })
   .transform(
-    (told): Enrollment => ({
-      state: told.state,
+    (body): Enrollment => ({
+      state: body.state,
       responses: omitUndefined({
-        serial: plainIdentifier(told.serial_number),
-        firmware: plainIdentifier(told.firmware_version),
-        pin: told.pin_response,
-        credentials: told.credential_responses,
+        serial: plainIdentifier(body.serial_number),
+        firmware: plainIdentifier(body.firmware_version),
+        pin: body.pin_response,
+        credentials: body.credential_responses,
       }),
-      message: plainText(told.error_message),
+      message: plainText(body.error_message),
     }),
   );

@@ -7,34 +7,34 @@ import { retryPeer } from "../http/retry.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
-  /** What `/v1/authenticator-requests` follows. */
+  /** The URL before `/v1/authenticator-requests`. */
   readonly baseUrl: string;
   readonly tokens: AccessTokens;
-  /** For each call below with everything in it. */
+  /** The time limit of each method, including token and repetitions. */
   readonly timeLimitMs: number;
 }
 
 /**
- * The pre-registration API of on-site enrollment (decision C12, docs/peers/enrollment.md). Each authenticator is known by an id of
- * ours. Every call throws PeerFailure only, and may be made again after any failure.
+ * The pre-registration API, for on-site enrollment (docs/peers/enrollment.md). The connector chooses the id of each authenticator.
+ * Methods throw PeerFailure only and may be repeated after any failure.
  */
 export interface Rfpr {
-  /** Makes sure of an access token. */
+  /** Gets an access token, so that a later call does not fail for lack of one. */
   authenticate(signal?: AbortSignal): Promise<void>;
   /**
-   * Fails as `refused` with status 409 where the id has another content and 410 where it was deleted before. Where the call cannot
-   * leave until `notAfter`, it is not made and fails as `unreachable`.
+   * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it was deleted. If the
+   * call cannot start by `notAfter`, it is not made and fails as `unreachable`.
    */
   put(
     id: string,
     order: AuthenticatorOrder,
     limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
   ): Promise<void>;
-  /** Fails as `refused` with status 410 where it was deleted. */
+  /** Fails as `refused` with status 410 if the request was deleted. */
   get(id: string, signal?: AbortSignal): Promise<Enrollment>;
-  /** From here on it cannot be enrolled. Fails as `refused` with status 409 where it has ended otherwise. */
+  /** Cancels the request, which then cannot be enrolled. Fails as `refused` with status 409 if it has already ended. */
   cancel(id: string, signal?: AbortSignal): Promise<void>;
-  /** Removes it for good, whether it was there or not: a `put` that is still on its way is refused. */
+  /** Deletes the request and reserves its id, also if it does not exist: a `put` that arrives later is refused. */
   remove(id: string, signal?: AbortSignal): Promise<void>;
 }
 

@@ -38,9 +38,9 @@ describe("the check of the peers", () => {
 
   test.each([
     ["a refused token", { kind: "refuse", status: 401 }, /secret in Key Vault/],
-    ["an outage", { kind: "refuse", status: 500 }, /No usable answer \(500\)/],
+    ["an outage", { kind: "refuse", status: 500 }, /No readable response \(500\)/],
     ["throttling", { kind: "throttle", retryAfter: 7 }, /wait 7 s/],
-    ["a dropped connection", { kind: "drop" }, /No usable answer|No connection/],
+    ["a dropped connection", { kind: "drop" }, /No readable response|No connection/],
   ] as const)("explains %s of the delivery service", async (_, rule, words) => {
     peers.delivery.fail({ method: "GET", path: "/v1/fpr/shipments", times: 50, ...rule });
     const [one, ...others] = bad(await findings());
@@ -81,7 +81,7 @@ describe("the check of the peers", () => {
     peers.entra.fail({ method: "GET", path: "creationOptions", kind: "refuse", status: 404, times: 50 });
     const [one, ...others] = bad(await findings({}, [user]));
     expect(one).toMatchObject({ peer: "IdP entra", check: "creation options" });
-    expect(one?.finding).toMatch(/test user who is not there/);
+    expect(one?.finding).toMatch(/test user does not exist/);
     expect(others).toEqual([]);
   });
 
