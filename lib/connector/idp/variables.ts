@@ -11,13 +11,14 @@ export interface KindVariable extends IdpVariable {
   readonly defaultText: string | undefined;
 }
 
-/** Returns the environment variables of a kind, in the order of its settings. */
+/** Returns the environment variables of a kind, in the order of its settings. Throws if a setting has none. */
 export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
-  return Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
+  const { type: _, ...shape } = shapeOf(kind.settings);
+  return Object.entries(shape).map(([key, field]) => {
     const variable = variableOf(field);
-    if (variable === undefined) return [];
+    if (variable === undefined) throw new Error(`The setting ${key} of ${kind.type} has no environment variable.`);
     const defaultText = field instanceof z.ZodDefault ? String(field.def.defaultValue) : undefined;
-    return [{ ...variable, key, defaultText }];
+    return { ...variable, key, defaultText };
   });
 }
 
