@@ -3,7 +3,7 @@ import { plainIdentifier, plainText } from "../../plain-text.ts";
 import { instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { omitUndefined } from "../model/omit-undefined.ts";
-import { type DeliveryShipment, blankToUndefined } from "./delivery-wire.ts";
+import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 
 const number = z.union([
   z.int(),

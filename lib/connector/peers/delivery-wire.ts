@@ -79,4 +79,5 @@ export function shipmentBody(order: DeliveryOrder): object {
 }
 
 /** Returns undefined for blank text: in requests and responses it means the same as an absent member. */
-export const blankToUndefined = (text: string | undefined) => (text === undefined || text.trim() === "" ? undefined : text);
+export const blankToUndefined = (text: string | undefined) =>
+  text === undefined || text.trim() === "" ? undefined : text;

@@ -66,7 +66,9 @@ describe("the settings of several IdPs (decision C13)", () => {
     expect(blob(`${account}/configuration/a/b%20c.yaml`, account)).toContain(
       "IDP_CONFIGURATION_PATH: must be an https address: http on the loopback is allowed in local runs only",
     );
-    const wrong = ["IDP_CONFIGURATION_PATH: must be a path, or the address of a blob under CLOUD_STORAGE_BLOB_ENDPOINT"];
+    const wrong = [
+      "IDP_CONFIGURATION_PATH: must be a path, or the address of a blob under CLOUD_STORAGE_BLOB_ENDPOINT",
+    ];
     for (const address of [
       "https://blobs.example/idps.yaml",
       "https://blobs.example/configuration/",
