@@ -47,7 +47,7 @@ async function registered(id: string, idp: object) {
 
 const client = { clientId: "connector", clientSecret: "no secret" };
 describe("client authentication by private_key_jwt (decision C13)", () => {
-  test("at kind B is by the private key and the certificate that lie where a secret would", async () => {
+  test("of kind B uses the private key and the certificate in the secret", async () => {
     const [own, issuer] = await Promise.all([certifiedKey("connector"), certifiedKey("issuer")]);
     const trusting = { ...client, tenantId: "tenant", clientKey: own.publicKey, attestationRoot };
     const entra = closed(await startEntra(trusting));
@@ -62,7 +62,7 @@ describe("client authentication by private_key_jwt (decision C13)", () => {
     });
   });
 
-  test("at kind A is by a private key of an algorithm that PingOne takes", async () => {
+  test("of kind A uses a private key of an algorithm that PingOne accepts", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const clientKey = await exportJWK(publicKey);
     const environmentId = "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55";
@@ -78,7 +78,7 @@ describe("client authentication by private_key_jwt (decision C13)", () => {
     });
   });
 
-  test("at kind C is by a private key as well", async () => {
+  test("of kind C uses a private key too", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const tenant = { realm: "alpha", journey: "RegisterKey", relyingPartyId: "keys.example.com" };
     const aic = closed(
@@ -96,8 +96,8 @@ describe("client authentication by private_key_jwt (decision C13)", () => {
   });
 });
 
-describe("the managed identity at kind B (decision C13)", () => {
-  test("is asked for a token for Graph, and no secret is read", async () => {
+describe("the managed identity of kind B", () => {
+  test("issues a token for Graph, and no secret is read", async () => {
     const { entra } = peers;
     const asked: { resource: string | null; header: unknown }[] = [];
     // What the platform offers an app for its own identity; it has a token that Graph takes.
@@ -135,7 +135,7 @@ describe("the managed identity at kind B (decision C13)", () => {
 });
 
 describe("the hosts that may get secrets (decision C13)", () => {
-  test("bind each call too: without its host nothing reaches an IdP", async () => {
+  test("limit each call too: without its host, nothing reaches an IdP", async () => {
     const connector = await testConnector(peers);
     const environment = environmentOf(peers, connector.storage);
     const told = settingsOf(environment).connector;

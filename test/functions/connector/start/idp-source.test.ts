@@ -42,7 +42,7 @@ function problemsOf(told: Record<string, string>) {
 }
 
 describe("single-IdP mode (decision C13)", () => {
-  test("reads kind B from IDPA_ settings, its tenant from the deployment unless told", () => {
+  test("reads kind B from IDPA_ settings, and its tenant from the deployment by default", () => {
     const idp = {
       type: "entra",
       "tenant-id": "tenant.example",
@@ -110,7 +110,7 @@ describe("single-IdP mode (decision C13)", () => {
     });
   });
 
-  test("names every missing and wrong variable of the kind of which anything is set", () => {
+  test("names every missing and wrong variable of the kind of which any variable is set", () => {
     expect(problemsOf({})).toEqual(["IDPA_FIDO_API_CLIENT_ID: must be set"]);
     expect(problemsOf({ IDPB_CLIENT_ID: "c 1" })).toEqual([
       "IDPB_DEFAULT_RELYING_PARTY: must be set",
@@ -126,7 +126,7 @@ describe("single-IdP mode (decision C13)", () => {
     ]);
   });
 
-  test("takes one kind alone; a default of another is nothing set", () => {
+  test("accepts one kind only, and ignores the defaults of others", () => {
     expect(problemsOf({ ...kindA, IDPC_SCOPE: "fido", IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual([
       "IDP_ENABLE_MULTI_IDP: must be true for several identity providers: entra, pingone, aic are set",
     ]);
@@ -136,11 +136,11 @@ describe("single-IdP mode (decision C13)", () => {
   });
 });
 
-describe("where the secrets of an IdP may be sent (decision C13)", () => {
+describe("a host to which the secrets of an IdP are sent", () => {
   const elsewhere = (variable: string) =>
     `${variable}: must be on a host that IDP_SECRET_HOSTS names: the IdP's secrets are sent there`;
 
-  test("is named at the start for every address of the one IdP", () => {
+  test("is checked at the start for every address of the IdP", () => {
     const kindB = { IDPA_FIDO_API_CLIENT_ID: "3f2b" };
     for (const [kind, variable] of [
       [kindB, "IDPA_GRAPH_ENDPOINT"],
@@ -154,7 +154,7 @@ describe("where the secrets of an IdP may be sent (decision C13)", () => {
       expect(problemsOf({ ...kind, [variable]: "https://evil.example" })).toEqual([elsewhere(variable)]);
   });
 
-  test("is the vendors' own hosts where the setting is not set, and no loopback in Azure", () => {
+  test("is one of the vendors' own if the setting is not set, and no loopback in Azure", () => {
     expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b", IDP_SECRET_HOSTS: "" })).toMatchObject({
       entra: { type: "entra" },
     });
@@ -177,7 +177,7 @@ describe("where the secrets of an IdP may be sent (decision C13)", () => {
     ]);
   });
 
-  test("is refused where it is no list of hosts", () => {
+  test("is rejected in another form than a list of hosts", () => {
     expect(problemsOf({ ...kindA, IDP_SECRET_HOSTS: "https://auth.ping.example" })).toContain(
       "IDP_SECRET_HOSTS: must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
     );

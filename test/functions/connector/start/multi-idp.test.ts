@@ -55,7 +55,7 @@ describe("the settings of several IdPs (decision C13)", () => {
     expect(told({})).toMatchObject({ file: { path }, known: new Map([["entra", { type: "entra" }]]) });
   });
 
-  test("are a blob where they are told by an address under the blob endpoint, which is read later", () => {
+  test("are in a blob if the path is an address under the blob endpoint, which is read later", () => {
     const blob = (address: string, endpoint = "https://blobs.example/", more: Readonly<Record<string, string>> = {}) =>
       told({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint, ...more });
     const file = { container: "configuration", blob: "a/b c.yaml" };
@@ -92,7 +92,7 @@ describe("the settings of several IdPs (decision C13)", () => {
     );
   });
 
-  test("name a file that is there and can be read", () => {
+  test("require a file that exists and is readable", () => {
     expect(told({ IDP_CONFIGURATION_PATH: "" })).toEqual([
       "IDP_CONFIGURATION_PATH: must be set with IDP_ENABLE_MULTI_IDP",
     ]);
@@ -107,7 +107,7 @@ describe("the settings of several IdPs (decision C13)", () => {
     expect(told({})).toEqual(["IDP_CONFIGURATION_PATH: must have at most 256 KiB"]);
   });
 
-  test("are told with all that is wrong elsewhere (decision G14)", () => {
+  test("are reported together with all other problems", () => {
     writeFileSync(path, "entra: { type: B, tenant-id: t }\n");
     expect(told({ RECONCILE_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
       "CLOUD_KEY_VAULT_ENDPOINT: must be set",
@@ -146,8 +146,8 @@ function bodyFor(...ids: readonly string[]) {
   return { ...body, shipment: { ...body.shipment, shipment_items: items } };
 }
 
-describe("several IdPs by a blob (decision C13)", () => {
-  test("each get their credential of one key registered", async () => {
+describe("several IdPs in a blob", () => {
+  test("each register their credential of one security key", async () => {
     const { connector } = await connectorByBlob(all());
     const { requestId } = await connector.order(bodyFor("aic", "entra", "pingone"));
     await connector.runShipments();
@@ -161,7 +161,7 @@ describe("several IdPs by a blob (decision C13)", () => {
     ]);
   });
 
-  test("take a request for one of them only: another is refused with 400 and its path", async () => {
+  test("accept requests for them only: another IdP is refused with 400 and its path", async () => {
     const { connector } = await connectorByBlob(without("aic"));
     expect(await refusalOf(connector.order(bodyFor("entra", "aic")))).toMatchObject({
       status: 400,
@@ -180,7 +180,7 @@ describe("several IdPs by a blob (decision C13)", () => {
     });
   });
 
-  test("may vanish: its credentials stay due with that message, and go on when it is back", async () => {
+  test("may be removed: the credentials stay due with that message, and continue when the IdP is back", async () => {
     const { connector, put } = await connectorByBlob(all());
     const { requestId } = await connector.order(bodyFor("pingone", "entra"));
     await connector.runShipments();
@@ -201,7 +201,7 @@ describe("several IdPs by a blob (decision C13)", () => {
   });
 });
 
-test("several IdPs by a file on disk are read again as well", async () => {
+test("reads several IdPs from a file on disk again too", async () => {
   writeFileSync(path, main);
   const connector = await testConnector(peers, { settings: multi });
   const ids = async () => {
@@ -226,7 +226,7 @@ describe("the status of several IdPs (specification section 2, decision C17)", (
   const configurationsOf = ({ settingTexts, idpSettings }: ConnectorContext) =>
     statusV2(settingTexts, idpSettings()).IDP_CONFIGURATIONS;
 
-  test("has every one by the specification's keys alone, as the file is now", async () => {
+  test("has every IdP with the specification's keys only, as in the current file", async () => {
     const { connector, put } = await connectorByBlob(`${all()}byIdentity: { type: B, managed-identity: true }\n`);
     const told = configurationsOf(connector.context);
     expect(told).toMatchObject({ aic: { type: "aic", journey: "RegisterKey" }, pingone: { type: "pingone" } });
@@ -287,7 +287,7 @@ describe("a deployment whose IdPs are not known at the start (decisions C13, G14
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
-  test("answers 503, tells why, and heals by itself: after an outage, and once the blob is there and good", async () => {
+  test("responds 503, logs the reason, and recovers by itself after an outage and once the blob is valid", async () => {
     const storage = freshStorage();
     await createStores(storage.connectionString);
     const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: 15_000 });

@@ -48,8 +48,8 @@ const withoutFlag = (answer: Attestation, flag: number) =>
     return data;
   });
 
-describe("what the connector checks before it activates (decision C11)", () => {
-  test("an answer is bound to the request that it answers, whatever the challenge", () => {
+describe("the binding of a response to its request", () => {
+  test("accepts the response to the request, for any challenge", () => {
     const bound = fc.property(fc.uint8Array({ minLength: 16, maxLength: 6000 }), bytes => {
       const asked = challengeOf(base64url(bytes));
       expect(bindResponse(answerTo(asked), bindingOf(asked))).toBeUndefined();
@@ -57,7 +57,7 @@ describe("what the connector checks before it activates (decision C11)", () => {
     fc.assert(bound, { numRuns: 30 });
   });
 
-  test("of a challenge its SHA-256 is enough (decision C18)", () => {
+  test("needs only the SHA-256 of the challenge", () => {
     const hash = createHash("sha256").update(Buffer.alloc(5000, 7)).digest("base64url");
     expect(bindingOf(challenge)).toEqual({
       challengeHash: hash,
@@ -67,12 +67,12 @@ describe("what the connector checks before it activates (decision C11)", () => {
     } satisfies Binding);
   });
 
-  test("another request's answer is found out by its challenge", () => {
+  test("rejects a response to another request by its challenge", () => {
     const other = challengeOf(base64url(Buffer.alloc(5000, 8)));
     expect(bindResponse(answerTo(other), bindingOf(challenge))).toBe("challenge");
   });
 
-  test("the client data is of a creation", () => {
+  test("requires client data of a creation", () => {
     const asserted = withClientData(answerTo(challenge), { type: "webauthn.get" });
     expect(bindResponse(asserted, bindingOf(challenge))).toBe("type");
   });
@@ -84,12 +84,12 @@ describe("what the connector checks before it activates (decision C11)", () => {
     },
   );
 
-  test("the relying party hash is that of the relying party id", () => {
+  test("requires the hash of the relying party id", () => {
     const elsewhere = { ...challenge, options: { ...challenge.options, rp: { id: "other.example", name: "Other" } } };
     expect(bindResponse(answerTo(elsewhere), bindingOf(challenge))).toBe("relying_party");
   });
 
-  test("the credential id is the one in the authenticator data, written in one way", () => {
+  test("requires the credential id of the authenticator data, in one notation", () => {
     const answer = answerTo(challenge);
     const { credentialId } = answerTo(challenge);
     expect(bindResponse({ ...answer, credentialId }, bindingOf(challenge))).toBe("credential_id");
@@ -97,7 +97,7 @@ describe("what the connector checks before it activates (decision C11)", () => {
     expect(bindResponse(padded, bindingOf(challenge))).toBe("credential_id");
   });
 
-  test("the user was present, and verified where the options require it", () => {
+  test("requires user presence, and user verification if the options require it", () => {
     const answer = answerTo(challenge);
     expect(bindResponse(withoutFlag(answer, 0x01), bindingOf(challenge))).toBe("user_presence");
     expect(bindResponse(withoutFlag(answer, 0x04), bindingOf(challenge))).toBe("user_verification");
@@ -105,7 +105,7 @@ describe("what the connector checks before it activates (decision C11)", () => {
     expect(bindResponse(withoutFlag(answer, 0x04), relaxed)).toBeUndefined();
   });
 
-  test("authenticator data without a credential is unreadable", () => {
+  test("rejects authenticator data without a credential as unreadable", () => {
     const answer = answerTo(challenge);
     expect(bindResponse(withoutFlag(answer, 0x40), bindingOf(challenge))).toBe("unreadable");
     const nameless = withAuthData(answer, data => {
@@ -115,7 +115,7 @@ describe("what the connector checks before it activates (decision C11)", () => {
     expect(bindResponse(nameless, bindingOf(challenge))).toBe("unreadable");
   });
 
-  test("authenticator data cut off anywhere before the public key is unreadable", () => {
+  test("rejects authenticator data that is cut off before the public key as unreadable", () => {
     const answer = answerTo(challenge);
     const cut = fc.property(fc.nat(55 + 32), length => {
       const short = withAuthData(answer, data => data.subarray(0, length));
@@ -124,7 +124,7 @@ describe("what the connector checks before it activates (decision C11)", () => {
     fc.assert(cut);
   });
 
-  test("bytes of any kind never throw and never pass", () => {
+  test("rejects any other bytes without an exception", () => {
     const bytes = fc.uint8Array({ maxLength: 200 }).map(base64url);
     const any = fc.property(bytes, bytes, (one, other) => {
       const answer = answerTo(challenge);
@@ -134,7 +134,7 @@ describe("what the connector checks before it activates (decision C11)", () => {
     fc.assert(any, { numRuns: 50 });
   });
 
-  test("a CBOR map with one name twice is unreadable: two readers could see two things", () => {
+  test("rejects a CBOR map with a duplicate key as unreadable, because parsers differ", () => {
     const answer = answerTo(challenge);
     const object = Buffer.from(answer.attestationObject, "base64url");
     const authData = encode("authData");

@@ -71,7 +71,7 @@ const options = fc.record(
 );
 
 describe("requests (decision C11)", () => {
-  test("reach the key maker as they were asked, whichever transport key they went to", async () => {
+  test("reach the key maker unchanged by every transport key", async () => {
     const asked = fc.asyncProperty(options, fc.integer({ min: 4, max: 63 }), async (made, length) => {
       const origin = `https://${made.rp.id}`;
       const order = { options: made, origin, responseKey: ours.publicJwk };
@@ -89,7 +89,7 @@ describe("requests (decision C11)", () => {
     await fc.assert(asked, { numRuns: 25 });
   });
 
-  test("go to a transport key at random, in the one envelope", async () => {
+  test("are encrypted to a random transport key, in one envelope", async () => {
     const to = async (...bytes: number[]) => {
       const pick = () => Uint8Array.from(bytes);
       return decodeProtectedHeader(
@@ -103,7 +103,7 @@ describe("requests (decision C11)", () => {
     expect(epk).toMatchObject({ kty: "EC", crv: "P-384" });
   });
 
-  test("never carry the private half of the response key", async () => {
+  test("never contain the private response key", async () => {
     const leaky = { length: 6, responseKey: ours.privateJwk };
     const { response_key } = await openRequest(
       pinRequest,
@@ -113,12 +113,12 @@ describe("requests (decision C11)", () => {
     expect(response_key).not.toHaveProperty("d");
   });
 
-  test("are not made without a transport key", async () => {
+  test("are rejected without a transport key", async () => {
     await expect(encodePinRequest({ length: 6, responseKey: ours.publicJwk }, [], random)).rejects.toThrow(RangeError);
   });
 });
 
-test("every response key is a new P-384 key, named by its RFC 7638 thumbprint", async () => {
+test("creates a new P-384 response key each time, with its RFC 7638 thumbprint as id", async () => {
   const other = await makeResponseKey();
   expect(other.publicJwk.x).not.toBe(ours.publicJwk.x);
   for (const { publicJwk, privateJwk } of [ours, other]) {
@@ -151,7 +151,7 @@ async function refusal(read: Promise<unknown>) {
 }
 
 describe("responses (decision C11)", () => {
-  test("open with their own response key to what the key maker answered", async () => {
+  test("are decrypted with their response key to the key maker's content", async () => {
     const read = fc.asyncProperty(base64url, base64url, base64url, async (id, clientDataJSON, attestationObject) => {
       const payload = { ...credential, id, response: { clientDataJSON, attestationObject } };
       expect(await readCredential(await answered(payload))).toEqual({
@@ -168,16 +168,16 @@ describe("responses (decision C11)", () => {
     await fc.assert(digits, { numRuns: 15 });
   });
 
-  test("may leave out extension results", async () => {
+  test("may have no extension results", async () => {
     const { client_extension_results: _, ...rest } = credential;
     expect(await readCredential(await answered(rest))).toMatchObject({ clientExtensionResults: {} });
   });
 
-  test("of another request are undecryptable", async () => {
+  test("are undecryptable for another request", async () => {
     expect(await refusal(readPin(await answered(pin), await makeResponseKey()))).toBe("undecryptable");
   });
 
-  test("changed anywhere are refused", async () => {
+  test("are rejected if any byte is changed", async () => {
     const jwe = await answered(pin);
     const changed = fc.asyncProperty(fc.nat(jwe.length - 1), fc.constantFrom("A", "z", "9", "."), async (at, sign) => {
       fc.pre(jwe[at] !== sign);
@@ -193,7 +193,7 @@ describe("responses (decision C11)", () => {
     await fc.assert(changed, { numRuns: 60 });
   });
 
-  test("are checked against the signing key that they name", async () => {
+  test("are verified with the signing key that they name", async () => {
     const foreign = { ...(await newKey("s1")) };
     const forged = await sealResponse(pin, { recipient: ours.publicJwk, signKey: foreign });
     expect(await refusal(readPin(forged))).toBe("bad_signature");
@@ -204,7 +204,7 @@ describe("responses (decision C11)", () => {
     expect(await refusal(readPin(unnamed))).toBe("malformed");
   });
 
-  test("wait where the signing keys cannot be read", async () => {
+  test("are not rejected while the signing keys cannot be read", async () => {
     const away = new PeerFailure("delivery service", "sig key set", "unreachable");
     await expect(readPin(await answered(pin), ours, () => Promise.reject(away))).rejects.toBe(away);
   });
@@ -218,7 +218,7 @@ describe("responses (decision C11)", () => {
       .setProtectedHeader({ alg: "ES384", kid: "s1", ...header })
       .sign(signKey, { crit: { late: true } });
 
-  test("are opened with ECDH-ES too, and with media types in their headers", async () => {
+  test("are decrypted with ECDH-ES too, and with media types in their headers", async () => {
     const jws = await sign(JSON.stringify(pin), { typ: "JWT" });
     expect(await readPin(await seal(jws, { alg: "ECDH-ES", cty: "JWT" }))).toBe("482913");
   });
@@ -230,18 +230,18 @@ describe("responses (decision C11)", () => {
     { x5c: [] },
     { crit: ["late"], late: true },
     { anything: 1 },
-  ])("with a header %o are refused, inside and outside", async header => {
+  ])("are rejected with a header %o, inside and outside", async header => {
     const jws = await sign(JSON.stringify(pin));
     expect(await refusal(readPin(await seal(jws, header)))).toBe("malformed");
     expect(await refusal(readPin(await seal(await sign(JSON.stringify(pin), header))))).toBe("malformed");
   });
 
-  test("that are compressed are refused", async () => {
+  test("are rejected if they are compressed", async () => {
     const zipped = await seal(await sign(JSON.stringify(pin)), { zip: "DEF" });
     expect(await refusal(readPin(zipped))).toBe("malformed");
   });
 
-  test("in other algorithms are refused", async () => {
+  test("are rejected in other algorithms", async () => {
     const jws = await sign(JSON.stringify(pin));
     expect(await refusal(readPin(await seal(jws, { enc: "A128GCM" })))).toBe("malformed");
     expect(await refusal(readPin(await seal(jws, { alg: "ECDH-ES+A128KW" })))).toBe("malformed");
@@ -250,7 +250,7 @@ describe("responses (decision C11)", () => {
     expect(await refusal(readPin(await seal(JSON.stringify(pin))))).toBe("malformed");
   });
 
-  test.each(["", "garbage", "a.b.c.d.e", "....", "é"])("that are no JWE are malformed: %j", async text => {
+  test.each(["", "garbage", "a.b.c.d.e", "....", "é"])("are malformed if they are not a JWE: %j", async text => {
     expect(await refusal(readPin(text))).toBe("malformed");
   });
 
@@ -263,7 +263,7 @@ describe("responses (decision C11)", () => {
     ["a PIN that turns its direction", { ...pin, pin: "1234\u202e5" }],
     ["half a character", { ...pin, pin: "1234\ud800" }],
     ["a number", { ...pin, pin: 482913 }],
-  ])("with a payload that is not documented are malformed: %s", async (_, payload) => {
+  ])("are malformed with an undocumented payload: %s", async (_, payload) => {
     expect(await refusal(readPin(await answered(payload)))).toBe("malformed");
   });
 
@@ -272,11 +272,11 @@ describe("responses (decision C11)", () => {
     ["padding", { ...credential, id: "aWQ=" }],
     ["an impossible length", { ...credential, id: "aWQaa" }],
     ["no response", { ...credential, response: {} }],
-  ])("with a credential that is not documented are malformed: %s", async (_, payload) => {
+  ])("are malformed with an undocumented credential: %s", async (_, payload) => {
     expect(await refusal(readCredential(await answered(payload)))).toBe("malformed");
   });
 
-  test("whose payload is no JSON are malformed, and the error holds nothing of them", async () => {
+  test("are malformed with a payload that is not JSON, and the error contains nothing of it", async () => {
     const jwe = await seal(await sign("482913 is the PIN"));
     const error = await readPin(jwe).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ reason: "malformed", message: "Exchange format: malformed" });

@@ -25,7 +25,7 @@ describe("an access token", () => {
   });
   const tokens = () => createAccessTokens({ peer: "thing", now: tools.now }, () => grant());
 
-  test("is got once for all who need it and kept until a minute before it expires", async () => {
+  test("is requested once for concurrent callers and cached until a minute before it expires", async () => {
     const kept = tokens();
     expect(await Promise.all([kept.use(signal, echo), kept.use(signal, echo)])).toEqual(["t1", "t1"]);
     tools.advance(3_539_999);
@@ -56,7 +56,7 @@ describe("an access token", () => {
     return { seen, call };
   };
 
-  test("that is answered 401 is renewed once", async () => {
+  test("is renewed once after a 401", async () => {
     const kept = tokens();
     await kept.use(signal, echo);
     tools.advance(10_000);
@@ -74,13 +74,13 @@ describe("an access token", () => {
     expect(never.seen).toEqual(["t2", "t3"]);
   });
 
-  test("that is answered 401 while it is new is not too old: it is not renewed", async () => {
+  test("is not renewed after a 401 while it is new", async () => {
     const kept = tokens();
     expect(await failureOf(kept.use(signal, refusing("t1").call))).toMatchObject({ status: 401 });
     expect(granted).toBe(1);
   });
 
-  test("that is granted again just as it was is not tried a second time", async () => {
+  test("is not used a second time if the same token is granted again", async () => {
     grant = async () => ({ token: "same", expiresInSeconds: 3600 });
     const kept = tokens();
     await kept.use(signal, echo);
@@ -90,7 +90,7 @@ describe("an access token", () => {
     expect(seen).toEqual(["same"]);
   });
 
-  test("that another call has renewed meanwhile is taken as it is", async () => {
+  test("is not renewed again if another call has renewed it meanwhile", async () => {
     const kept = tokens();
     await kept.use(signal, echo);
     tools.advance(10_000);
@@ -123,7 +123,7 @@ describe("an access token", () => {
     expect(granted).toBe(1);
   });
 
-  test("that cannot be got fails the call as one that was not made", async () => {
+  test("fails the call as one that was not made if there is no token", async () => {
     const failed = (kind: PeerFailure["kind"], details = {}) => new PeerFailure("thing", "access token", kind, details);
     const cases: [Error, PeerFailure["kind"]][] = [
       [failed("unreachable"), "unreachable"],
@@ -151,7 +151,7 @@ describe("an access token", () => {
     expect(await tokens().use(signal, echo)).toBe("t");
   });
 
-  test("is waited for no longer than the caller's signal allows, and goes on for the others", async () => {
+  test("is awaited only until the caller's signal fires, and continues for other callers", async () => {
     const slow = Promise.withResolvers<Grant>();
     grant = () => slow.promise;
     const kept = tokens();
@@ -194,7 +194,7 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
       },
     );
 
-  test("goes by a client secret", async () => {
+  test("sends a client secret", async () => {
     expect(await grant("se&cret")).toEqual({ token: "token", expiresInSeconds: 3599 });
     expect(Object.fromEntries(forms[0] ?? [])).toEqual({
       grant_type: "client_credentials",
@@ -204,14 +204,14 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     });
   });
 
-  test("reads a life that comes as text, and takes a missing one for short", async () => {
+  test("reads a lifetime that is a text, and assumes a short one if it is missing", async () => {
     answer = { access_token: "token", expires_in: "60" };
     expect(await grant("secret")).toMatchObject({ expiresInSeconds: 60 });
     answer = { access_token: "token" };
     expect(await grant("secret")).toMatchObject({ expiresInSeconds: 300 });
   });
 
-  test("goes by private_key_jwt (RFC 7523) where the secret is a PEM, and names the certificate", async () => {
+  test("uses private_key_jwt (RFC 7523) if the secret is PEM text, and names the certificate", async () => {
     const [{ privateKey, publicKey, certificate }, issuer] = await Promise.all([
       certifiedKey("client"),
       certifiedKey("issuer"),
@@ -239,7 +239,7 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     expect(new Set(verified.map(({ payload }) => payload.jti)).size).toBe(3);
   });
 
-  test("fails as unauthorized where the PEM is of no use, and quotes nothing of it", async () => {
+  test("fails as unauthorized if the PEM text is unusable, and quotes nothing of it", async () => {
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const [one, other] = await Promise.all([certifiedKey("one"), certifiedKey("other")]);
     const pems = [
@@ -261,7 +261,7 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     expect(await failureOf(grant("secret"))).toMatchObject({ code: "invalid_client", detail: "AADSTS7000215" });
   });
 
-  test("is tried again after passing failures: it changes nothing", async () => {
+  test("is repeated after temporary failures, because it changes nothing", async () => {
     peer.fail({ kind: "refuse", status: 503, times: 2 });
     expect(await grant("secret")).toMatchObject({ token: "token" });
     expect(await failureOf(grant("secret", { tokenUrl: await deadAddress() }))).toMatchObject({ kind: "unreachable" });

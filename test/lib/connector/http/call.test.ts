@@ -55,11 +55,11 @@ const call = (changes?: Partial<PeerRequest<{ id: string }>>, of?: Partial<PeerA
   callPeer(access(of), request(changes));
 
 describe("a call", () => {
-  test("is answered with what the schema takes of the body", async () => {
+  test("returns the body as the schema parses it", async () => {
     expect(await call()).toEqual({ id: "one" });
   });
 
-  test("of which nothing is asked is answered by any 2xx, but not by a page of something in between", async () => {
+  test("accepts any 2xx if no body is needed, but not a proxy's page", async () => {
     const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), answer: anyResponse });
     for (const body of [undefined, { id: "one" }, "[]", "null"]) {
       next = { status: 200, body };
@@ -71,7 +71,7 @@ describe("a call", () => {
     expect(await kindOf(remove())).toBe("unanswered");
   });
 
-  test("carries the token in a header, JSON as JSON and a form as a form", async () => {
+  test("sends the token in a header, an object as JSON and a form as a form", async () => {
     const seen: unknown[] = [];
     const url = await oddServer((incoming, response) => {
       let body = "";
@@ -94,7 +94,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("carries headers of its own beside the usual ones, or in their place", async () => {
+  test("adds its own headers to the usual ones, or replaces them", async () => {
     const seen: unknown[] = [];
     const url = await oddServer((incoming, response) => {
       seen.push([incoming.headers["x-token"], incoming.headers["content-type"], incoming.headers.accept]);
@@ -112,13 +112,13 @@ describe("a call", () => {
     expect(seen).toHaveLength(2);
   });
 
-  test("takes an empty 2xx where none is expected to hold anything", async () => {
+  test("accepts an empty 2xx if no body is needed", async () => {
     next = { status: 204 };
     expect(await callPeer(access(), { ...request({ method: "DELETE" }), answer: z.unknown() })).toBeUndefined();
   });
 });
 
-describe("an answer that is no success", () => {
+describe("a response that is not a success", () => {
   test.each(["request-id", "x-ms-request-id", "Correlation-Id", "X-ForgeRock-TransactionId", "x-request-id"])(
     "keeps for the peer's support the id that it has in %s, in the log too",
     async name => {
@@ -131,7 +131,7 @@ describe("an answer that is no success", () => {
     },
   );
 
-  test("tells no id where there is none that could be one", async () => {
+  test("reports no request id if no header has a valid one", async () => {
     for (const id of ["", "a b", '"quoted"', "x".repeat(129)]) {
       next = { status: 400, headers: { "request-id": id } };
       const failure = await failureOf(call());
@@ -159,7 +159,7 @@ describe("an answer that is no success", () => {
     expect(await failureOf(call())).toMatchObject({ status, kind, peer: "thing" });
   });
 
-  test("503 with Retry-After is throttled: the peer says that it did nothing", async () => {
+  test("is throttled for 503 with Retry-After, because the peer did nothing", async () => {
     next = { status: 503, headers: { "retry-after": "7" } };
     expect(await failureOf(call())).toMatchObject({ kind: "throttled", retryAfter: 7 });
   });
@@ -174,7 +174,7 @@ describe("an answer that is no success", () => {
     ["words", () => "soon", undefined],
     ["a negative number", () => "-5", undefined],
     ["a bare number with a fraction", () => "1.5", undefined],
-  ])("Retry-After in all forms of RFC 9110: %s", async (_, header, seconds) => {
+  ])("has a Retry-After in every form of RFC 9110: %s", async (_, header, seconds) => {
     next = { status: 429, headers: { "retry-after": header() } };
     const { kind, retryAfter } = await failureOf(call());
     expect(kind).toBe("throttled");
@@ -182,20 +182,20 @@ describe("an answer that is no success", () => {
     else expect(Math.abs((retryAfter ?? -9) - seconds)).toBeLessThanOrEqual(1);
   });
 
-  test("an asctime date is UTC without saying so, wherever we are", async () => {
+  test("has an asctime date in UTC in every time zone", async () => {
     vi.stubEnv("TZ", "Asia/Tokyo");
     onTestFinished(() => void vi.unstubAllEnvs());
     next = { status: 429, headers: { "retry-after": asctime(plus(tools.now(), 90_000)) } };
     expect((await failureOf(call())).retryAfter).toBeGreaterThan(80);
   });
 
-  test("a redirect is not followed: it would carry the token elsewhere", async () => {
+  test("does not follow a redirect, which would send the token to another host", async () => {
     next = { status: 307, headers: { location: `${peer.url}/elsewhere` } };
     expect(await failureOf(call({ token: "t" }))).toMatchObject({ kind: "unanswered", status: 307 });
     expect(peer.count("POST", /elsewhere/)).toBe(0);
   });
 
-  test("a 2xx that does not fit is unanswered, and the failure says where", async () => {
+  test("is unanswered for a 2xx that does not fit the schema, and the failure names the member", async () => {
     next = { status: 201, body: { id: 7 } };
     const failure = await failureOf(call());
     expect(failure).toMatchObject({ kind: "unanswered", status: 201, detail: "The answer is not readable: id" });
@@ -205,7 +205,7 @@ describe("an answer that is no success", () => {
     expect(await kindOf(call())).toBe("unanswered");
   });
 
-  test("an answer beyond the bound is not read to its end", async () => {
+  test("is not read to its end if it is too long", async () => {
     const closed = Promise.withResolvers<void>();
     const url = await oddServer((_, response) => {
       response.on("close", () => closed.resolve());
@@ -219,7 +219,7 @@ describe("an answer that is no success", () => {
     await closed.promise;
   });
 
-  test("a refusal counts also where its body does not arrive", async () => {
+  test("is a refusal also if its body does not arrive", async () => {
     const url = await oddServer((_, response) => {
       response.writeHead(409, { "content-length": "100" });
       response.write("{");
@@ -228,7 +228,7 @@ describe("an answer that is no success", () => {
     expect(await failureOf(call({ url }))).toMatchObject({ kind: "refused", status: 409 });
   });
 
-  test("the peer's own words come on one line, cut, without control characters", async () => {
+  test("has the peer's message on one line, cut, without control characters", async () => {
     const refusalOf = (body: unknown) => body as { code: unknown; detail: unknown };
     next = { status: 400, body: { code: "bad\r\ncode", detail: `a\u0000b\u2028c${"x".repeat(600)}` } };
     const failure = await failureOf(call({}, { refusalOf }));
@@ -240,8 +240,8 @@ describe("an answer that is no success", () => {
   });
 });
 
-describe("a call without an answer", () => {
-  test("is unreachable where nobody listens", async () => {
+describe("a call without a response", () => {
+  test("is unreachable if no process listens", async () => {
     expect(await failureOf(call({ url: await deadAddress() }))).toMatchObject({
       kind: "unreachable",
       status: undefined,
@@ -250,7 +250,7 @@ describe("a call without an answer", () => {
     expect(await kindOf(call({ url: `http://localhost:${port}/` }))).toBe("unreachable");
   });
 
-  test("is unreachable where the certificate is not trusted, and nothing is sent", async () => {
+  test("is unreachable if the certificate is not trusted, and nothing is sent", async () => {
     const asked: unknown[] = [];
     const url = await untrustedServer(() => asked.push(1));
     expect(await failureOf(call({ url, token: "t" }))).toMatchObject({ kind: "unreachable" });
@@ -272,7 +272,7 @@ describe("a call without an answer", () => {
     expect(await kindOf(call({}, { fetch: failingFetch(systemError(code, syscall)) }))).toBe("unreachable");
   });
 
-  test("is unreachable only where every address of the peer was", async () => {
+  test("is unreachable only if every address of the peer was unreachable", async () => {
     const refused = systemError("ECONNREFUSED", "connect");
     const several = (...errors: Error[]) => failingFetch(new AggregateError(errors));
     expect(await kindOf(call({}, { fetch: several(refused, refused) }))).toBe("unreachable");
@@ -287,7 +287,7 @@ describe("a call without an answer", () => {
     ["UND_ERR_HEADERS_TIMEOUT", undefined],
     ["EHOSTUNREACH", "read"],
     ["ETIMEDOUT", "read"],
-  ])("is unanswered after %s on a connection that was there (%s)", async (code, syscall) => {
+  ])("is unanswered after %s on an existing connection (%s)", async (code, syscall) => {
     expect(await kindOf(call({}, { fetch: failingFetch(systemError(code, syscall)) }))).toBe("unanswered");
   });
 
@@ -306,12 +306,12 @@ describe("a call without an answer", () => {
     expect(await failureOf(call({ url }))).toMatchObject({ kind: "unanswered", status: 200 });
   });
 
-  test("is unanswered when its time is over", async () => {
+  test("is unanswered at the end of its time limit", async () => {
     peer.fail({ kind: "hang" });
     expect(await kindOf(call({}, { timeLimitMs: 50 }))).toBe("unanswered");
   });
 
-  test("its time holds for the body as well", async () => {
+  test("has a time limit that includes the body", async () => {
     const url = await oddServer((_, response) => {
       response.writeHead(200);
       response.write("{");
@@ -319,7 +319,7 @@ describe("a call without an answer", () => {
     expect(await kindOf(call({ url }, { timeLimitMs: 50 }))).toBe("unanswered");
   });
 
-  test("is unanswered when its caller ends it under way, and unreachable when it had ended before", async () => {
+  test("is unanswered if its caller aborts it while it runs, and unreachable if it was aborted before", async () => {
     peer.fail({ kind: "hang" });
     const ending = new AbortController();
     const ended = call({ signal: ending.signal });
@@ -331,8 +331,8 @@ describe("a call without an answer", () => {
   });
 });
 
-describe("what a failure tells", () => {
-  test("never holds the token, the body or the query, in no part of it", async () => {
+describe("a failure of a call", () => {
+  test("never contains the token, the body or the query", async () => {
     peer.fail({ kind: "drop", times: 9 });
     const failures = [
       await failureOf(call({ token: "s3cret\nvalue" })),
@@ -346,18 +346,18 @@ describe("what a failure tells", () => {
     }
   });
 
-  test("a call that cannot be formed was not made", async () => {
+  test("is unreachable if the request cannot be formed", async () => {
     expect(await kindOf(call({ token: "line\nbreak" }))).toBe("unreachable");
     expect(await kindOf(call({ url: "no address" }))).toBe("unreachable");
   });
 
-  test("names the peer, the operation and what became of it", async () => {
+  test("names the peer, the operation and the result", async () => {
     next = { status: 409 };
     expect((await failureOf(call())).message).toBe("thing: make refused (409)");
   });
 });
 
-test("an operation leaves nothing behind on its caller's signal", async () => {
+test("leaves no listener on the caller's signal", async () => {
   const { signal } = new AbortController();
   const added = vi.spyOn(signal, "addEventListener");
   const removed = vi.spyOn(signal, "removeEventListener");

@@ -32,8 +32,8 @@ const keySet = (changes: Partial<KeySetOptions> = {}) =>
 const reads = () => peer.count("GET", /jwks/);
 const shown = ({ kty, crv, x, y, kid }: JWK) => ({ kty, crv, x, y, kid });
 
-describe("a key set (decision C10)", () => {
-  test("is read once for all who ask at the same time and kept for 5 minutes", async () => {
+describe("a key set", () => {
+  test("is read once for concurrent callers and cached for 5 minutes", async () => {
     const keys = keySet();
     expect(await Promise.all([keys.all(), keys.all(), keys.find("one")])).toEqual([
       [shown(one)],
@@ -60,7 +60,7 @@ describe("a key set (decision C10)", () => {
     expect(reads()).toBe(2);
   });
 
-  test("holds no key that its peer has withdrawn", async () => {
+  test("does not contain a key that the peer has removed", async () => {
     const keys = keySet();
     await keys.find("one");
     served = { keys: [two] };
@@ -68,7 +68,7 @@ describe("a key set (decision C10)", () => {
     expect(await keys.find("one")).toBeUndefined();
   });
 
-  test("takes EC P-384 keys of its own use only, and no private or broken ones", async () => {
+  test("contains only EC P-384 keys of its use, and no private or invalid keys", async () => {
     const other = await newKey("other", "enc");
     const small = await newKey("small", "sig", "P-256");
     served = {
@@ -92,21 +92,21 @@ describe("a key set (decision C10)", () => {
     expect(await keySet({ use: "enc" }).all()).toEqual([shown(other)]);
   });
 
-  test("without a usable key is as good as no answer", async () => {
+  test("is unanswered without a usable key", async () => {
     served = { keys: [] };
     expect(await kindOf(keySet().all())).toBe("unanswered");
     served = { keys: "none" };
     expect(await kindOf(keySet().all())).toBe("unanswered");
   });
 
-  test("that cannot be read is asked for again by the next who needs it", async () => {
+  test("is read again by the next caller after a failed read", async () => {
     const keys = keySet();
     peer.fail({ kind: "refuse", times: 3 });
     expect(await kindOf(keys.all())).toBe("unanswered");
     expect(await keys.all()).toEqual([shown(one)]);
   });
 
-  test("is read on for the others when one of them leaves", async () => {
+  test("continues to be read for other callers when one of them leaves", async () => {
     const keys = keySet();
     peer.fail({ kind: "hang" });
     const leaving = new AbortController();

@@ -22,7 +22,7 @@ const read = (changes: Partial<PeerAccess> = {}, url = `${peer.url}/thing`, sign
   );
 const asked = () => peer.count("GET", /thing/);
 
-test("a read is tried again after passing failures, three times in all", async () => {
+test("repeats a read after temporary failures, at most three attempts in total", async () => {
   peer.fail({ kind: "refuse", status: 500 });
   peer.fail({ kind: "nonsense" });
   expect(await read()).toEqual({ id: "one" });
@@ -34,12 +34,12 @@ test("a read is tried again after passing failures, three times in all", async (
   expect(asked()).toBe(3);
 });
 
-test("a read is tried again where nobody listened", async () => {
+test("repeats a read that did not reach a process", async () => {
   expect(await kindOf(read({}, await deadAddress()))).toBe("unreachable");
   expect(tools.waits).toHaveLength(2);
 });
 
-test("waits double, half of each by chance", async () => {
+test("doubles the wait each time, half of it at random", async () => {
   const patience = { tries: 5, firstWaitMs: 100, longestWaitMs: 500 };
   peer.fail({ kind: "refuse", times: 99 });
   await failureOf(read({ patience, random: () => new Uint8Array([0]) }));
@@ -49,7 +49,7 @@ test("waits double, half of each by chance", async () => {
   expect(tools.waits).toEqual([75, 150, 300, 375]);
 });
 
-test("a short Retry-After is waited for, a long one is handed to the caller", async () => {
+test("waits for a short Retry-After and passes a long one to the caller", async () => {
   peer.fail({ kind: "throttle", retryAfter: 2 });
   expect(await read()).toEqual({ id: "one" });
   expect(tools.waits).toEqual([2000]);
@@ -60,19 +60,19 @@ test("a short Retry-After is waited for, a long one is handed to the caller", as
   expect(asked()).toBe(1);
 });
 
-test.each([400, 401, 403, 404, 409])("a read that %d answers is not tried again", async status => {
+test.each([400, 401, 403, 404, 409])("does not repeat a read after a %d", async status => {
   peer.fail({ kind: "refuse", status, times: 9 });
   expect(await failureOf(read())).toMatchObject({ status });
   expect(asked()).toBe(1);
 });
 
-test("all tries share one time limit", async () => {
+test("has one time limit for all attempts", async () => {
   peer.fail({ kind: "hang", times: 9 });
   expect(await kindOf(read({ timeLimitMs: 50 }))).toBe("unanswered");
   expect(asked()).toBe(1);
 });
 
-test("a caller who leaves during a wait gets the last failure", async () => {
+test("throws the last failure if the caller leaves during a wait", async () => {
   peer.fail({ kind: "refuse", status: 502, times: 9 });
   const leaving = new AbortController();
   const sleep: PeerAccess["sleep"] = async (_, signal) => {

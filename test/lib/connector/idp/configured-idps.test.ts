@@ -76,13 +76,13 @@ describe("the IdPs of a file (decision C13)", () => {
     expect(idp.events()).toEqual([]);
   });
 
-  test("are read once for all who wait for it", async () => {
+  test("are read once for concurrent callers", async () => {
     const idp = configured(main);
     await Promise.all([idp.idps.ready(), idp.idps.ready(), idp.idps.ready()]);
     expect(idp.reads()).toBe(1);
   });
 
-  test("keep their clients, and the clients' tokens, where their settings stay", async () => {
+  test("keep their clients and the clients' tokens while their settings do not change", async () => {
     const idp = configured(main + other);
     await idp.idps.ready();
     const [before, changed] = [idp.idps.get("main"), idp.idps.get("other")];
@@ -94,7 +94,7 @@ describe("the IdPs of a file (decision C13)", () => {
     expect(idp.connected).toEqual(["main: c", "other: d", "other: e"]);
   });
 
-  test("are gone when they vanish from it", async () => {
+  test("are removed when they are removed from the file", async () => {
     const idp = configured(main + other);
     await idp.idps.ready();
     idp.become(main);
@@ -108,7 +108,7 @@ describe("the IdPs of a file (decision C13)", () => {
     ["is bad", `${main}other: { type: B, client-id: hunter2 }\n`, "IDP_CONFIGURATION_PATH/other/tenant-id"],
     ["has lost the default", other, "IDP_DEFAULT"],
     ["is gone", undefined, "IDP_CONFIGURATION_PATH"],
-  ])("stay the last good ones when it %s, and an error event says so, each time", async (_, content, path) => {
+  ])("stay the last valid ones when it %s, and each time an error is logged", async (_, content, path) => {
     const idp = configured(main);
     await idp.idps.ready();
     idp.become(content);
@@ -129,7 +129,7 @@ describe("the IdPs of a file (decision C13)", () => {
     expect(idp.ids()).toEqual(["main", "other"]);
   });
 
-  test("stay the last good ones while it can not be read, which is tried again sooner", async () => {
+  test("stay the last valid ones while it cannot be read, and it is read again sooner", async () => {
     const idp = configured(main);
     await idp.idps.ready();
     idp.become(new Fault("unavailable", "Storage is away."));
@@ -145,7 +145,7 @@ describe("the IdPs of a file (decision C13)", () => {
     expect(idp.ids()).toEqual(["main", "other"]);
   });
 
-  test("are not known before a first good one: whoever needs them is told to come back, and it heals by itself", async () => {
+  test("are unknown until the file is valid: callers get Retry-After, and the file is read again", async () => {
     const idp = configured(new Fault("unavailable", "Storage is away."));
     const refused = { kind: "unavailable", retryAfter: 10, message: "The service is not configured." };
     await expect(idp.idps.ready()).rejects.toMatchObject(refused);
@@ -165,7 +165,7 @@ describe("the IdPs of a file (decision C13)", () => {
 });
 
 describe("the IdP of the environment (decision C13)", () => {
-  test("is known from the start, and nothing is read", async () => {
+  test("is known at the start without reading a file", async () => {
     const known = readIdpFile(Buffer.from(main), "main", vendorHosts).idps;
     const idps = configuredIdps({
       defaultId: "main",

@@ -96,7 +96,7 @@ ping-2:
     expect(idpsIn(`main: { type: ${letter}, client-id: c, ${rest}${bases} }`).main).toMatchObject({ type: name });
   });
 
-  test("has texts alone: no id becomes a number, a truth value or nothing", () => {
+  test("has texts only, so that no id becomes a number, a boolean or null", () => {
     const idp = (told: string) => idpsIn(`main: { type: B, ${told} }`).main;
     expect(idp("tenant-id: 123e4567, client-id: 0x10")).toMatchObject({ "tenant-id": "123e4567", "client-id": "0x10" });
     expect(idp("tenant-id: true, client-id: null")).toMatchObject({ "tenant-id": "true", "client-id": "null" });
@@ -106,7 +106,7 @@ ping-2:
     ]);
   });
 
-  test("names no host that may not get the IdP's secrets", () => {
+  test("must not have a host that may not get the IdP's secrets", () => {
     expect(
       problemsIn(`main: { ${entra}, graph-endpoint: "https://a.b.example", online-endpoint: https://evil.test }`),
     ).toEqual(
@@ -117,7 +117,7 @@ ping-2:
     );
   });
 
-  test("has to have the default IdP", () => {
+  test("must contain the default IdP", () => {
     expect(problemsIn(main, "other")).toEqual(["IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH"]);
     expect(problemsIn(main, "constructor")).toEqual(["IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH"]);
     expect(Object.keys(idpsIn(`constructor: { ${entra} }`, "constructor"))).toEqual(["constructor"]);
@@ -125,7 +125,7 @@ ping-2:
 });
 
 describe("a bad file of several IdPs (decisions C13, G14)", () => {
-  test("is told with every bad key by its path, and no value", () => {
+  test("is reported with the path of every wrong key, and without values", () => {
     const file = `
 main:
   type: A
@@ -178,7 +178,7 @@ list: []
     expect(told.join()).not.toContain("hunter2");
   });
 
-  test("names what is missing of kind B, unless a managed identity takes its place", () => {
+  test("is reported with the missing keys of kind B, unless it has a managed identity", () => {
     expect(problemsIn("main: { type: B }")).toEqual([
       "IDP_CONFIGURATION_PATH/main/tenant-id: must be set",
       "IDP_CONFIGURATION_PATH/main/client-id: must be set",
@@ -190,7 +190,7 @@ list: []
     ]);
   });
 
-  test("may have ids only that fit the name of a secret, and do not share one", () => {
+  test("is one with ids that do not fit the name of a secret, or share one", () => {
     const longest = "a".repeat(109);
     expect(problemsIn(`${longest}: { ${entra} }`, longest)).toEqual([]);
     for (const id of [`${longest}a`, "a_b", "a.b", "a b", "ä", '""', "__proto__"])
@@ -202,7 +202,7 @@ list: []
     ]);
   });
 
-  test("has an anchor, an alias or a tag: nothing in it may stand for something else", () => {
+  test("has an anchor, an alias or a tag", () => {
     const at = (line: number, column: number) => `IDP_CONFIGURATION_PATH, line ${line}, column ${column}`;
     expect(problemsIn(`main: &a { ${entra} }\nother: *a\n`)).toEqual([
       `${at(1, 10)}: must not be an anchor or alias`,
@@ -214,7 +214,7 @@ list: []
     expect(problemsIn(`${main}<<: { other: { ${entra} } }`)).toEqual([expect.stringContaining("PATH/<<: must have 1")]);
   });
 
-  test("has a key twice, however it is written", () => {
+  test("has a key twice, in any notation", () => {
     expect(problemsIn(`${main}"main": { ${entra} }`)).toEqual([
       "IDP_CONFIGURATION_PATH, line 2, column 1: is there twice",
     ]);
@@ -224,7 +224,7 @@ list: []
     expect(problemsIn("? [main]\n: x")).toEqual(["IDP_CONFIGURATION_PATH, line 1, column 3: must be a name"]);
   });
 
-  test("is no YAML, no text, or no table", () => {
+  test("is not YAML, not text, or not a table", () => {
     expect(problemsIn("main: 'hunter2")).toEqual([
       expect.stringMatching(/^IDP_CONFIGURATION_PATH, line 1.*: is not YAML$/),
     ]);
@@ -245,7 +245,7 @@ list: []
     ]);
   });
 
-  test("may be anything: what is wrong with it is told shortly", () => {
+  test("may be anything, and is reported with a limited number of problems", () => {
     expect(problemsIn("[".repeat(20_000)).length).toBeLessThanOrEqual(200);
     const keys = Array.from({ length: 5_000 }, (_, index) => `  k${index}: v\n`).join("");
     expect(problemsIn(`main:\n  type: B\n${keys}`)).toHaveLength(200);

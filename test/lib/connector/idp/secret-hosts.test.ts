@@ -64,11 +64,11 @@ describe("the hosts that may get an IdP's secrets (decision C13)", () => {
     "http://localhost",
     "https://",
     "",
-  ])("are no others: %s", address => {
+  ])("are no other hosts: %s", address => {
     expect(isSecretHost(address, vendorHosts)).toBe(false);
   });
 
-  test("are entries that a URL writes in the same way, with a wildcard for one label in front of two or more", () => {
+  test("are written as a URL writes them, with a wildcard for one label before at least two", () => {
     for (const entry of ["a.example", "a.example:8443", "*.a.example", "localhost", "127.0.0.1:1", "[::1]:1"])
       expect(isHostEntry(entry), entry).toBe(true);
     for (const entry of [
@@ -96,7 +96,7 @@ describe("the hosts that may get an IdP's secrets (decision C13)", () => {
     expect(isSecretHost("https://a.b.example:8443", ["*.b.example:8443"])).toBe(true);
   });
 
-  test("have no loopback in Azure", () => {
+  test("do not include the loopback in Azure", () => {
     expect(
       withoutLoopback([
         "localhost",
@@ -110,7 +110,7 @@ describe("the hosts that may get an IdP's secrets (decision C13)", () => {
     ).toEqual(["127.0.0.1.example", "a.example"]);
   });
 
-  test("are asked for every address of every kind", () => {
+  test("are checked for every address of every kind", () => {
     const elsewhere = "https://evil.example";
     const kinds = [
       { type: "entra", "tenant-id": "t", "client-id": "c" },
@@ -144,7 +144,7 @@ describe("the hosts that may get an IdP's secrets (decision C13)", () => {
     }
   });
 
-  test("are the only ones that a call reaches, whatever its address is made of; a redirect leads nowhere", async () => {
+  test("are the only ones that a call reaches, by any form of address and by any redirect", async () => {
     const reached: string[] = [];
     const other = await oddServer((request, response) => {
       reached.push(request.url ?? "");

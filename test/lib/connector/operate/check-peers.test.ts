@@ -18,7 +18,7 @@ const writes = () =>
   );
 
 describe("the check of the peers", () => {
-  test("finds every peer of a good deployment well, and changes nothing at any", async () => {
+  test("reports every peer of a valid deployment as ok, and changes nothing", async () => {
     const all = await findings();
     expect(bad(all)).toEqual([]);
     expect(new Set(all.map(({ peer }) => peer))).toEqual(
@@ -30,7 +30,7 @@ describe("the check of the peers", () => {
     expect(writes()).toEqual([]);
   });
 
-  test("asks an IdP only for a named test user", async () => {
+  test("calls an IdP only for a named test user", async () => {
     const before = peers.entra.requests().length;
     expect((await findings({}, [])).map(({ peer }) => peer)).not.toContain("IdP entra");
     expect(peers.entra.requests().length).toBe(before);
@@ -48,7 +48,7 @@ describe("the check of the peers", () => {
     expect(others).toEqual([]);
   });
 
-  test("does not take a credential that the enrollment service refuses for an unknown request", async () => {
+  test("does not mistake a refused credential of the enrollment service for an unknown request", async () => {
     const name = "enrollment-credential";
     const own = peers.vault.get(name) ?? "";
     peers.vault.set(name, "another");
@@ -64,7 +64,7 @@ describe("the check of the peers", () => {
     }
   });
 
-  test("explains a private key that cannot be used, which no peer has answered", async () => {
+  test("explains a private key that cannot be used, although no peer was called", async () => {
     const name = "idp-entra-client-secret";
     const own = peers.vault.get(name) ?? "";
     peers.vault.set(name, "-----BEGIN PRIVATE KEY-----\nnone\n-----END PRIVATE KEY-----");
@@ -76,7 +76,7 @@ describe("the check of the peers", () => {
     }
   });
 
-  test("explains a user whom the IdP does not know, in its words", async () => {
+  test("explains a user whom the IdP does not know, with the IdP's message", async () => {
     const user = newUser();
     peers.entra.fail({ method: "GET", path: "creationOptions", kind: "refuse", status: 404, times: 50 });
     const [one, ...others] = bad(await findings({}, [user]));
@@ -90,7 +90,7 @@ describe("the check of the peers", () => {
     expect(bad(await findings())).toMatchObject([{ peer: "mail service", check: "access" }]);
   });
 
-  test("says so where an IdP is not configured", async () => {
+  test("reports an IdP that is not configured", async () => {
     const { context } = await testConnector(peers);
     expect(bad(await checkPeers([{ idpId: "other", userId: "x" }], context))).toMatchObject([{ peer: "IdP other" }]);
   });

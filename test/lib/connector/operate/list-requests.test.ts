@@ -38,7 +38,7 @@ async function ordered(connector: TestConnector, bodies: readonly unknown[]): Pr
 const bodyFor = (user: string) => altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": user });
 
 describe("the list of credential requests (decision C19)", () => {
-  test("names every request once, in the order of creation, whatever its state, on pages of any length", async () => {
+  test("contains every request once, in the order of creation, in every state, on pages of any length", async () => {
     const connector = await testConnector(peers);
     expect(await pagesOf(connector)).toEqual([[]]);
     const early = await ordered(
@@ -66,7 +66,7 @@ describe("the list of credential requests (decision C19)", () => {
     }
   });
 
-  test("finds the requests of a state as they come into it and leave it", async () => {
+  test("contains the requests of a state as they enter and leave it", async () => {
     const connector = await testConnector(peers);
     const byState = async () =>
       Object.fromEntries(
@@ -87,7 +87,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(await byState()).toEqual({ ...none, complete: [id], failed: [stuck] });
   });
 
-  test("finds the requests of a user letter for letter, and those made after a time", async () => {
+  test("contains the requests of exactly one user id, and those created after a time", async () => {
     const connector = await testConnector(peers);
     const user = newUser();
     const [first, other, second] = await ordered(connector, [bodyFor(user), orderBody(), bodyFor(user)]);
@@ -101,7 +101,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(await listed(connector, { userId: user, state: "failed" })).toEqual([]);
   });
 
-  test("reads no more than 200 requests a page where few match, and goes on by its link", async () => {
+  test("reads at most 200 requests for a page if few match, and continues by its link", async () => {
     const connector = await testConnector(peers);
     const user = newUser();
     const [id = ""] = await ordered(connector, [bodyFor(user)]);
@@ -140,7 +140,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(page.total).toBe(requestStates.length + 10);
   });
 
-  test("misses no request that moves on while it is read", async () => {
+  test("misses no request that changes its state while the list is read", async () => {
     const connector = await testConnector(peers);
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
@@ -160,7 +160,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(await connector.read(id)).toMatchObject({ state: "complete" });
   });
 
-  test("names a request that stands in two lists once, and removes the row that a crash left, when it is old", async () => {
+  test("contains a request that is in two lists once, and removes an old row that a crash left", async () => {
     const connector = await testConnector(peers);
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
@@ -178,7 +178,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(await listed(connector, { state: "complete" })).toEqual([id]);
   });
 
-  test("removes a row only after a writer who is still on the way has lost", async () => {
+  test("removes a row only after a concurrent writer has got a conflict", async () => {
     const connector = await testConnector(peers);
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
@@ -198,7 +198,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(await listed(connector, { state: "complete" })).toEqual([id]);
   });
 
-  test("removes the rows of a request that was never stored after an hour, in every list", async () => {
+  test("removes the rows of a request that was never stored after an hour, from every list", async () => {
     const connector = await testConnector(peers);
     const user = newUser();
     const dying = crashing("requests.insert", "before");
@@ -219,7 +219,7 @@ describe("the list of credential requests (decision C19)", () => {
     expect(await rows()).toEqual([]);
   });
 
-  test("goes on after a request that is gone by then", async () => {
+  test("continues after a request that was deleted meanwhile", async () => {
     const connector = await testConnector(peers);
     const ids = await ordered(
       connector,

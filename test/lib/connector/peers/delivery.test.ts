@@ -83,7 +83,7 @@ async function newOrder(changes: Partial<DeliveryOrder> = {}) {
 const orders = () => service.count("POST", /shipments$/);
 
 describe("the delivery service (decision C10)", () => {
-  test("takes an order, ships it, and its answers open, are signed and answer this request", async () => {
+  test("accepts an order, ships it, and returns signed responses that belong to the request", async () => {
     const { order, credentialKey, pinKey } = await newOrder();
     const { shipmentId } = await delivery.createShipment(order);
     expect(await delivery.getShipment(shipmentId)).toMatchObject({
@@ -105,7 +105,7 @@ describe("the delivery service (decision C10)", () => {
     expect(await decodePinResponse(key?.pin ?? "", pinKey, find)).toMatch(/^\d{6}$/);
   });
 
-  test("gets every member of docs/peers/delivery.md that has a value, and no other", async () => {
+  test("receives every member of docs/peers/delivery.md that has a value, and no other", async () => {
     const bodies: unknown[] = [];
     const baseUrl = await oddServer((request, response) => {
       let body = "";
@@ -192,7 +192,7 @@ describe("the delivery service (decision C10)", () => {
     ]);
   });
 
-  test("says no in its own words", async () => {
+  test("refuses with its own code and message", async () => {
     const { order } = await newOrder();
     const tooLong = { ...order, recipient: { ...order.recipient, lastName: "x".repeat(21) } };
     expect(await failureOf(delivery.createShipment(tooLong))).toMatchObject({
@@ -206,7 +206,7 @@ describe("the delivery service (decision C10)", () => {
     expect(await failureOf(wrong.getShipment("x"))).toMatchObject({ kind: "unauthorized", code: "unauthorized" });
   });
 
-  test("a 404 that is not its own has no code", async () => {
+  test("has no code in a 404 of a proxy", async () => {
     const baseUrl = await oddServer((_, response) => {
       response.writeHead(404);
       response.end('{"error":"no such page"}');
@@ -238,7 +238,7 @@ describe("an order (decision C6)", () => {
     },
   );
 
-  test("was not sent where nobody listens, where there is no token and where its caller had left", async () => {
+  test("was not sent if no process listens, there is no token, or the caller has left", async () => {
     const { order } = await newOrder();
     expect(await kindOf(connect({ baseUrl: await deadAddress() }).createShipment(order))).toBe("unreachable");
     const noToken = connect({ token: () => Promise.reject(new Error("the vault is away")) });
@@ -249,7 +249,7 @@ describe("an order (decision C6)", () => {
     expect(orders()).toBe(0);
   });
 
-  test("is not sent after the time of its mark, also where the token took that long", async () => {
+  test("is not sent after notAfter, also if the token took that long", async () => {
     const { order } = await newOrder();
     const notAfter = plus(tools.now(), 10_000);
     const slowToken = async () => {
@@ -262,7 +262,7 @@ describe("an order (decision C6)", () => {
     expect(await delivery.createShipment(order, inTime)).toEqual({ shipmentId: expect.any(String) });
   });
 
-  test("has one time limit with everything in it", async () => {
+  test("has one time limit for everything", async () => {
     const { order } = await newOrder();
     service.fail({ kind: "hang" });
     expect(await kindOf(connect({ timeLimitMs: 50 }).createShipment(order))).toBe("unanswered");
@@ -270,7 +270,7 @@ describe("an order (decision C6)", () => {
 });
 
 describe("a shipment", () => {
-  test("is read again after a passing failure", async () => {
+  test("is read again after a temporary failure", async () => {
     const { order } = await newOrder();
     const { shipmentId } = await delivery.createShipment(order);
     service.fail({ kind: "refuse", status: 502 });
@@ -278,7 +278,7 @@ describe("a shipment", () => {
     expect((await delivery.getShipment(shipmentId)).shipmentId).toBe(shipmentId);
   });
 
-  test("can be told in other ways than documented, as long as id and state are there", async () => {
+  test("may differ from the documentation as long as it has id and state", async () => {
     const told = { shipment_id: "abc", shipment_state: { shipment_state_id: "103" } };
     const states: unknown[] = [
       told,
@@ -318,12 +318,12 @@ describe("a shipment", () => {
     ]);
   });
 
-  test("without a readable state is no answer", async () => {
+  test("is unanswered without a readable state", async () => {
     const baseUrl = await oddServer((_, response) => response.end('{"shipment_id":"abc","shipment_state":{}}'));
     expect(await kindOf(connect({ baseUrl }).getShipment("abc"))).toBe("unanswered");
   });
 
-  test("is deleted while it is open, else refused, and missing once it is gone", async () => {
+  test("is deleted while it is open, then refused, and missing after it was deleted", async () => {
     const { order } = await newOrder();
     const { shipmentId } = await delivery.createShipment(order);
     await service.control(shipmentId, { state: 102 });
@@ -343,14 +343,14 @@ describe("a shipment", () => {
     },
   );
 
-  test("is asked for by its id alone, whatever the id is", async () => {
+  test("is read by its id only, for any id", async () => {
     await failureOf(delivery.getShipment("a/../b?c#d"));
     expect(service.requests().at(-1)?.path).toBe("/v1/fpr/shipments/a/../b?c#d");
   });
 });
 
-describe("looking up by reference (decision C6)", () => {
-  test("finds exactly what carries the reference, newest first, with recipient and address", async () => {
+describe("a search by reference", () => {
+  test("finds exactly the shipments with the reference, newest first, with recipient and address", async () => {
     const { order } = await newOrder();
     const ids: string[] = [];
     for (const customerReference of ["a & b", "other", "a & b"]) {
@@ -374,17 +374,17 @@ describe("looking up by reference (decision C6)", () => {
     expect(await delivery.findByReference("none")).toEqual([]);
   });
 
-  test.each([404, 405, 501])("cannot tell where the service answers %d", async status => {
+  test.each([404, 405, 501])("returns cannot_tell if the service responds %d", async status => {
     service.fail({ kind: "refuse", status, times: 9 });
     expect(await delivery.findByReference("a")).toBe("cannot_tell");
   });
 
-  test("cannot tell where the service has no search", async () => {
+  test("returns cannot_tell if the service has no search", async () => {
     service.settings({ search: false });
     expect(await delivery.findByReference("a")).toBe("cannot_tell");
   });
 
-  test("fails on any other failure, which may pass", async () => {
+  test("fails with any other failure, which may be temporary", async () => {
     service.fail({ kind: "refuse", status: 500, times: 9 });
     expect(await kindOf(delivery.findByReference("a"))).toBe("unanswered");
   });
@@ -402,7 +402,7 @@ describe("looking up by reference (decision C6)", () => {
       response.end(JSON.stringify({ count: shipments.length, total_count: told, shipments }));
     });
 
-  test("reads all pages, and only what carries the reference counts", async () => {
+  test("reads all pages, and returns only shipments with the reference", async () => {
     const seen: string[] = [];
     const found = await connect({ baseUrl: await listing(250, seen) }).findByReference("ours");
     expect(found).toHaveLength(125);
@@ -411,11 +411,11 @@ describe("looking up by reference (decision C6)", () => {
     expect(await short.findByReference("ours")).toHaveLength(125);
   });
 
-  test("ends at an empty page, whatever the count says", async () => {
+  test("ends at an empty page, with any total count", async () => {
     expect(await connect({ baseUrl: await listing(100, [], 5000) }).findByReference("ours")).toHaveLength(50);
   });
 
-  test("cannot tell where there are too many pages to look through", async () => {
+  test("returns cannot_tell if there are too many pages", async () => {
     expect(await connect({ baseUrl: await listing(5000) }).findByReference("ours")).toBe("cannot_tell");
   });
 });
@@ -426,7 +426,7 @@ describe("the service's keys", () => {
     expect(await noToken.transportKeys()).toHaveLength(2);
   });
 
-  test("that sign after a rotation are found by their id (decision C10)", async () => {
+  test("are found by their id after a rotation", async () => {
     const { order, pinKey } = await newOrder();
     await delivery.signingKey("any");
     await service.rotateKeys();
@@ -438,7 +438,7 @@ describe("the service's keys", () => {
     expect(pin).toMatch(/^\d{6}$/);
   });
 
-  test("of the two uses are not mixed up", async () => {
+  test("are not mixed between the two uses", async () => {
     const [transport] = await delivery.transportKeys();
     expect(await delivery.signingKey(transport?.kid ?? "")).toBeUndefined();
   });

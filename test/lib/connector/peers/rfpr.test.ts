@@ -68,7 +68,7 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
 }
 
 describe("the enrollment service (decision C12)", () => {
-  test("exchanges the credential by a form, at the address with or without a slash, and never in a URL", async () => {
+  test("exchanges the credential in a form, never in a URL, with or without a slash in the address", async () => {
     const seen: { url: string; type: string | undefined; body: string }[] = [];
     const url = await oddServer(async (request, response) => {
       seen.push({ url: request.url ?? "", type: request.headers["content-type"], body: await text(request) });
@@ -85,7 +85,7 @@ describe("the enrollment service (decision C12)", () => {
     );
   });
 
-  test("that does not know the credential, or is away, keeps the call from being made", async () => {
+  test("prevents the call if it does not accept the credential or is unavailable", async () => {
     const other = await oddServer((_, response) => {
       response.writeHead(400).end(JSON.stringify({ error: "invalid_grant", error_description: "Who are you?" }));
     });
@@ -95,7 +95,7 @@ describe("the enrollment service (decision C12)", () => {
     expect(peers.rfpr.requests()).toEqual([]);
   });
 
-  test("is asked once more when a token is refused, and the call is made once more", async () => {
+  test("is called again when a token is refused, and the call is repeated once", async () => {
     const id = newId();
     await rfpr.put(id, await newOrder());
     tools.advance(60_000);
@@ -114,7 +114,7 @@ describe("the enrollment service (decision C12)", () => {
 });
 
 describe("the pre-registration API (decision C12)", () => {
-  test("takes a request, the same once more, but no other under its id", async () => {
+  test("accepts a request, the same request again, but no other one with its id", async () => {
     const id = newId();
     const order = await newOrder();
     await rfpr.put(id, order);
@@ -152,13 +152,13 @@ describe("the pre-registration API (decision C12)", () => {
     ]);
   });
 
-  test("is not pressed when it asks for a long wait", async () => {
+  test("is not called again when it asks for a long wait", async () => {
     peers.rfpr.fail({ kind: "throttle", retryAfter: 300 });
     expect(await failureOf(rfpr.get(newId()))).toMatchObject({ kind: "throttled", retryAfter: 300 });
     expect(peers.rfpr.requests()).toHaveLength(1);
   });
 
-  test("refuses what was deleted, also what was deleted before it came", async () => {
+  test("refuses a deleted request, also if it was deleted before it arrived", async () => {
     const id = newId();
     await rfpr.remove(id);
     await rfpr.remove(id);
@@ -169,7 +169,7 @@ describe("the pre-registration API (decision C12)", () => {
     expect(await kindOf(rfpr.get(newId()))).toBe("missing");
   });
 
-  test("gives the responses in order, blank where a credential could not be made, and does not cancel what is done", async () => {
+  test("returns the responses in order, blank for a failed credential, and does not cancel a completed request", async () => {
     const id = newId();
     const [first, second] = await Promise.all([newOrder(), newOrder()]);
     const credentialRequests = [...first.credentialRequests, ...second.credentialRequests];
@@ -183,13 +183,13 @@ describe("the pre-registration API (decision C12)", () => {
     expect(await failureOf(rfpr.cancel(id))).toMatchObject({ kind: "refused", status: 409 });
   });
 
-  test("is not begun with too late", async () => {
+  test("is not called after notAfter", async () => {
     const late = { notAfter: plus(tools.now(), -1) };
     expect(await kindOf(rfpr.put(newId(), await newOrder(), late))).toBe("unreachable");
     expect(peers.rfpr.requests()).toEqual([]);
   });
 
-  test("ends with its time, and with the caller's", async () => {
+  test("ends at the time limit, and with the caller's signal", async () => {
     peers.rfpr.fail({ kind: "hang", times: 2 });
     await connect().authenticate();
     expect(await kindOf(connect({ timeLimitMs: 300 }).get(newId()))).toBe("unanswered");
@@ -211,11 +211,11 @@ describe("the pre-registration API (decision C12)", () => {
     [{ state: "completed", credential_responses: "none" }],
     [[]],
     [null],
-  ])("that answers %j has not answered", async body => {
+  ])("is unanswered for the body %j", async body => {
     expect(await kindOf((await answering(body)).get("id"))).toBe("unanswered");
   });
 
-  test("is taken as it speaks: numbers for text, null for absent, foreign words on one line", async () => {
+  test("may send numbers as text, null for absent members, and messages, which are put on one line", async () => {
     const told = {
       state: "completed",
       serial_number: 4711,

@@ -146,7 +146,7 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
   const wrong = (told: Record<string, unknown>) =>
     kind.settings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
-  test("have the specification's names, and defaults for a journey that asks for a name and a key", () => {
+  test("have the specification's names, and defaults for a journey that asks for a name and a security key", () => {
     const whole = {
       ...least(),
       "authentication-header": "Authorization",
@@ -165,7 +165,7 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
     ]);
   });
 
-  test("refuse what would change an address, a header or nothing at all", () => {
+  test("reject values that would change an address or a header, and empty values", () => {
     for (const realm of ["", "a/b", "..", "a?b", "a b"]) expect(wrong({ realm })).toEqual(["realm"]);
     for (const header of ["", "a b", "a:b", "Content-Type", "accept-api-version", "host"])
       expect(wrong({ "authentication-header": header })).toEqual(["authentication-header"]);
@@ -215,7 +215,7 @@ describe("an IdP of kind C (decision C13)", () => {
     },
   );
 
-  test("has its realm and journey in the address, and may lie elsewhere than at /am", async () => {
+  test("has realm and journey in its address, which may have another path than /am", async () => {
     const { calls, with: changed } = await answering(...Array(4).fill([nameStep, credentialStep()]).flat());
     const base = (await answering()).odd;
     expect(base.defaultRelyingPartyId).toBe("127.0.0.1");
@@ -251,7 +251,7 @@ describe("an IdP of kind C (decision C13)", () => {
     expect(await kindOf(ask(connect()))).toBe("unauthorized");
   });
 
-  test("gets each step back as it was, but for the one input", async () => {
+  test("gets each step back unchanged except for one input", async () => {
     const page = {
       ...nameStep,
       stage: "UsernamePassword",
@@ -274,7 +274,7 @@ describe("an IdP of kind C (decision C13)", () => {
     expect(answered).toEqual({ ...asked, callbacks: [asked.callbacks[0], outcome] });
   });
 
-  test("finds its callbacks by the outcome's id, then by the inputs' names, then by their being alone", async () => {
+  test("finds a callback by the outcome's id, then by the input's name, then as the only one of its type", async () => {
     const names = {
       authId: "first",
       callbacks: ["IDToken1", "IDToken7"].map(name => ({ type: "NameCallback", input: [{ name, value: "" }] })),
@@ -309,7 +309,7 @@ describe("an IdP of kind C (decision C13)", () => {
     expect(await kindOf(ask(changed({ "token-id-1": "IDToken9" })))).toBe("refused");
   });
 
-  test("takes the outcome as JSON where it says so, else as plain text; a name can not break it apart", async () => {
+  test("gets the outcome as JSON if it supports that, otherwise as text that a name cannot break", async () => {
     for (const [supportsJsonResponse, name, expected] of [
       [true, "Desk key: 1", JSON.stringify({ authenticatorAttachment: "cross-platform", legacyData: legacy })],
       [false, "Desk key: 1", legacy],
@@ -321,7 +321,7 @@ describe("an IdP of kind C (decision C13)", () => {
     }
   });
 
-  test("takes a session's end for success, and gives none", async () => {
+  test("treats the end with a session as success, and returns no session", async () => {
     for (const end of [
       { tokenId: "AQIC", successUrl: "/", realm: "/" },
       { message: "Done", successUrl: "/" },
@@ -335,7 +335,7 @@ describe("an IdP of kind C (decision C13)", () => {
     }
   });
 
-  test("offers no read-back, and keeps nothing that would have to be undone", async () => {
+  test("has no read-back, and stores nothing that would have to be compensated", async () => {
     const { idpState: handle } = await ask();
     const before = aic.requests().length;
     expect(await idp.isRegistered(handle, sought("aWQ"), signal)).toBeUndefined();
@@ -348,7 +348,7 @@ describe("creation options of kind C", () => {
   const optionsOf = async (changes: object) =>
     (await ask((await answering(nameStep, credentialStep(changes))).odd)).options;
 
-  test("are read with as little as there may be, and the user's handle is text", async () => {
+  test("are read with the required members only, and the user handle is text", async () => {
     expect(await optionsOf({})).toEqual({
       rp: { id: "keys.example", name: "keys.example" },
       user: { id: text("bm90IGRlY29kZWQ="), name: "jan", displayName: "jan" },
@@ -358,7 +358,7 @@ describe("creation options of kind C", () => {
     expect((await optionsOf({ challenge: [-5, -1] })).challenge).toBe("-_8");
   });
 
-  test("prefer the members with an underscore; those without are text of a script", async () => {
+  test("are read from the members with an underscore before those without, which are pieces of script", async () => {
     const literals = {
       relyingPartyId: 'id: "old.example",',
       pubKeyCredParams: '[ { "type": "public-key", "alg": -257 } ]',
@@ -397,17 +397,17 @@ describe("creation options of kind C", () => {
     ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }, "refused"],
     ["the journey ended", { successUrl: "/" }, "refused"],
     ["the step is too long to be stored", credentialStep({ junk: "ä".repeat(8_000) }), "refused"],
-  ])("are not taken where %s", async (_, second, kind) => {
+  ])("are rejected if %s", async (_, second, kind) => {
     expect(await kindOf(ask((await answering(nameStep, second)).odd))).toBe(kind);
   });
 
-  test("are asked for in well-formed Unicode", async () => {
+  test("are requested in well-formed Unicode", async () => {
     const { calls, odd } = await answering(nameStep, credentialStep());
     await ask(odd, "a\ud800");
     expect(calls[1]?.body).toMatchObject({ callbacks: [{ input: [{ value: "a\ufffd" }] }] });
   });
 
-  test("tell what the journey has instead of them", async () => {
+  test("are reported with what the journey has instead of them", async () => {
     const { odd } = await answering(nameStep, { authId: "a", callbacks: [{ type: "PasswordCallback" }, hidden()] });
     expect(await failureOf(ask(odd))).toMatchObject({
       detail: "The journey has no MetadataCallback with options, but PasswordCallback, HiddenValueCallback.",
@@ -416,7 +416,7 @@ describe("creation options of kind C", () => {
     expect(await failureOf(ask(unnamed))).toMatchObject({ detail: "The journey has no NameCallback for the user." });
   });
 
-  test("that are made to take long are refused at once: by their length, and read in one pass", async () => {
+  test("are rejected by their length and read in one pass, so that a malicious step takes no time", async () => {
     const script = (length: number) => `publicKey = {${"a".repeat(length)}`;
     const scriptStep = (length: number) => ({
       authId: "second",
@@ -436,7 +436,7 @@ describe("creation options of kind C", () => {
     expect(performance.now() - begun).toBeLessThan(5000);
   });
 
-  test("of another relying party than the one asked for are refused", async () => {
+  test("are rejected if they have another relying party than the request", async () => {
     expect(await ask(idp, user, "keys.example")).toBeDefined();
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
@@ -445,7 +445,7 @@ describe("creation options of kind C", () => {
     });
   });
 
-  test("end when the step does or the set time is over, whichever comes first", async () => {
+  test("expire with the step or at the configured time-out, whichever is earlier", async () => {
     // An authId of AM lives 300 s until the journey's administrator sets more.
     expect(Math.abs(((await ask()).expiresAt?.getTime() ?? 0) - Date.now() - 300_000)).toBeLessThan(60_000);
     aic.settings({ journeySeconds: 3600 });
@@ -477,7 +477,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     });
   });
 
-  test("by the end of a journey's time is for good, and told by its code", async () => {
+  test("is permanent and has AM's code if the journey has timed out", async () => {
     const challenge = await ask();
     aic.expireChallenges();
     expect(await failureOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toMatchObject({
@@ -487,7 +487,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     });
   });
 
-  test("before the journey knows the user is one of the settings or of the client", async () => {
+  test("is a failure of the configuration or the client before the journey knows the user", async () => {
     for (const told of [{ journey: "other" }, { realm: "bravo", "auth-base-url": `${aic.url}/am` }])
       expect(await kindOf(ask(connect(told)))).toBe("unauthorized");
     aic.fail({
@@ -504,7 +504,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     });
   });
 
-  test("by a token that does not count any more is made good by a new one", async () => {
+  test("is repaired by a new token if the old one is not accepted any more", async () => {
     await ask();
     aic.revokeTokens();
     tools.advance(10_000);
@@ -517,7 +517,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", 1],
     [{ kind: "nonsense", phase: "after" }, "unanswered", 1],
     [{ kind: "throttle", retryAfter: 17 }, "throttled", 0],
-  ] as const)("of an activation is told as it is, and a step is sent once: %o", async (fault, kind, registered) => {
+  ] as const)("is reported unchanged for an activation, and a step is sent once: %o", async (fault, kind, registered) => {
     const challenge = await ask();
     const response = answerTo(challenge);
     tools.advance(10_000);
@@ -535,14 +535,14 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(aic.registrations()).toHaveLength(1);
   });
 
-  test("of an activation by a 401 that is not AM's is not taken for the journey's end", async () => {
+  test("is not the end of the journey for a 401 that is not AM's", async () => {
     const challenge = await ask();
     aic.fail({ kind: "refuse", status: 401, path: "authenticate$", body: { error: "invalid_token" } });
     expect(await kindOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unauthorized");
     await idp.activate(challenge.idpState, answerTo(challenge), "k", { signal });
   });
 
-  test("of an activation by another status is no end of the journey, whatever AM's words", async () => {
+  test("is not the end of the journey for another status, with any message", async () => {
     const challenge = await ask();
     const body = { code: 403, reason: "Forbidden", message: "No." };
     aic.fail({ kind: "refuse", status: 403, path: "authenticate$", body });
@@ -550,7 +550,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(failure).toMatchObject({ kind: "unauthorized", status: 403, code: "Forbidden" });
   });
 
-  test("of an activation after which the journey goes on is a refusal only when it asks for a key again", async () => {
+  test("is a refusal for an activation only if the journey asks for a security key again", async () => {
     const again = await answering(nameStep, credentialStep(), credentialStep());
     expect(await kindOf(again.odd.activate((await ask(again.odd)).idpState, attestation, "k", { signal }))).toBe(
       "refused",
@@ -563,7 +563,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     });
   });
 
-  test("of the first step passes when it is tried again; the second is sent once", async () => {
+  test("is repeated for the first step, while the second step is sent once", async () => {
     aic.fail({ kind: "refuse", status: 503, path: "authenticate$", times: 2 });
     expect(await ask()).toBeDefined();
     expect(steps()).toBe(4);
@@ -574,7 +574,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(steps()).toBe(2);
   });
 
-  test("an activation is not begun when it is too late for it", async () => {
+  test("is an activation that does not start after notAfter", async () => {
     const challenge = await ask();
     aic.resetRequests();
     const notAfter = plus(tools.now(), -1);
@@ -583,7 +583,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     expect(steps()).toBe(0);
   });
 
-  test("ends at the end of its time, token included, and with the caller's signal", async () => {
+  test("happens at the time limit, which includes the token, and with the caller's signal", async () => {
     const challenge = await ask();
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
     aic.fail({ kind: "hang", path: "authenticate$" });
@@ -602,7 +602,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     );
   });
 
-  test("is one also where the stored handle has no step", async () => {
+  test("is a refusal if the stored state has no step", async () => {
     aic.resetRequests();
     for (const handle of [
       {},
@@ -616,7 +616,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
 });
 
 describe("the client's own credentials at Advanced Identity Cloud (decision C13)", () => {
-  test("give a token that is kept until a minute before its hour ends", async () => {
+  test("give a token that is cached until a minute before it expires", async () => {
     await ask();
     tools.advance(3_539_000);
     await ask();
@@ -626,7 +626,7 @@ describe("the client's own credentials at Advanced Identity Cloud (decision C13)
     expect(grants()).toBe(2);
   });
 
-  test("are a secret, or a private key in the secret's place, for the scope that is set", async () => {
+  test("are a client secret or a private key, for the configured scope", async () => {
     const forms: URLSearchParams[] = [];
     const url = await oddServer(async (request, response) => {
       let body = "";

@@ -37,11 +37,11 @@ const options = (displayName: string) => ({
 });
 
 describe("a registration script of AM", () => {
-  test("is read as the options that it hands to the browser", () => {
+  test("is read as the options that it passes to the browser", () => {
     expect(readScript(script('"Jan"'))).toEqual(options("Jan"));
   });
 
-  test("may hold any text, which is no part of its code", () => {
+  test("may contain any text, which is not part of its code", () => {
     const sly = '" }}}; , challenge: new Int8Array([1]).buffer, // /* { ) a.buffer function (c) {} )';
     expect(readScript(script(JSON.stringify(sly)))).toEqual(options(sly));
     fc.assert(
@@ -51,17 +51,17 @@ describe("a registration script of AM", () => {
     );
   });
 
-  test("escapes more than JSON does", () => {
+  test("may have more escapes than JSON", () => {
     expect(readScript(script(String.raw`"O\'Neil \x26 \u0041 \\x41 \"son\""`))).toEqual(
       options(String.raw`O'Neil & A \x41 "son"`),
     );
   });
 
-  test("names its options by that name alone", () => {
+  test("has options under one name only", () => {
     expect(readScript("var notpublicKey = { a: 1 }; var publicKey = { b: 2 };")).toEqual({ b: 2 });
   });
 
-  test("is none where it has no such object, or one that is not made of values", () => {
+  test("is not read if it has no such object, or one with other things than values", () => {
     for (const text of [
       "",
       "var options = {};",
@@ -73,13 +73,13 @@ describe("a registration script of AM", () => {
     expect(readLiteral("[1")).toBeUndefined();
   });
 
-  test("may be anything, and nothing of it is run", () => {
+  test("may be any text, and no part of it is executed", () => {
     fc.assert(fc.property(fc.string(), text => void readScript(`publicKey = {${text}}`)));
     expect(readLiteral('{"a": globalThis.process.exit()}')).toBeUndefined();
   });
 });
 
-describe("a script that is made to take long", () => {
+describe("a malicious script", () => {
   const longest = 64 * 1024;
   test.each([
     ["a word without a colon", "a"],
@@ -92,7 +92,7 @@ describe("a script that is made to take long", () => {
     ["commas", ", "],
     ["arrays of bytes", "new Int8Array("],
     ["numbers", "1e+"],
-  ])("is read in a time proportional to its length: %s", (_, unit) => {
+  ])("is read in time proportional to its length: %s", (_, unit) => {
     const text = unit.repeat(longest / unit.length);
     const begun = performance.now();
     for (const script of [`publicKey = {${text}`, `publicKey = { a: ${text}`, `publicKey = { a: "${text}`, text])

@@ -26,13 +26,13 @@ const literal = (id: string) => `var publicKey = {
 };`;
 
 describe("a step of a journey", () => {
-  test("is none without an authId or without callbacks, and no end that tells nothing", () => {
+  test("requires an authId and callbacks, and an end requires a member", () => {
     expect(step.safeParse({ authId: "", callbacks: [{ type: "x" }] }).success).toBe(false);
     expect(step.safeParse({ authId: "a", callbacks: [] }).success).toBe(false);
     expect([end.safeParse({}).success, end.safeParse({ realm: "/alpha" }).success]).toEqual([false, true]);
   });
 
-  test("goes back as it was, whatever AM adds to it", () => {
+  test("is sent back unchanged, with members that only AM knows", () => {
     const hidden = {
       type: "HiddenValueCallback",
       output: [{ name: "id", value: "webAuthnOutcome", more: 1 }],
@@ -55,13 +55,13 @@ describe("a step of a journey", () => {
 });
 
 describe("creation options of a step", () => {
-  test("are read of the callback that the settings name alone", () => {
+  test("are read only from the callback that the settings name", () => {
     expect(optionsOf(metadata({}, "OtherCallback"), "MetadataCallback")).toBe("absent");
     expect(optionsOf(metadata({}, "OtherCallback"), "OtherCallback")).toMatchObject({ rp: { id: "keys.example" } });
     expect(optionsOf(metadata(), "TextOutputCallback")).toBe("absent");
   });
 
-  test("leave out what a literal without content says", () => {
+  test("have no member for an empty literal", () => {
     expect(ofMetadata({ excludeCredentials: "", authenticatorSelection: "" })).toEqual({
       rp: { id: "keys.example", name: "keys.example" },
       user: { id: "Ym05MElHUmxZMjlrWldRPQ", name: "jan", displayName: "jan" },
@@ -70,21 +70,21 @@ describe("creation options of a step", () => {
     });
   });
 
-  test("are not readable without a user's handle, and name no relying party where it is null", () => {
+  test("are unreadable without a user handle, and have no relying party if it is null", () => {
     expect(ofMetadata({ userId: "" })).toBe("unreadable");
     expect(ofMetadata({ displayName: null })).toMatchObject({ user: { displayName: "jan" } });
     expect(ofScript(literal("null"))).toBe("no relying party");
     expect(ofScript(literal('"keys.example"'))).toMatchObject({ rp: { id: "keys.example" }, user: { id: "Ym04" } });
   });
 
-  test("are no script where the message is no text", () => {
+  test("are not read from a message that is not a text", () => {
     for (const message of [undefined, null, 7, [literal('"keys.example"')], {}])
       expect(ofScript(message)).toBe("absent");
   });
 });
 
 describe("a refusal of AM", () => {
-  test("has AM's error code, else its word for the status, and its text", () => {
+  test("has AM's error code, or its name of the status, and its message", () => {
     const body = { code: 401, reason: "Unauthorized", message: "Session has timed out" };
     expect(refusalOf({ ...body, detail: { errorCode: "110" } })).toEqual({
       code: "110",
@@ -94,7 +94,7 @@ describe("a refusal of AM", () => {
       expect(refusalOf({ ...body, detail })).toEqual({ code: "Unauthorized", detail: "Session has timed out" });
   });
 
-  test("is none in words of others", () => {
+  test("has nothing from a body that is not AM's", () => {
     for (const body of [
       undefined,
       "x",

@@ -89,7 +89,7 @@ const grants = () => entra.count("POST", /oauth2/);
 const posts = () => entra.count("POST", /fido2Methods$/);
 
 describe("an IdP of kind B (decision C13)", () => {
-  test("is asked for a challenge, gets the key registered and shows it on reading back", async () => {
+  test("returns a challenge, registers the security key and shows it in the read-back", async () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
@@ -150,7 +150,7 @@ describe("an IdP of kind B (decision C13)", () => {
     });
   });
 
-  test("finds a key that Graph lists under a GUID by its name, created since the activation", async () => {
+  test("finds a security key that Graph lists under a GUID by its name, if it was created since the activation", async () => {
     entra.settings({ methodIds: "guid" });
     const name = "Desk key: 30000001";
     const challenge = await ask();
@@ -168,7 +168,7 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(await found()).toBeUndefined();
   });
 
-  test("does not trust a name that Graph's limit has cut", async () => {
+  test("does not trust a name that was cut to Graph's limit", async () => {
     entra.settings({ methodIds: "guid" });
     const name = "A key with a long name: 300000000001";
     const challenge = await ask();
@@ -177,12 +177,12 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId, name), signal)).toBeUndefined();
   });
 
-  test("keeps nothing that would have to be undone", async () => {
+  test("stores nothing that would have to be compensated", async () => {
     await idp.compensate((await ask()).idpState, signal);
     expect(graphCalls()).toHaveLength(1);
   });
 
-  test("is called in the form that its version has", async () => {
+  test("is called in the form of its API version", async () => {
     await ask();
     await ask(connect({ "api-version": "v1.0" }));
     expect(graphCalls().map(({ path, status }) => [path, status])).toEqual([
@@ -191,7 +191,7 @@ describe("an IdP of kind B (decision C13)", () => {
     ]);
   });
 
-  test("is called in version 1.0 from the challenge to the reading back, whose challenges last 5 minutes", async () => {
+  test("is called in version 1.0 from challenge to read-back, with challenges of 5 minutes", async () => {
     const stable = connect({ "api-version": "v1.0" });
     const asked = Date.now();
     const challenge = await ask(stable);
@@ -203,7 +203,7 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(entra.registrations()).toHaveLength(1);
   });
 
-  test("that answers 405, as to the parameter in a query or to the connector's own user, refuses for good", async () => {
+  test("refuses permanently with 405, as for the parameter in a query or for the connector's own user", async () => {
     const seen: string[] = [];
     const graph = await oddServer((request, response) => {
       seen.push(request.url ?? "");
@@ -227,7 +227,7 @@ describe("an IdP of kind B (decision C13)", () => {
     ["$o'neil@example.com", "('%24o''neil%40example.com')"],
     ["..", "('..')"],
     [".", "('.')"],
-  ])("is told the user %s as Graph wants it", async (userId, segment) => {
+  ])("is called with the user %s in Graph's notation", async (userId, segment) => {
     const urls: string[] = [];
     const graph = await oddServer((request, response) => {
       urls.push(request.url ?? "");
@@ -241,7 +241,7 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(urls).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
   });
 
-  test("shows no more than 30 characters of a name", async () => {
+  test("shows at most 30 characters of a name", async () => {
     const challenge = await ask();
     await idp.activate(challenge.idpState, answerTo(challenge), `${"x".repeat(18)}: 1234567890123`, { signal });
     expect(entra.registrations()[0]?.displayName).toBe(`${"x".repeat(18)}: 1234567890`);
@@ -258,7 +258,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await failureOf(ask(idp, userId))).toMatchObject({ peer: "IdP main", kind, status, code });
   });
 
-  test("that cannot heal is a refusal with Graph's code and text: an expired challenge, the same key twice", async () => {
+  test("is a refusal with Graph's code and message for an expired challenge and for the same security key twice", async () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     entra.expireChallenges();
@@ -288,13 +288,13 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(registered === 1);
   });
 
-  test("of a read passes when it is tried again", async () => {
+  test("is repeated for a read", async () => {
     entra.fail({ kind: "refuse", status: 503, path: "creationOptions" });
     entra.fail({ kind: "throttle", retryAfter: 1, path: "creationOptions" });
     expect(await ask()).toBeDefined();
   });
 
-  test("ends an activation at the end of its time, token included", async () => {
+  test("ends an activation at the time limit, which includes the token", async () => {
     const challenge = await ask();
     entra.fail({ kind: "hang", path: "fido2Methods$" });
     const slow = connect({}, { timeLimitMs: 200 });
@@ -308,7 +308,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await kindOf(ask(stuck))).toBe("unreachable");
   });
 
-  test("ends with the caller's signal", async () => {
+  test("happens with the caller's signal", async () => {
     entra.fail({ kind: "hang", path: "creationOptions" });
     const leaving = new AbortController();
     const left = kindOf(idp.creationOptions({ userId: user, tag }, leaving.signal));
@@ -317,7 +317,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await left).toBe("unanswered");
   });
 
-  test("is one also where the stored handle names nobody", async () => {
+  test("is a refusal if the stored state has no user", async () => {
     expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", { signal }))).toMatchObject({
       kind: "refused",
     });
@@ -325,7 +325,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(posts()).toBe(0);
   });
 
-  test("a user who is gone has no keys; an address that is not Graph's tells nothing", async () => {
+  test("is not thrown for a deleted user, who has no keys, but for an address that is not Graph's", async () => {
     expect(await idp.isRegistered({ userId: "unknown-user" }, sought("aWQ"), signal)).toBe(false);
     const graph = await oddServer((_, response) => {
       response.writeHead(404);
@@ -337,7 +337,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
 });
 
 describe("the client's own credentials (decision C13)", () => {
-  test("are a secret, or private key and certificate in the secret's place", async () => {
+  test("are a client secret, or a private key with certificate", async () => {
     expect(await ask(connect({}, { secret: async () => client.privateKey + client.certificate }))).toBeDefined();
     expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
       kind: "unauthorized",
@@ -345,7 +345,7 @@ describe("the client's own credentials (decision C13)", () => {
     });
   });
 
-  test("are the managed identity where there is one: no secret is read", async () => {
+  test("are the managed identity if it is configured, and no secret is read", async () => {
     const seen: unknown[] = [];
     const graph = await oddServer((request, response) => {
       seen.push(request.headers.authorization);
@@ -361,7 +361,7 @@ describe("the client's own credentials (decision C13)", () => {
     expect(await kindOf(ask(away))).toBe("unreachable");
   });
 
-  test("a token is kept until a minute before its hour ends", async () => {
+  test("give a token that is cached until a minute before it expires", async () => {
     await ask();
     tools.advance(3_539_000);
     await ask();
@@ -371,7 +371,7 @@ describe("the client's own credentials (decision C13)", () => {
     expect(grants()).toBe(2);
   });
 
-  test("a token that Graph refuses is renewed once", async () => {
+  test("renew a token that Graph refuses once", async () => {
     await ask();
     entra.revokeTokens();
     tools.advance(10_000);
@@ -384,7 +384,7 @@ describe("the client's own credentials (decision C13)", () => {
     expect(grants()).toBe(3);
   });
 
-  test("without a token nothing is asked of Graph", async () => {
+  test("prevent any call to Graph without a token", async () => {
     const attestation = answerTo(await ask());
     entra.resetRequests();
     const cut = connect({ "online-endpoint": await deadAddress() });
@@ -395,7 +395,7 @@ describe("the client's own credentials (decision C13)", () => {
   });
 });
 
-describe("answers of Graph that only some tenants get", () => {
+describe("responses of Graph in some tenants", () => {
   const publicKey = {
     rp: { id: "login.microsoft.com" },
     user: { id: "a+/=", name: "jan" },
@@ -408,7 +408,7 @@ describe("answers of Graph that only some tenants get", () => {
     return connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
   };
 
-  test("are read at the top and wrapped in value, in every spelling of binary values", async () => {
+  test("are read with and without value around them, in every spelling of binary values", async () => {
     const odd = await answering({ publicKey }, { value: { publicKey } });
     const asked = tools.now();
     for (const challenge of [await ask(odd), await ask(odd)]) {
@@ -425,13 +425,13 @@ describe("answers of Graph that only some tenants get", () => {
     }
   });
 
-  test("are no answer where the options are not there", async () => {
+  test("are unanswered without options", async () => {
     expect(await kindOf(ask(await answering(...Array(3).fill({ publicKey: { ...publicKey, challenge: "" } }))))).toBe(
       "unanswered",
     );
   });
 
-  test("are no answer where they are too long, and cost no time", async () => {
+  test("are unanswered if they are too long, without taking long", async () => {
     const slow = "=".repeat(160 * 1024);
     const begun = performance.now();
     for (const changes of [
@@ -446,7 +446,7 @@ describe("answers of Graph that only some tenants get", () => {
     expect(performance.now() - begun).toBeLessThan(5000);
   });
 
-  test("a long list of keys is read to its end, at Graph alone", async () => {
+  test("contain a long list of keys, which is read to its end and from Graph only", async () => {
     const asked: string[] = [];
     let base = "";
     let elsewhere = false;

@@ -9,8 +9,8 @@ const bytes = fc.uint8Array({ minLength: 16, maxLength: 80 });
 /** Four characters that end in 1 can be read both ways. The count of padding is the likelier reading. */
 const isAmbiguous = (text: string): boolean => text.length % 4 === 0 && /[AEIMQUYcgkosw048]1$/.test(text);
 
-describe("credential ids as Graph writes them", () => {
-  test("are the same in base64url, padded base64 and base64url with a count of padding", () => {
+describe("credential ids in Graph's spellings", () => {
+  test("are equal in base64url, padded base64 and base64url with a padding count", () => {
     const samples = fc.property(bytes, id => {
       const base64 = Buffer.from(id).toString("base64");
       fc.pre(!isAmbiguous(base64));
@@ -20,7 +20,7 @@ describe("credential ids as Graph writes them", () => {
     fc.assert(samples, { numRuns: 500 });
   });
 
-  test("in base64url keep a digit at the end that is their own", () => {
+  test("keep a last digit that is part of the id", () => {
     const samples = fc.property(bytes, id => {
       const text = base64url(id);
       fc.pre(!isAmbiguous(text));
@@ -32,7 +32,7 @@ describe("credential ids as Graph writes them", () => {
     expect(normalizeId("AAB1")).toBe("AAB1");
   });
 
-  test("are found under every spelling and no other", () => {
+  test("are found in every spelling and no other", () => {
     const samples = fc.property(bytes, id => {
       const text = base64url(id);
       const standard = Buffer.from(id).toString("base64");
@@ -43,7 +43,7 @@ describe("credential ids as Graph writes them", () => {
 });
 
 describe("a refusal of Graph", () => {
-  test("has the code that is deepest and the text at the top", () => {
+  test("has the innermost code and the outermost message", () => {
     const innerError = { code: "inner", innerError: { code: "deepest", innerError: { date: "x" } } };
     expect(refusalOf({ error: { code: "outer", message: "No.", innerError } })).toEqual({
       code: "deepest",
@@ -52,7 +52,7 @@ describe("a refusal of Graph", () => {
     expect(refusalOf({ error: { code: "outer", message: "No.", innerError: { date: "x" } } }).code).toBe("outer");
   });
 
-  test("may be anything", () => {
+  test("may be any body", () => {
     fc.assert(fc.property(fc.anything(), body => void refusalOf(body)));
     fc.assert(fc.property(fc.anything(), error => void refusalOf({ error })));
     expect(refusalOf(undefined)).toEqual({ code: undefined, detail: undefined });

@@ -112,7 +112,7 @@ describe("the settings of an IdP of kind A (decision C13)", () => {
   const wrong = (told: Record<string, unknown>) =>
     kind.settings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
-  test("have the specification's names, of which the time-out in days may be missing", () => {
+  test("have the specification's names; the time-out in days is optional", () => {
     expect(kind.settings.parse(least())).toEqual(least());
     for (const days of [1, 365, "30"])
       expect(kind.settings.parse({ ...least(), "pre-registration-timeout-days": days })).toEqual({
@@ -127,7 +127,7 @@ describe("the settings of an IdP of kind A (decision C13)", () => {
     ]);
   });
 
-  test("refuse what would change an address", () => {
+  test("reject values that would change an address", () => {
     for (const value of ["", "a/b", "a?b", "a b", "a#"])
       for (const name of ["environment-id", "client-id", "default-relying-party"])
         expect(wrong({ [name]: value }), name).toEqual([name]);
@@ -138,7 +138,7 @@ describe("the settings of an IdP of kind A (decision C13)", () => {
 });
 
 describe("an IdP of kind A (decision C13)", () => {
-  test("is asked for a challenge, gets the key registered and shows it on reading back", async () => {
+  test("returns a challenge, registers the security key and shows it in the read-back", async () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
@@ -155,7 +155,7 @@ describe("an IdP of kind A (decision C13)", () => {
     expect(grants()).toBe(1);
   });
 
-  test.each(["signed", "base64"] as const)("gives the options as WebAuthn has them, with %s bytes", async bytes => {
+  test.each(["signed", "base64"] as const)("returns the options of WebAuthn, with %s bytes", async bytes => {
     pingone.settings({ bytes });
     const { options, origin, expiresAt, idpState: handle } = await ask();
     expect(options).toEqual({
@@ -181,19 +181,19 @@ describe("an IdP of kind A (decision C13)", () => {
     await activated();
   });
 
-  test("is done with a challenge by our own clock, after the days that are set", async () => {
+  test("ends a challenge by the connector's clock, after the configured days", async () => {
     const asked = tools.now();
     const { expiresAt } = await ask(connect({ "pre-registration-timeout-days": 30 }));
     expect(expiresAt?.toISOString()).toBe(plus(asked, 30 * 86_400_000));
   });
 
-  test("is reached with and without the version in its base address", async () => {
+  test("is called with and without the version in its base address", async () => {
     for (const base of [pingone.url, `${pingone.url}/v1`, `${pingone.url}/v1/`])
       expect(await ask(connect({ "api-base-url": base }), userUuid)).toBeDefined();
     expect(pingone.count("POST", new RegExp(`^/v1/environments/${environmentId}/users/${userUuid}/devices$`))).toBe(3);
   });
 
-  test("names its relying party by its settings, and a request may name another", async () => {
+  test("has a relying party in its settings, and a request may name another one", async () => {
     expect(idp.defaultRelyingPartyId).toBe("keys.example");
     const other = await ask(idp, user, "login.keys.example");
     expect(other.options.rp.id).toBe("login.keys.example");
@@ -202,7 +202,7 @@ describe("an IdP of kind A (decision C13)", () => {
     expect(pingone.registrations()).toHaveLength(1);
   });
 
-  test("gets the origin, and the attestation as text, in the media type of an activation", async () => {
+  test("receives the origin and the attestation as text, in the media type of an activation", async () => {
     const calls: { method: string; url: URL; body: string; type: string }[] = [];
     const odd = await answering(call => {
       calls.push(call);
@@ -231,7 +231,7 @@ describe("an IdP of kind A (decision C13)", () => {
     expect(JSON.parse(calls[1]?.body ?? "")).toEqual({ nickname: "Key: 1" });
   });
 
-  test("that can not name a key has registered it nevertheless", async () => {
+  test("has registered a security key also if it cannot be named", async () => {
     pingone.fail({ kind: "refuse", path: "nickname$" });
     const { attestation } = await activated();
     expect(pingone.registrations()).toEqual([
@@ -258,12 +258,12 @@ describe("a user at an IdP of kind A", () => {
     String.raw`x\" or username sw \"a`,
     "ä&b=c+d e%20#",
     "\u0000\n",
-  ])("is searched for as the name %j and nothing else", async name => {
+  ])("is searched by the name %j and nothing else", async name => {
     const { options } = await ask(idp, name);
     expect(options.user.name).toBe(name);
   });
 
-  test("is searched for among two at most, and in well-formed Unicode", async () => {
+  test("is searched with a limit of two, and in well-formed Unicode", async () => {
     const queries: URLSearchParams[] = [];
     const odd = await answering(({ url }) => {
       queries.push(url.searchParams);
@@ -273,7 +273,7 @@ describe("a user at an IdP of kind A", () => {
     expect(Object.fromEntries(queries[0] ?? [])).toEqual({ filter: 'username eq "a\ufffd"', limit: "2" });
   });
 
-  test("who is not found is missing: the search says so by an empty list", async () => {
+  test("is missing if the search returns an empty list", async () => {
     expect(await failureOf(ask(idp, "unknown-user"))).toMatchObject({
       kind: "missing",
       code: "user",
@@ -284,7 +284,7 @@ describe("a user at an IdP of kind A", () => {
     expect(pingone.count("POST", /devices$/)).toBe(1);
   });
 
-  test("who is not one, or not the one asked for, is refused", async () => {
+  test("is refused if the search returns several users or another one", async () => {
     const found = (...users: object[]) => answering(() => ({ _embedded: { users } }));
     const one = { id: userUuid, username: "Jan@Example.com" };
     const composed = { id: userUuid, username: "Jo\u00e3o" };
@@ -305,7 +305,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await failureOf(ask(idp, userId))).toMatchObject({ peer: "IdP main", kind, status, code });
   });
 
-  test("that cannot heal is a refusal with PingOne's code and texts: an expired challenge, the same key twice", async () => {
+  test("is a refusal with PingOne's code and messages for an expired challenge and for the same security key twice", async () => {
     const challenge = await ask();
     pingone.expireChallenges();
     expect(await failureOf(idp.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toMatchObject({
@@ -318,7 +318,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(idp.activate(second.idpState, attestation, "k", { signal }))).toBe("refused");
   });
 
-  test("by the cap on devices is for good, though it comes with the status and code of throttling", async () => {
+  test("is permanent for the maximum number of devices, although it has status and code of throttling", async () => {
     pingone.settings({ maxDevices: 1 });
     const challenge = await ask();
     expect(await failureOf(ask())).toMatchObject({
@@ -333,20 +333,20 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(idp.activate(challenge.idpState, attestation, "k", { signal }))).toBe("refused");
   });
 
-  test("by the cap on devices is one only where it comes as throttling: a 500 may have been done", async () => {
+  test("is permanent for the maximum number of devices only with the status of throttling, because a 500 may have been done", async () => {
     const body = { code: "REQUEST_LIMITED", details: [{ code: "LIMIT_EXCEEDED" }] };
     pingone.fail({ kind: "refuse", status: 500, body, path: "devices$" });
     expect(await kindOf(ask())).toBe("unanswered");
   });
 
-  test("of a reading back that PingOne forbids does not say that the key is not there", async () => {
+  test("is thrown for a forbidden read-back, which does not mean that the key is not registered", async () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "refuse", status: 403, method: "GET", body: { code: "ACCESS_FAILED" }, times: 2 });
     expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("unauthorized");
     expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("unauthorized");
   });
 
-  test("by throttling passes, and tells when", async () => {
+  test("is temporary for throttling, with the time to wait", async () => {
     pingone.fail({ kind: "throttle", retryAfter: 17, body: { code: "REQUEST_LIMITED" }, path: "devices$" });
     expect(await failureOf(ask())).toMatchObject({
       kind: "throttled",
@@ -371,13 +371,13 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(registered);
   });
 
-  test("of a begun device is not repeated: each try would leave a device", async () => {
+  test("is not repeated for a new device, because each attempt would leave one", async () => {
     pingone.fail({ kind: "refuse", status: 503, path: "devices$", phase: "after" });
     expect(await kindOf(ask())).toBe("unanswered");
     expect(pingone.count("POST", /devices$/)).toBe(1);
   });
 
-  test("of an activation whose device is not active afterwards is unanswered", async () => {
+  test("is unanswered for an activation whose device is not active afterwards", async () => {
     const odd = await answering(() => ({ status: "ACTIVATION_REQUIRED" }));
     const handle = { userId: "u", deviceId: "d", origin: "https://keys.example" };
     const attestation = {
@@ -389,7 +389,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(odd.activate(handle, attestation, "k", { signal }))).toBe("unanswered");
   });
 
-  test("of a read passes when it is tried again", async () => {
+  test("is repeated for a read", async () => {
     const { challenge, attestation } = await activated();
     pingone.fail({ kind: "refuse", status: 503, method: "GET", times: 2 });
     expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
@@ -397,7 +397,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await ask()).toBeDefined();
   });
 
-  test("a key is not named when it is too late for it, and is registered all the same", async () => {
+  test("leaves a security key without a name after notAfter, but registered", async () => {
     const methods: string[] = [];
     const odd = await answering(({ method }) => {
       methods.push(method);
@@ -410,7 +410,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(methods).toEqual(["POST"]);
   });
 
-  test("an activation is not begun when it is too late for it", async () => {
+  test("is an activation that does not start after notAfter", async () => {
     const challenge = await ask();
     const notAfter = plus(tools.now(), -1);
     const late = idp.activate(challenge.idpState, answerTo(challenge), "k", { signal, notAfter });
@@ -418,7 +418,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(activations()).toBe(0);
   });
 
-  test("ends at the end of its time, token included, and with the caller's signal", async () => {
+  test("happens at the time limit, which includes the token, and with the caller's signal", async () => {
     const challenge = await ask();
     pingone.fail({ kind: "hang", method: "POST", path: device.source });
     const slow = connect({}, { timeLimitMs: 200 });
@@ -436,7 +436,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     );
   });
 
-  test("is one also where the stored handle names no device", async () => {
+  test("is a refusal if the stored state has no device", async () => {
     const attestation = answerTo(await ask());
     const whole = { userId: "u", deviceId: "d", origin: "https://keys.example" };
     const empty = ["userId", "deviceId", "origin"].map(name => ({ ...whole, [name]: "" }));
@@ -448,7 +448,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(activations()).toBe(0);
   });
 
-  test("is where nobody listens, or where another answers for PingOne", async () => {
+  test("happens if no process listens, or if a proxy responds", async () => {
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
@@ -457,10 +457,10 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   });
 });
 
-describe("what an IdP of kind A has begun (decision C6)", () => {
+describe("a device that an IdP of kind A has created", () => {
   const lost = (of: string, at = tag) => idp.compensateUnanswered?.({ userId: of, tag: at }, signal);
 
-  test("has its tag for a nickname, by which it is found and removed where its answer was lost", async () => {
+  test("has its tag in its nickname, by which it is found and removed after a lost response", async () => {
     pingone.settings({ maxDevices: 5 });
     const kept = await ask();
     const taggedOf = (number: number) => `request-${number}.s-01-001.1`;
@@ -477,7 +477,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     expect(pingone.registrations()).toHaveLength(1);
   });
 
-  test("is looked for in vain at no cost, also of a user who is gone or out of reach", async () => {
+  test("may be missing, also with a deleted or unreadable user", async () => {
     for (const standing of ["known", "unknown", "forbidden"] as const) {
       pingone.setUser(user, standing);
       await lost(user);
@@ -488,7 +488,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     await expect(lost(user)).rejects.toMatchObject({ kind: "unanswered" });
   });
 
-  test("is begun under the policy of the settings, which PingOne may require", async () => {
+  test("is created under the configured policy, which PingOne may require", async () => {
     pingone.settings({ policyRequired: true });
     expect(await failureOf(ask())).toMatchObject({
       kind: "refused",
@@ -497,7 +497,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     expect(await ask(connect({ "policy-id": "4f1d2c3b" }))).toBeDefined();
   });
 
-  test("is undone by deleting the pending device, as often as one likes", async () => {
+  test("is removed by compensate while it is pending, any number of times", async () => {
     pingone.settings({ maxDevices: 1 });
     const challenge = await ask();
     await idp.compensate(challenge.idpState, signal);
@@ -510,14 +510,14 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     expect(gone).toMatchObject({ kind: "missing", code: "NOT_FOUND" });
   });
 
-  test("stays when it is an active device, which is its user's", async () => {
+  test("stays if it is active, because it belongs to its user", async () => {
     const { challenge, attestation } = await activated();
     await idp.compensate(challenge.idpState, signal);
     expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
     expect(pingone.count("DELETE", device)).toBe(0);
   });
 
-  test("is undone again after a passing failure, also when the first try did it", async () => {
+  test("is removed again after a temporary failure, also if the first attempt removed it", async () => {
     const challenge = await ask();
     pingone.fail({ kind: "drop", method: "DELETE", phase: "after" });
     await idp.compensate(challenge.idpState, signal);
@@ -537,7 +537,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
       JSON.stringify({ ...publicKey, ...parameters, rp: { id: "other.example" } }),
       "refused",
     ],
-  ])("is taken back where the options are %s", async (_, told, kind) => {
+  ])("is removed if the options are %s", async (_, told, kind) => {
     const calls: string[] = [];
     const odd = await answering(({ method, url }) => {
       calls.push(`${method} ${url.pathname.split("/users/")[1]}`);
@@ -547,7 +547,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     expect(calls).toEqual([`POST ${userUuid}/devices`, `DELETE ${userUuid}/devices/d1`]);
   });
 
-  test("stays behind where taking it back fails, which is not what the caller is told", async () => {
+  test("stays if removing it fails, and the caller gets the first failure", async () => {
     const url = await oddServer((request, response) => {
       if (request.method === "DELETE") response.writeHead(403);
       const granted = { access_token: "t", id: "d1", publicKeyCredentialCreationOptions: "{" };
@@ -560,7 +560,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
     });
   });
 
-  test("is read in every spelling of bytes and numbers", async () => {
+  test("has options in every spelling of bytes and numbers", async () => {
     const told = {
       rp: { id: "keys.example", name: "Keys" },
       user: { id: [12, -7, 255, -128, 127], name: "jan" },
@@ -586,7 +586,7 @@ describe("what an IdP of kind A has begun (decision C6)", () => {
 });
 
 describe("the client's own credentials at PingOne (decision C13)", () => {
-  test("are a secret, or a private key in the secret's place, in an algorithm that PingOne takes", async () => {
+  test("are a client secret, or a private key in an algorithm that PingOne accepts", async () => {
     const pairs = [
       generateKeyPairSync("rsa", { modulusLength: 2048 }),
       generateKeyPairSync("ec", { namedCurve: "P-256" }),
@@ -606,7 +606,7 @@ describe("the client's own credentials at PingOne (decision C13)", () => {
     expect(await kindOf(ask(connect({}, { secret: async () => broken })))).toBe("unauthorized");
   });
 
-  test("give a token that is kept until a minute before its hour ends", async () => {
+  test("give a token that is cached until a minute before it expires", async () => {
     await ask();
     tools.advance(3_539_000);
     await ask();
@@ -616,7 +616,7 @@ describe("the client's own credentials at PingOne (decision C13)", () => {
     expect(grants()).toBe(2);
   });
 
-  test("that are revoked meanwhile are asked for anew, once", async () => {
+  test("request a new token once if it was revoked", async () => {
     await ask();
     pingone.revokeTokens();
     tools.advance(10_000);

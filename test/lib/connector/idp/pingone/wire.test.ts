@@ -22,7 +22,7 @@ const plain = {
 };
 
 describe("creation options of PingOne", () => {
-  test("leave out what was not told, be it missing or null", () => {
+  test("have no member for a missing or null one", () => {
     expect(read()).toEqual(plain);
     const nulls = {
       rp: { id: "keys.example", name: null },
@@ -37,7 +37,7 @@ describe("creation options of PingOne", () => {
     expect(Object.keys(read(nulls) ?? {})).toEqual(Object.keys(plain));
   });
 
-  test("have the relying party's id for a name that is empty, and do without a time-out that is none", () => {
+  test("have the relying party id for an empty name, and no invalid time-out", () => {
     expect(read({ rp: { id: "keys.example", name: "" } })).toEqual(plain);
     expect(read({ timeout: "soon" })).toEqual(plain);
     expect(read({ timeout: "60000" })).toEqual({ ...plain, timeout: 60_000 });
@@ -56,19 +56,19 @@ describe("creation options of PingOne", () => {
     ["another type of credential", { pubKeyCredParams: [{ type: "password", alg: -7 }] }],
     ["a relying party without id", { rp: { id: "", name: "Keys" } }],
     ["an excluded credential without bytes", { excludeCredentials: [{ type: "public-key", id: [] }] }],
-  ])("are not readable with %s", (_, changes) => {
+  ])("are unreadable with %s", (_, changes) => {
     expect(read(changes)).toBeUndefined();
   });
 });
 
-test("what PingOne answers has ids that are not empty", () => {
+test("responses of PingOne must have ids that are not empty", () => {
   const users = (id: string) => userList.safeParse({ _embedded: { users: [{ id, username: "jan" }] } }).success;
   expect([users("u"), users("")]).toEqual([true, false]);
   expect([newDevice.safeParse({ id: "d" }).success, newDevice.safeParse({ id: "" }).success]).toEqual([true, false]);
 });
 
 describe("a refusal of PingOne", () => {
-  test("has its code and each of its texts once", () => {
+  test("has its code and each message once", () => {
     const details = [{ code: "INVALID_VALUE" }, { message: "Wrong." }, { message: "No." }, { message: "Wrong." }];
     expect(refusalOf({ code: "INVALID_DATA", message: "No.", details })).toEqual({
       code: "INVALID_DATA",
@@ -76,13 +76,13 @@ describe("a refusal of PingOne", () => {
     });
   });
 
-  test("is the cap on devices by any of its details", () => {
+  test("means the maximum number of devices if any of its details says so", () => {
     const details = [{ code: "OTHER" }, { code: deviceCap }];
     expect(refusalOf({ code: "REQUEST_LIMITED", details }).code).toBe("LIMIT_EXCEEDED");
     expect(refusalOf({ code: "REQUEST_LIMITED", details: [{ code: "OTHER" }] }).code).toBe("REQUEST_LIMITED");
   });
 
-  test("is read also where its details are none, and may be anything", () => {
+  test("is read without valid details, and may be any body", () => {
     expect(refusalOf({ code: "X", message: "No.", details: "none" })).toEqual({ code: "X", detail: "No." });
     for (const body of [undefined, null, "", [], { code: 7 }]) expect(refusalOf(body).code).toBeUndefined();
   });
