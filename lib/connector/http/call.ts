@@ -109,8 +109,8 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSp
 
     if (!response.ok) {
       const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
-      const words = access.refusalOf?.(body);
-      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...words, peerRequestId });
+      const refusal = access.refusalOf?.(body);
+      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...refusal, peerRequestId });
     }
     const answer = request.answer.safeParse(body);
     if (answer.success) return answer.data;

@@ -1,7 +1,7 @@
 import { PeerFailure } from "../../peer-failure.ts";
 import { type ActiveSpanHandle, timed } from "../../telemetry.ts";
 
-/** Runs one call of a peer as a span of its own; its time goes into the metric of peers, with `ok` or the kind of its failure. */
+/** Runs one call of a peer in a span, and records its duration with `ok` or the kind of its failure. */
 export function traceCall<T>(
   peer: string,
   operation: string,

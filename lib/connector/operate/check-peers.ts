@@ -122,8 +122,8 @@ async function checkIdp(
 
 /** Returns what a failed check means, for the administrator. */
 function explain({ kind, status, code, detail, retryAfter }: PeerFailure): string {
-  const words = [code, detail].filter(part => part !== undefined && part !== "").join(": ");
-  const reported = words === "" ? "" : ` It reports: ${words}`;
+  const message = [code, detail].filter(part => part !== undefined && part !== "").join(": ");
+  const reported = message === "" ? "" : ` It reports: ${message}`;
   const by = status === undefined ? "" : ` (${status})`;
   const means: Readonly<Record<PeerFailure["kind"], string>> = {
     unreachable:

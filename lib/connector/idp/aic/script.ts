@@ -1,4 +1,4 @@
-import { tokensOf } from "./script-tokens.ts";
+import { tokenizeScript } from "./tokenize-script.ts";
 
 /**
  * Returns the value of a JavaScript literal in one of AM's scripts; nothing is run. An array of bytes is the list or the text that it
@@ -14,7 +14,7 @@ export function readScript(script: string): unknown {
 
 /** @param whole whether nothing may follow the value */
 function read(script: string, from: number, whole: boolean): unknown {
-  const source = tokensOf(script, from);
+  const source = tokenizeScript(script, from);
   let next = source.next().value;
   const tokens: Tokens = {
     peek: () => next,

@@ -74,7 +74,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   const find = (call: Call, operation: string, of: IdpState) =>
     readPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
   const remove = (call: Call, of: IdpState) =>
-    retryPeer(access, { ...call, operation: "undo", method: "DELETE", url: urlOf(of), answer: anyResponse });
+    retryPeer(access, { ...call, operation: "compensate", method: "DELETE", url: urlOf(of), answer: anyResponse });
 
   return {
     id,
@@ -139,7 +139,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     // A new device has the tag in its nickname, so it is found without its id.
     compensateUnanswered: ({ userId: idOrName, tag }, outer) =>
       operate(outer, async call => {
-        const operation = "undo";
+        const operation = "compensate";
         // A user who cannot be read cannot have got a device either.
         const userId = await resolveUser(call, idOrName).catch(undefinedIfRefused);
         if (userId === undefined) return;
@@ -154,7 +154,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
 
     compensate: (stored, outer) =>
       operate(outer, async call => {
-        const operation = "undo";
+        const operation = "compensate";
         const of = stateOf(operation, stored);
         const found = await find(call, operation, of);
         // An activated device belongs to its user.

@@ -517,23 +517,26 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
     [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", 1],
     [{ kind: "nonsense", phase: "after" }, "unanswered", 1],
     [{ kind: "throttle", retryAfter: 17 }, "throttled", 0],
-  ] as const)("is reported unchanged for an activation, and a step is sent once: %o", async (fault, kind, registered) => {
-    const challenge = await ask();
-    const response = answerTo(challenge);
-    tools.advance(10_000);
-    aic.resetRequests();
-    aic.fail({ ...fault, path: "authenticate$" });
-    expect(await kindOf(idp.activate(challenge.idpState, response, "k", { signal }))).toBe(kind);
-    expect(steps()).toBe(1);
-    expect(aic.registrations()).toHaveLength(registered);
-    // The same answer once more is the caller's to decide; the spent step is then refused, with one call again.
-    const again = idp.activate(challenge.idpState, response, "k", { signal });
-    if (registered === 1) expect(await kindOf(again)).toBe("refused");
-    else await again;
-    expect(steps()).toBe(2);
-    expect(grants()).toBe(0);
-    expect(aic.registrations()).toHaveLength(1);
-  });
+  ] as const)(
+    "is reported unchanged for an activation, and a step is sent once: %o",
+    async (fault, kind, registered) => {
+      const challenge = await ask();
+      const response = answerTo(challenge);
+      tools.advance(10_000);
+      aic.resetRequests();
+      aic.fail({ ...fault, path: "authenticate$" });
+      expect(await kindOf(idp.activate(challenge.idpState, response, "k", { signal }))).toBe(kind);
+      expect(steps()).toBe(1);
+      expect(aic.registrations()).toHaveLength(registered);
+      // The same answer once more is the caller's to decide; the spent step is then refused, with one call again.
+      const again = idp.activate(challenge.idpState, response, "k", { signal });
+      if (registered === 1) expect(await kindOf(again)).toBe("refused");
+      else await again;
+      expect(steps()).toBe(2);
+      expect(grants()).toBe(0);
+      expect(aic.registrations()).toHaveLength(1);
+    },
+  );
 
   test("is not the end of the journey for a 401 that is not AM's", async () => {
     const challenge = await ask();
