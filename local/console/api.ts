@@ -1,71 +1,119 @@
+import type { LocalHost } from "../host/host.ts";
+import { withControlBody } from "../peers/control-body.ts";
 import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./calls.ts";
 import { choices } from "./choices.ts";
+import { importKeyFile, keyFile } from "./import-keys.ts";
 import { mailPage } from "./mail-page.ts";
+import { createRequestList } from "./request-list.ts";
 import { sampleOrder } from "./sample-order.ts";
 import { servedApis } from "./served-apis.ts";
 import { softwareKeyRoutes } from "./software-key-routes.ts";
 import type { SoftwareKeys } from "./software-keys.ts";
-import type { ListedRequest } from "./stored-requests.ts";
+import { createStories } from "./story.ts";
+import { createTimeline } from "./timeline.ts";
 
 export interface ApiHost {
   readonly address: string;
-  /** Opens maintenance and starts timers; unknown of a host that somebody else has started. */
-  readonly masterKey: string | undefined;
+  /** Opens maintenance and starts timers. Unknown for a host of another process. */
+  readonly masterKey?: string | undefined;
+  readonly nextRuns?: LocalHost["nextRuns"] | undefined;
 }
 
 interface ApiOptions {
+  readonly connectionString: string;
   readonly peers: Readonly<Record<string, string>>;
   readonly tokens: Tokens;
   readonly host: () => ApiHost | undefined;
-  readonly requests: () => Promise<readonly ListedRequest[]>;
   readonly keys: SoftwareKeys;
+  /** Where the timeline is kept; in memory if absent. */
+  readonly timelinePath: string | undefined;
 }
 
-/** What the page asks of its server: the host with the system's tokens, the peers' controls, and what neither tells. */
-export function consoleApi({ peers, tokens, host, requests, keys }: ApiOptions) {
-  return async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
-    const { method, url, body } = call;
-    const callHost = (path: string, { headers, ...outgoing }: OutgoingCall): Promise<Outcome> => {
-      const known = host();
-      if (known === undefined) throw new Error("there is none yet");
-      const authorized = { ...headers, ...authorization(path, tokens, known) };
-      return outcomeOf(known.address + path, { ...outgoing, headers: authorized }, gone);
-    };
+/** Creates the API that the page uses: the host with the system's tokens, the peers' controls, and what the console itself knows. */
+export function consoleApi({ connectionString, peers, tokens, host, keys, timelinePath }: ApiOptions) {
+  const callHost = (path: string, { headers, ...outgoing }: OutgoingCall, gone: AbortSignal): Promise<Outcome> => {
+    const known = host();
+    if (known === undefined) throw new Error("it has not started yet");
+    const authorized = { ...headers, ...authorization(path, tokens, known) };
+    return outcomeOf(known.address + path, { ...outgoing, headers: authorized }, gone);
+  };
+  const read = (path: string) => callHost(path, { method: "GET" }, closed.signal);
+  const closed = new AbortController();
+  const requests = createRequestList(connectionString, read);
+  const timeline = createTimeline(timelinePath, id => {
+    requests.changed();
+    stories.changed(id);
+  });
+  const stories = createStories({
+    timeline,
+    readRequest: id => read(`/v2/credential-requests/${encodeURIComponent(id)}`),
+    readRow: requests.row,
+    readMails: operations => {
+      const query = operations.map(operation => `operation=${operation}`).join("&");
+      return outcomeOf(`${peers.mail}/_control/mails?${query}`, { method: "GET" }, closed.signal);
+    },
+  });
 
-    // As it was called: what is encoded in a segment must reach the other side so.
+  const answer = async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
+    const { method, url, body, query } = call;
+    // Not decoded: what is encoded in a segment must reach the other side as it is.
     const [, area = "", name = "", rest = ""] = /^\/(api|mails)\/([^/]+)(.*)$/.exec(url.pathname) ?? [];
     if (area === "mails" && rest === "") return mailPage(name, peers, gone);
     switch (area === "api" ? name : "") {
       case "facts": {
-        const apis = await servedApis(path => callHost(path, { method: "GET" }));
-        return { status: 200, body: { host: host()?.address, peers, surfaces: apis } };
+        const { address, nextRuns } = host() ?? {};
+        return {
+          status: 200,
+          body: { host: address, peers, apis: await servedApis(read), nextRuns: nextRuns?.() ?? [] },
+        };
       }
-      case "requests":
-        return { status: 200, body: await requests() };
+      case "tokens":
+        return { status: 200, body: tokens };
+      case "requests": {
+        const page = await requests.page(query.get("state"), Number(query.get("page") ?? 0));
+        return { status: 200, body: page };
+      }
+      case "stories":
+        return { status: 200, body: await stories.of(decodeURIComponent(rest.slice(1))) };
       case "sample":
         return { status: 200, body: sampleOrder };
       case "choices":
         return { status: 200, body: choices };
       case "host":
         if (!callable.test(rest)) return undefined;
-        return enveloped("The host", () => callHost(rest + url.search, { method, headers: passedOn(call), body }));
+        return enveloped("The host", () =>
+          callHost(rest + url.search, { method, headers: passedOn(call), body }, gone),
+        );
       case "peers": {
         const [, peer = "", control = ""] = /^\/([^/]+)\/(.+)$/.exec(rest) ?? [];
-        const address = Object.hasOwn(peers, peer) ? `${peers[peer]}/_control/${control}` : undefined;
+        const address = Object.hasOwn(peers, peer) ? `${peers[peer]}/_control/${control}${url.search}` : undefined;
         if (address === undefined) return undefined;
         return enveloped(`The peer ${peer}`, () => outcomeOf(address, { method, body }, gone));
       }
       case "keys":
         return softwareKeyRoutes(
           keys,
-          fields => callHost("/core/otpkeys", { method: "POST", headers: json, body: JSON.stringify(fields) }),
+          fields => callHost("/core/otpkeys", { method: "POST", headers: json, body: JSON.stringify(fields) }, gone),
           { method, path: rest, body },
         );
+      case "key-files":
+        return withControlBody(keyFile, body, async file => ({
+          status: 200,
+          body: await importKeyFile(file, `${host()?.address}/core`, tokens.core, gone),
+        }));
       default:
         return undefined;
     }
+  };
+  return {
+    answer,
+    addLine: timeline.addLine,
+    close: () => {
+      closed.abort();
+      stories.close();
+    },
   };
 }
 
@@ -76,7 +124,7 @@ const callable = new RegExp(
 
 const json = { "content-type": "application/json" };
 
-/** Of the page's headers, those that are meant for the host. */
+/** Returns those of the page's headers that are meant for the host. */
 const passedOn = ({ headers }: PeerCall): Record<string, string> =>
   Object.fromEntries(
     ["content-type", "x-service-session", "idempotency-key"].flatMap(name => {
@@ -85,7 +133,7 @@ const passedOn = ({ headers }: PeerCall): Record<string, string> =>
     }),
   );
 
-/** Public paths get none. */
+/** Returns the credential for a path of the host; none for public paths. */
 function authorization(path: string, { core, connector }: Tokens, { masterKey }: ApiHost): Record<string, string> {
   if (/^\/(maintenance|admin)\//.test(path)) return masterKey === undefined ? {} : { "x-functions-key": masterKey };
   if (path.startsWith("/core/")) return { authorization: `Bearer ${core}` };

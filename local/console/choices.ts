@@ -1,3 +1,4 @@
+import countries from "i18n-iso-countries/codes.json" with { type: "json" };
 import { requestStates } from "../../lib/connector/model/states.ts";
 import { AIC_FORMS } from "../peers/aic/callbacks.ts";
 import { SABOTAGES } from "../peers/delivery/view.ts";
@@ -10,7 +11,7 @@ import { PING_BYTES } from "../peers/pingone/devices.ts";
 import { PING_STANDINGS } from "../peers/pingone/users.ts";
 import { newSoftwareKey } from "./software-keys.ts";
 
-/** What there is to choose from in the page, as those have it who take it. */
+/** The values that the page's fields offer, from the code that accepts them. */
 export const choices = {
   shipmentStates: SHIPMENT_STATES,
   sabotages: SABOTAGES,
@@ -33,5 +34,6 @@ export const choices = {
     "scheduledAuthBackUp",
     "scheduledConnectorBackUp",
   ],
+  countries: countries.map(([alpha2]) => alpha2),
   softwareKeyKinds: newSoftwareKey.shape.kind.options,
 };

@@ -1,19 +1,21 @@
-// Development tool, not for production: a page to look at the local system, and to work it.
+// Development tool, not for production: a page that shows the local system and operates it.
 import { createServer, type IncomingMessage } from "node:http";
+import { dirname, join } from "node:path";
 import { listen, type PeerAnswer, readCall, sendAnswer, shut } from "../peers/http-exchange.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { type ApiHost, consoleApi } from "./api.ts";
 import { refusal } from "./guard.ts";
 import { openPage } from "./page-files.ts";
 import { createSoftwareKeys } from "./software-keys.ts";
-import { storedRequests } from "./stored-requests.ts";
 
-/** The page's server. It holds the tokens of the system, so it answers nobody but its own page. */
+/** The page's server. It has the system's tokens, so it answers only its own page. */
 export interface Console {
   /** `http://127.0.0.1:<port>`, no slash at the end. */
   readonly url: string;
-  /** Says where the host answers, as soon as there is one, and what opens its maintenance. */
-  hostIs(url: string, masterKey?: string): void;
+  /** Sets the address of the host, and its master key and timers if it runs in this process. */
+  hostIs(url: string, own?: Omit<ApiHost, "address">): void;
+  /** Adds a line of the host's log to the timeline. */
+  addLine(line: string): void;
   close(): Promise<void>;
 }
 
@@ -22,9 +24,9 @@ export interface ConsoleOptions {
   readonly tokens: Tokens;
   /** Addresses of the simulated peers by name. */
   readonly peers: Readonly<Record<string, string>>;
-  /** A free one where 0 or missing. */
+  /** A free one if 0 or absent. */
   readonly port?: number;
-  /** Where software keys are kept; in memory where missing. */
+  /** Where software keys are kept, and the timeline beside it; in memory if absent. */
   readonly statePath?: string | undefined;
 }
 
@@ -33,14 +35,15 @@ export async function startConsole(options: ConsoleOptions): Promise<Console> {
   let host: ApiHost | undefined;
   let url = "http://127.0.0.1";
   const page = openPage();
-  const requests = storedRequests(options.connectionString);
-  const keys = createSoftwareKeys(options.statePath);
-  const api = consoleApi({ ...options, requests, keys, host: () => host });
+  const { statePath } = options;
+  const keys = createSoftwareKeys(statePath);
+  const timelinePath = statePath && join(dirname(statePath), "timeline.json");
+  const api = consoleApi({ ...options, keys, timelinePath, host: () => host });
 
   const answer = async (request: IncomingMessage, gone: AbortSignal): Promise<PeerAnswer> => {
     try {
       const call = await readCall(request, url);
-      return refusal(call, url) ?? page(call) ?? (await api(call, gone)) ?? noSuchPage;
+      return refusal(call, url) ?? page(call) ?? (await api.answer(call, gone)) ?? noSuchPage;
     } catch (error) {
       return { status: 500, body: { error: `The console failed: ${String(error)}` } };
     }
@@ -55,10 +58,14 @@ export async function startConsole(options: ConsoleOptions): Promise<Console> {
   url = `http://127.0.0.1:${await listen(server, "console", options.port ?? 0)}`;
   return {
     url,
-    hostIs: (address, masterKey) => {
-      host = { address, masterKey };
+    hostIs: (address, own = {}) => {
+      host = { address, ...own };
     },
-    close: () => shut(server),
+    addLine: api.addLine,
+    close: async () => {
+      api.close();
+      await shut(server);
+    },
   };
 }
 

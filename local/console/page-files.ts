@@ -1,20 +1,34 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { extname } from "node:path";
+import { createRequire, stripTypeScriptTypes } from "node:module";
+import { dirname, extname, join } from "node:path";
 import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 
 const folder = new URL("page/", import.meta.url);
+const { resolve } = createRequire(import.meta.url);
+
+/** The page's library as it is installed. The import map of index.html has these paths. */
+const libraries: Readonly<Record<string, string>> = {
+  "lib/preact.js": join(dirname(resolve("preact")), "preact.module.js"),
+  "lib/hooks.js": join(dirname(resolve("preact/hooks")), "hooks.module.js"),
+  "lib/htm.js": join(dirname(resolve("htm")), "htm.module.js"),
+};
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
+  ".ts": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml",
 };
 
-/** Nothing from elsewhere, nothing inline, and no text that becomes markup: what the page shows may come from anybody. */
+/**
+ * Allows nothing from elsewhere, nothing inline but the import map by its hash, and no text that becomes markup: what the page shows may
+ * come from anyone.
+ */
 const policy = [
   "default-src 'none'",
-  "script-src 'self'",
+  `script-src 'self' '${importMapHash()}'`,
   "style-src 'self'",
   "img-src 'self'",
   "connect-src 'self'",
@@ -26,16 +40,30 @@ const policy = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** Answers calls for the page's own files, and no other file's: the names are read once. They are read anew at each call. */
+function importMapHash(): string {
+  const html = readFileSync(new URL("index.html", folder), "utf8");
+  const [, map = ""] = /<script type="importmap">([^<]*)<\/script>/.exec(html) ?? [];
+  return `sha256-${createHash("sha256").update(map).digest("base64")}`;
+}
+
+/** Returns the handler of the page's own files and its library. The names are read once, the files at each call. */
 export function openPage(): (call: PeerCall) => PeerAnswer | undefined {
   const names = new Set(readdirSync(folder).filter(name => extname(name) in types));
+  const scripts = new Map<string, string>();
+  const script = (source: string): string => {
+    const known = scripts.get(source) ?? stripTypeScriptTypes(source);
+    scripts.set(source, known);
+    return known;
+  };
   return ({ method, path }) => {
     const name = path === "/" ? "index.html" : path.slice(1);
-    if (method !== "GET" || !names.has(name)) return undefined;
+    const library = Object.hasOwn(libraries, name) ? libraries[name] : undefined;
+    if (method !== "GET" || (library === undefined && !names.has(name))) return undefined;
+    const file = readFileSync(library ?? new URL(name, folder));
     return {
       status: 200,
       headers: { "content-type": types[extname(name)] ?? "", "content-security-policy": policy },
-      body: readFileSync(new URL(name, folder)),
+      body: extname(name) === ".ts" ? script(file.toString()) : file,
     };
   };
 }

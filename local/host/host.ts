@@ -22,6 +22,8 @@ export interface LocalHost {
   readonly functions: readonly string[];
   /** Runs a timer now; resolves at its end, rejects with its error. */
   run(functionName: string): Promise<void>;
+  /** Timers with the time of their next scheduled run, the soonest first; disabled ones are left out. */
+  nextRuns(): readonly { readonly name: string; readonly at: string }[];
   /** Closes the port at once, then awaits requests in flight, running timers and the app's terminate hooks. */
   stop(): Promise<void>;
 }
@@ -156,6 +158,14 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
       track(work);
       await work;
     },
+    nextRuns: () =>
+      served
+        .filter(one => timersRun && !one.disabled)
+        .flatMap(({ name }) => {
+          const at = timers.get(name)?.next();
+          return at === undefined ? [] : [{ name, at: at.toISOString() }];
+        })
+        .sort((a, b) => (a.at < b.at ? -1 : 1)),
     stop: () => {
       stopped ??= stop();
       return stopped;

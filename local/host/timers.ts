@@ -11,6 +11,8 @@ export interface Timer {
   stop(): void;
   /** Runs now, beside the schedule and whatever it is doing. Rejects with the function's error. */
   run(reason: string): Promise<void>;
+  /** When the schedule runs it next. */
+  next(): Date | undefined;
 }
 
 interface TimerDeps {
@@ -90,5 +92,6 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
       clearTimeout(wake);
     },
     run,
+    next: () => next,
   };
 }

@@ -140,7 +140,7 @@ interface Controlled {
 /** The controls of {@link Peer} over HTTP, for other processes. */
 const commonControls =
   ({ faults, requests, reset }: Controlled): Handle =>
-  ({ method, path, body }) => {
+  ({ method, path, query, body }) => {
     switch (`${method} ${path}`) {
       case "GET /_control/faults":
         return { status: 200, body: faults.list() };
@@ -155,7 +155,7 @@ const commonControls =
       case "GET /_control/requests":
         return {
           status: 200,
-          body: { total: requests().length, hanging: faults.hanging(), requests: requests() },
+          body: { total: requests().length, hanging: faults.hanging(), requests: latest(requests(), query.get("top")) },
         };
       case "DELETE /_control/requests":
         reset();
@@ -166,3 +166,6 @@ const commonControls =
         return undefined;
     }
   };
+
+const latest = <T>(all: readonly T[], top: string | null): readonly T[] =>
+  top === null ? all : all.slice(Math.max(0, all.length - Number(top)));

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { settingsOf } from "../../functions/settings.ts";
 import { Fault } from "../../lib/fault.ts";
+import { recordHost } from "../console/record-host.ts";
 import { hostSettings } from "../generate/settings-files.ts";
 import { installFunctionsCore } from "../host/functions-core.ts";
 import { startHost } from "../host/host.ts";
@@ -77,13 +78,14 @@ async function serve(
   const moved = fillEnvironment(system.settings);
   settingsOf(process.env);
   const core = installFunctionsCore();
+  recordHost(line => system.console?.addLine(line));
   await import("../../functions/main.ts");
   const host = await startHost(core, {
     port,
     hostJson: JSON.parse(readFileSync(new URL("../../host.json", import.meta.url), "utf8")),
     log: (level, _, message) => (level === "error" ? console.error(message) : undefined),
   });
-  system.console?.hostIs(host.url, host.masterKey);
+  system.console?.hostIs(host.url, host);
   const facts: Facts = {
     host: host.url,
     tokens: system.tokens,

@@ -139,6 +139,7 @@ export const importTable: readonly Zone[] = [
       "connector edge",
       "auth edge",
       "composition",
+      "commands",
     ],
     packages: ["*"],
     deployed: false,

@@ -4,6 +4,7 @@ import { readBody, withControlBody } from "../control-body.ts";
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { isSigned } from "./access.ts";
+import { mailPage } from "./mail-page.ts";
 import { type Mail, type MailOutcome, type MailQuota, mailMessage, mailOutcome, mailQuota } from "./message.ts";
 
 export interface MailService extends Peer {
@@ -120,10 +121,15 @@ export async function startMail({
       const [, id] = /^\/emails\/operations\/([^/]+)$/.exec(call.path) ?? [];
       return call.method === "GET" && id !== undefined ? lookUp(id) : undefined;
     },
-    control: ({ method, path, body }) => {
+    control: ({ method, path, query, body }) => {
+      const [, mailId] = /^\/_control\/mails\/([^/]+)$/.exec(path) ?? [];
+      if (method === "GET" && mailId !== undefined) {
+        const mail = state.value.mails.find(({ id }) => id === mailId);
+        return mail && { status: 200, body: mail };
+      }
       switch (`${method} ${path}`) {
         case "GET /_control/mails":
-          return { status: 200, body: state.value.mails };
+          return { status: 200, body: query.size === 0 ? state.value.mails : mailPage(state.value.mails, query) };
         case "DELETE /_control/mails":
           clearMails();
           return { status: 204 };

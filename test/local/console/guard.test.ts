@@ -43,7 +43,7 @@ describe("the console holds tokens, so it answers nobody but its own page", () =
     ["from another page of this machine", { "sec-fetch-site": "same-site" }],
     ["typed into the address bar", { "sec-fetch-site": "none" }],
   ])("a call is refused that comes %s, and goes no further", async (_, headers) => {
-    for (const path of ["/api/host/v2/operations/process-shipments", "/api/facts", "/mails/1"]) {
+    for (const path of ["/api/host/v2/operations/process-shipments", "/api/facts", "/api/tokens", "/mails/1"]) {
       expect((await get(path, { ...own, ...headers })).status, path).toBe(403);
     }
     expect(system.calls.length).toBe(before);
@@ -65,14 +65,22 @@ describe("the console holds tokens, so it answers nobody but its own page", () =
   test("the page's files may be opened by a link from anywhere, but only by a name of this machine", async () => {
     const linked = { host: `127.0.0.1:${port}`, "sec-fetch-site": "cross-site" };
     expect((await get("/", linked)).status).toBe(200);
-    expect((await get("/main.js", linked)).status).toBe(200);
+    expect((await get("/main.ts", linked)).status).toBe(200);
+    expect((await get("/lib/preact.js", linked)).status).toBe(200);
     expect((await get("/", { ...linked, host: "console.example" })).status).toBe(403);
   });
 });
 
 describe("what the console serves", () => {
   test("its files are the page's alone", async () => {
-    for (const path of ["/../console.ts", "/..%2fconsole.ts", "/tsconfig.json", "/console.ts", "//etc/passwd"]) {
+    for (const path of [
+      "/../console.ts",
+      "/..%2fconsole.ts",
+      "/tsconfig.json",
+      "/console.ts",
+      "/lib/x.js",
+      "//etc/passwd",
+    ]) {
       expect((await get(path, own)).status, path).toBe(404);
     }
   });
@@ -80,7 +88,13 @@ describe("what the console serves", () => {
   test("every page forbids what is not its own, and to be framed", async () => {
     const policy = (await get("/", own)).headers["content-security-policy"]?.[0] ?? "";
     expect(policy.split("; ")).toEqual(
-      expect.arrayContaining(["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"]),
+      expect.arrayContaining([
+        "default-src 'none'",
+        // The hash is the import map's.
+        expect.stringMatching(/^script-src 'self' 'sha256-[\w+/]+=*'$/),
+        "require-trusted-types-for 'script'",
+        "frame-ancestors 'none'",
+      ]),
     );
     expect(policy).not.toContain("unsafe");
   });
@@ -100,12 +114,13 @@ describe("what the console serves", () => {
     expect(client?.cookie).toBeUndefined();
   });
 
-  test("no answer holds a token or a cookie, and markup comes as a value of JSON", async () => {
+  test("no answer but that of the tokens holds a token or a cookie, and markup comes as a value of JSON", async () => {
     const answers = await Promise.all(
-      ["facts", "requests", "keys", "choices", "sample", "host/v2/status", "host/v2/x"].map(path =>
+      ["facts", "requests", "stories/1", "keys", "choices", "sample", "host/v2/status", "host/v2/x"].map(path =>
         get(`/api/${path}`, own),
       ),
     );
+    expect(JSON.parse((await get("/api/tokens", own)).text)).toEqual(tokens);
     for (const { text, headers } of answers) {
       expect(text).not.toContain("_token");
       expect(text).not.toContain(masterKey);
@@ -141,6 +156,6 @@ test("where no host answers, the console says so", async () => {
   expect(answer.status).toBe(502);
   expect(JSON.parse(answer.text).error).toMatch(/^The host does not answer: /);
   const facts = await call({ port: Number(itself.port) }, "/api/facts", { headers });
-  expect(JSON.parse(facts.text).surfaces).toEqual({ connector: false, core: false, client: false });
+  expect(JSON.parse(facts.text).apis).toEqual({ connector: false, core: false, client: false });
   await alone.close();
 });

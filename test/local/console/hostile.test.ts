@@ -1,10 +1,15 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startConsole } from "../../../local/console/console.ts";
+import { mailPage } from "../../../local/peers/mail/mail-page.ts";
+import type { Mail } from "../../../local/peers/mail/message.ts";
 import type { PeerAnswer, PeerCall } from "../../../local/peers/peer.ts";
 import { startBrowser, type TestBrowser } from "./browser.ts";
-import { type StubSystem, startStubSystem } from "./stub-system.ts";
+import { type StubSystem, startStubSystem, tokens } from "./stub-system.ts";
 
 const probe = `"><img src=/probe onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script><a href="javascript:hacked=1">x</a>`;
+/** For what gives no event, on a busy machine. */
+const patient = { timeout: 20_000 };
 let browser: TestBrowser;
 let system: StubSystem;
 
@@ -73,17 +78,32 @@ const mailHtml = (address: string): string => `<h1>Your PIN</h1>
   <form action="${address}/probe"><button>Send</button></form><a href="${address}/probe">Go</a>
   <meta http-equiv="refresh" content="0;url=${address}/probe"><p>after</p>`;
 
-function hostilePeer({ method, path }: PeerCall): PeerAnswer | undefined {
-  const mail = {
+const manyMails: readonly Mail[] = Array.from({ length: 1000 }, (_, at) => ({
+  id: String(at + 2),
+  operationId: "",
+  from: "keys@example.com",
+  to: [`user-${at}@example.com`],
+  subject: `PIN ${at}`,
+  text: undefined,
+  html: undefined,
+  at: new Date(at * 1000).toISOString(),
+}));
+
+function hostilePeer({ method, path, query }: PeerCall): PeerAnswer | undefined {
+  const html = mailHtml(system.host.url);
+  const mail: Mail = {
     id: "1",
+    operationId: "",
     from: probe,
     to: [probe],
     subject: probe,
     text: probe,
-    html: mailHtml(system.host.url),
+    html,
     at: probe,
   };
-  if (`${method} ${path}` === "GET /_control/mails") return { status: 200, body: [mail] };
+  if (`${method} ${path}` === "GET /_control/mails")
+    return { status: 200, body: mailPage([...manyMails, mail], query) };
+  if (path === "/_control/mails/1") return { status: 200, body: mail };
   if (path === "/_control/authenticator-requests") return { status: 200, body: [authenticatorRequest] };
   const asked = { method: "GET", path: probe, at: 0, status: 200 };
   if (path === "/_control/requests") return { status: 200, body: { total: 1, hanging: 0, requests: [asked] } };
@@ -94,6 +114,7 @@ function hostilePeer({ method, path }: PeerCall): PeerAnswer | undefined {
 
 /** Nothing that a text tells has become an element or has run. */
 async function expectText(page: Page, view: string): Promise<void> {
+  await page.locator("main").getByText(probe.slice(0, 20)).first().waitFor();
   expect(await page.locator("main").textContent(), view).toContain(probe);
   expect(await page.locator('main :is(img, script, a[href^="javascript"])').count(), view).toBe(0);
   expect(await page.evaluate("globalThis.hacked"), view).toBeUndefined();
@@ -111,6 +132,10 @@ const titles: Readonly<Record<string, string>> = {
 
 describe("text from elsewhere stays text", () => {
   test("in every view that shows any", async () => {
+    for (const event of [probe, "peer_call", "state_change"]) {
+      const fields = { credentialRequestId: "1", url: probe, method: probe, request: probe, name: probe, to: probe };
+      system.console.addLine(JSON.stringify({ event, ...fields }));
+    }
     const { page, troubles } = await browser.open(system.console.url);
     for (const [view, title] of Object.entries(titles)) {
       await page.goto(`${system.console.url}/#/${view}`);
@@ -118,9 +143,18 @@ describe("text from elsewhere stays text", () => {
       await expectText(page, view);
     }
     expect(troubles).toEqual([]);
-    await page.goto(`${system.console.url}/#/mailbox`);
+    await page.goto(`${system.console.url}/#/mailbox/1`);
     await page.getByRole("heading", { level: 1, name: "Mailbox" }).waitFor();
     await expectText(page, "mailbox");
+  });
+
+  test("in the timeline of a request", async () => {
+    const { page, troubles } = await browser.open(`${system.console.url}/#/request/1`);
+    await expect.poll(() => page.locator(".timeline li").count(), patient).toBe(3);
+    await page.locator(".timeline summary").first().click();
+    expect(await page.locator(".timeline").textContent()).toContain(probe);
+    await expectText(page, "request");
+    expect(troubles).toEqual([]);
   });
 
   test("in a list that goes on, whose next page is asked of the host and nobody else", async () => {
@@ -152,7 +186,7 @@ describe("text from elsewhere stays text", () => {
 });
 
 test("a mail is shown as it looks, and can do and fetch nothing", async () => {
-  const { page } = await browser.open(`${system.console.url}/#/mailbox`);
+  const { page } = await browser.open(`${system.console.url}/#/mailbox/1`);
   const frame = page.frameLocator("iframe");
   await frame.getByText("after").waitFor();
   expect(await frame.locator("h1").textContent()).toBe("Your PIN");
@@ -182,4 +216,39 @@ test("a page of another origin can neither call the console nor frame it", async
   expect(tried).toEqual(["refused", "refused", "refused", "loaded"]);
   expect(await page.frameLocator("iframe").getByText("Local console").count()).toBe(0);
   expect(system.calls.length).toBe(before);
+});
+
+test("a mailbox of a thousand mails lists fifty, shows more, filters, and has one open mail", async () => {
+  const { page } = await browser.open(`${system.console.url}/#/mailbox`);
+  await page.getByText("50 of 1001").waitFor();
+  await page.getByRole("button", { name: "Show more" }).click();
+  await page.getByText("100 of 1001").waitFor();
+  await page.getByLabel("Filter").fill("USER-123@");
+  await page.getByText("1 of 1 that match, 1001 in all").waitFor();
+  await page.getByRole("link", { name: "PIN 123" }).waitFor();
+  await page.getByLabel("Filter").fill("onerror");
+  await page.getByRole("link", { name: "onerror" }).click();
+  await page.locator("iframe").waitFor();
+  expect(await page.locator("iframe").count()).toBe(1);
+});
+
+test("an open page says that the system does not answer, and goes on when it runs again", async () => {
+  const { connectionString, mail } = system;
+  const options = { connectionString, tokens, peers: { mail: mail.url, rfpr: mail.url } };
+  const before = await startConsole(options);
+  const { page } = await browser.open(`${before.url}/#/mailbox`);
+  await page.getByText("50 of 1001").waitFor();
+  await page.getByLabel("Filter").fill("user-12");
+  await before.close();
+  await page.getByRole("alert").getByText("The local system does not answer.").waitFor();
+  const after = await startConsole({ ...options, port: Number(new URL(before.url).port) });
+  try {
+    await page.getByRole("alert").getByText("The local system does not answer.").waitFor({ state: "detached" });
+    await page.getByRole("status").getByText("The local system answers again.").waitFor();
+    // What was typed is still there, and the list goes on.
+    expect(await page.getByLabel("Filter").inputValue()).toBe("user-12");
+    await page.getByText("that match, 1001 in all").waitFor();
+  } finally {
+    await after.close();
+  }
 });

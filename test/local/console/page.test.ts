@@ -1,4 +1,6 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -39,6 +41,21 @@ async function go(page: Page, view: string, heading: string): Promise<void> {
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 
+/** Confirms the dialog that asks before something is deleted. */
+const confirm = (page: Page, action: string) =>
+  page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Violations that axe-core finds in the page. */
+async function violations(page: Page): Promise<readonly string[]> {
+  if (!(await inPage<boolean>(page, "'axe' in globalThis"))) await page.evaluate(axe);
+  return inPage(
+    page,
+    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)))",
+  );
+}
+
 /** What the last call came to, as it is told in the corner. */
 const outcome = (page: Page, text: string | RegExp) => page.getByRole("status").getByText(text).first().waitFor();
 
@@ -46,6 +63,32 @@ const outcome = (page: Page, text: string | RegExp) => page.getByRole("status").
 function expectCalm({ troubles, asked }: OpenPage): void {
   expect(troubles).toEqual([]);
   expect(asked.filter(url => !url.startsWith(`${address}/`))).toEqual([]);
+}
+
+/** The timeline has what happened to the request, without secrets, also after the page was loaded again. */
+async function expectStory(page: Page): Promise<void> {
+  const entries = page.locator(".timeline li");
+  await entries.filter({ hasText: /Request started → complete/ }).waitFor();
+  await entries.filter({ hasText: /Grace's Key \(s-01-001\) processing → complete/ }).waitFor();
+  await entries
+    .filter({ hasText: /credential 1: .* activation_pending → active/ })
+    .first()
+    .waitFor();
+  await entries.filter({ hasText: "pin_mail_sent" }).first().waitFor();
+  const order = entries.filter({ hasText: "POST /v1/fpr/shipments" });
+  await order.getByText("delivery").click();
+  await order.getByText('"first_name": "Grace"').waitFor();
+  await order.getByText('"shipment_id"').waitFor();
+  const token = entries.filter({ hasText: "enrollment" }).filter({ hasText: "token" }).first();
+  await token.locator("summary").click();
+  await token.getByText("•••").first().waitFor();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await order.getByRole("button", { name: "Copy as curl" }).click();
+  await order.getByText("Copied").waitFor();
+  const command = await inPage<string>(page, "navigator.clipboard.readText()");
+  expect(command).toMatch(
+    /^curl -X POST 'http:\/\/127\.0\.0\.1:\d+\/v1\/fpr\/shipments' -H 'authorization: Bearer \$TOKEN'/,
+  );
 }
 
 describe("the connector in the page", () => {
@@ -56,7 +99,7 @@ describe("the connector in the page", () => {
     await page.getByLabel("Name", { exact: true }).first().fill("Grace's Key");
     await press(page, "Send the order");
     await outcome(page, "201 POST /v2/credential-requests");
-    const states = page.locator(".view .badge");
+    const states = page.locator(".view > .state-line .badge, .key .badge");
     await page.getByRole("heading", { name: "Grace's Key processing" }).waitFor();
     expect(await states.allTextContents()).toEqual([
       ...["started"],
@@ -64,22 +107,32 @@ describe("the connector in the page", () => {
       ...["processing", "processing", "processing"],
     ]);
 
-    await press(page, "Ship now");
+    // The button of the next step changes with the request.
+    await press(page, "Ship the keys");
     await page.getByText("103 · Shipped").first().waitFor();
     await press(page, "Process shipments");
     await page.getByText("activation_pending").first().waitFor();
     await press(page, "Process credential requests");
     await page.getByText("The request is complete").waitFor();
+    expect(await page.getByRole("button", { name: "Play to the end" }).count()).toBe(0);
     expect(await states.allTextContents()).toEqual([
       ...["complete"],
       ...["complete", "active"],
       ...["complete", "active", "active"],
     ]);
-    const changes = await page.locator(".timeline li").allTextContents();
-    expect(changes.some(change => change.includes("request started → complete"))).toBe(true);
     const id = decodeURIComponent(page.url().split("/").at(-1) ?? "");
+    await page.reload();
+    await expectStory(page);
+    expect(await violations(page)).toEqual([]);
+    await page.locator(".timeline a").first().click();
+    await page
+      .getByRole("region", { name: "Open mail" })
+      .getByRole("heading", { name: /^PIN for security key/ })
+      .waitFor();
 
     await go(page, "mailbox", "Mailbox");
+    await page.getByRole("link", { name: "Grace's Key" }).click();
+    expect(await page.locator("iframe").count()).toBe(1);
     const frame = page.frameLocator('iframe[title*="Grace\'s Key"]');
     const mailed = await frame.locator("body").textContent();
     await go(page, "peer/delivery", "Peer delivery");
@@ -89,13 +142,14 @@ describe("the connector in the page", () => {
 
     await go(page, "requests", "Requests");
     await page.getByRole("row").filter({ hasText: id }).getByText("complete").waitFor();
+    await page.getByText(/^1 to \d+ of \d+$/).waitFor();
     await page.getByText("Find requests").click();
-    await page.getByLabel("State").selectOption("complete");
+    await page.getByLabel("State", { exact: true }).selectOption("complete");
     await page.getByLabel("User").fill("grace@example.com");
     await press(page, "Find");
     const found = page.getByRole("table", { name: "Requests that were found" }).getByRole("row");
     await found.filter({ hasText: id }).getByText("2 shipped").waitFor();
-    await page.getByLabel("State").selectOption("failed");
+    await page.getByLabel("State", { exact: true }).selectOption("failed");
     await press(page, "Find");
     await page.getByText("None was found").waitFor();
     await go(page, "peer/entra", "Peer entra");
@@ -126,6 +180,7 @@ describe("the connector in the page", () => {
     await card("Entered for").getByLabel("PIN that the user enters").fill("12");
     await card("Entered for").getByRole("button", { name: "Enroll it" }).click();
     await outcome(page, /400 rfpr.*/);
+    expect(await card("Entered for").getByLabel("PIN that the user enters").getAttribute("aria-invalid")).toBe("true");
     await card("Entered for").getByLabel("PIN that the user enters").fill("geheim");
     await card("Entered for").getByRole("button", { name: "Enroll it" }).click();
     await page.getByText("Entered is completed").waitFor();
@@ -139,8 +194,8 @@ describe("the connector in the page", () => {
       .getByText(/^\d{6}$/)
       .waitFor();
     await go(page, "mailbox", "Mailbox");
-    expect(await page.getByRole("heading", { name: /Entered|Shown/ }).count()).toBe(0);
-    await page.getByRole("heading", { name: /^PIN for security key Pre-Reg Key/ }).waitFor();
+    await page.getByRole("link", { name: /^PIN for security key Pre-Reg Key/ }).waitFor();
+    expect(await page.getByRole("link", { name: /Entered|Shown/ }).count()).toBe(0);
     for (const idp of ["pingone", "aic"]) {
       await go(page, `peer/${idp}`, `Peer ${idp}`);
       await page.getByRole("cell", { name: "ada@example.com" }).waitFor();
@@ -163,9 +218,40 @@ describe("the connector in the page", () => {
     await press(page, "Set state");
     await page.getByText("1 · Incomplete Shipping Request").first().waitFor();
     await press(page, "Cancel");
+    await page.getByRole("dialog").getByText("Cancel this request?").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await confirm(page, "Keep");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await press(page, "Cancel");
+    await confirm(page, "Cancel the request");
     await outcome(page, /^200 POST .*\/cancel$/);
     await page.getByText("The request is cancelled").waitFor();
     await page.getByText("unknown there").waitFor();
+    expectCalm(open);
+  });
+
+  test("a request is played to the end by one button, and the overview shows what waits", async () => {
+    const open = await visit("order");
+    const { page } = open;
+    await press(page, "Add an on-site authenticator");
+    await press(page, "Send the order");
+    await page.getByText("The request is started").waitFor();
+    await go(page, "", "Overview");
+    await page
+      .getByRole("row")
+      .filter({ hasText: "2 keys to be shipped, 1 key to be enrolled on site" })
+      .getByRole("link")
+      .click();
+    await press(page, "Play to the end");
+    await page.getByText("The request is complete").waitFor();
+    await go(page, "", "Overview");
+    await page.getByRole("link", { name: /^[1-9]\d* complete$/ }).waitFor();
+    await page.getByRole("row").filter({ hasText: "dataCleanup" }).getByRole("button", { name: "Run now" }).click();
+    await outcome(page, "202 POST /admin/functions/dataCleanup");
+    await page.getByText("healthy", { exact: true }).waitFor();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy: token of the Connector" }).click();
+    await expect.poll(() => inPage<string>(page, "navigator.clipboard.readText()"), patient).toMatch(/^connector_/);
     expectCalm(open);
   });
 
@@ -220,6 +306,22 @@ describe("the connector in the page", () => {
     expect(await page.getByLabel("PIN length").first().inputValue()).toBe("99");
     await press(page, "Send the order");
     await outcome(page, /shipment\.shipment_items\[0\]\.pin_request\.length/);
+    const length = page.getByLabel("PIN length").first();
+    await expect.poll(() => length.getAttribute("aria-invalid"), patient).toBe("true");
+    expect(await inPage(page, "document.activeElement.dataset.path")).toMatch(/pin_request\.length$/);
+    await page.locator(".field", { has: length }).locator(".field-problem").waitFor();
+    expect(await violations(page)).toEqual([]);
+    // The button stays in sight, wherever the page is scrolled to.
+    await inPage(page, "scrollTo(0, 0)");
+    expect(
+      await inPage(page, "document.querySelector('.order > .buttons').getBoundingClientRect().bottom <= innerHeight"),
+    ).toBe(true);
+    await page.setInputFiles("input[type=file]", {
+      name: "order.json",
+      mimeType: "application/json",
+      buffer: Buffer.from(JSON.stringify({ ...body, recipient: { ...body.recipient, company: "Dropped" } })),
+    });
+    await expect.poll(() => page.getByLabel("Company").inputValue(), patient).toBe("Dropped");
     await json.fill("no JSON");
     await press(page, "Send the order");
     await outcome(page, /body.*JSON/i);
@@ -237,6 +339,7 @@ test("maintenance is started by the buttons, and its report is shown", async () 
   await page.getByText('"ok": true').last().waitFor();
   await page.getByLabel("Who", { exact: true }).fill("nobody@example.com");
   await press(page, "Erase one recipient");
+  await confirm(page, "Erase");
   await page.getByRole("heading", { name: "connector/erase has reported" }).waitFor();
   await page.getByText('"erased": 0').waitFor();
   for (const wing of ["Connector", "Authentication server"]) {
@@ -249,6 +352,9 @@ test("maintenance is started by the buttons, and its report is shown", async () 
   await page.getByRole("heading", { name: "auth/back-up has reported" }).waitFor();
   expectCalm(open);
 });
+
+/** A line of a key maker's personalisation log. */
+const personalised = `508328,ccccccbchvth,83cebdfb7b93,${"a1".repeat(16)},,2013-12-12T08:43:17,`;
 
 describe("the authentication server in the page", () => {
   const password = "seven green herons";
@@ -272,6 +378,13 @@ describe("the authentication server in the page", () => {
         .getByText("enabled")
         .waitFor();
     }
+    await page.setInputFiles("input[type=file]", {
+      name: "keys.csv",
+      mimeType: "text/csv",
+      buffer: Buffer.from(`${personalised}\nnonsense`),
+    });
+    await page.getByRole("row").filter({ hasText: "imported" }).waitFor();
+    await page.getByRole("row").filter({ hasText: "refused" }).waitFor();
     await go(page, "users", "Users");
     await page.getByRole("link", { name: "Lovelace" }).click();
     for (const kind of kinds) {
@@ -332,8 +445,10 @@ describe("the authentication server in the page", () => {
     await page.getByRole("link", { name: "Babbage" }).waitFor({ state: "detached" });
     await page.getByRole("link", { name: "Augusta" }).click();
     await press(page, "Delete");
+    await confirm(page, "Delete the attribute");
     await page.getByText("green").waitFor({ state: "detached" });
     await press(page, "Delete this user");
+    await confirm(page, "Delete the user");
     await page.getByRole("link", { name: "Babbage" }).waitFor();
     expect(await page.getByRole("link", { name: "Augusta" }).count()).toBe(0);
     expectCalm(open);
@@ -360,14 +475,19 @@ describe("whoever looks at it", () => {
     maintenance: "Maintenance",
   };
 
-  test("reads every view on a phone without moving it sideways, in light and dark, every field, button and frame by its name", async () => {
-    const { page } = await visit("", { viewport: { width: 360, height: 740 } });
+  test("reads every view on a phone without moving it sideways, in light and dark, every field, button and frame by its name, with nothing that axe-core objects to", async () => {
+    const { page } = await visit("", { viewport: { width: 320, height: 640 } });
     for (const [view, title] of Object.entries(views)) {
       await go(page, view, title);
       const wide = await inPage<number>(page, "document.documentElement.scrollWidth - innerWidth");
       expect(wide, view).toBeLessThanOrEqual(0);
       expect(await inPage(page, namelessElements), view).toEqual([]);
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect(await violations(page), `${view} ${colorScheme}`).toEqual([]);
+      }
     }
+    await page.emulateMedia({ colorScheme: "light" });
     const background = () => inPage(page, "getComputedStyle(document.body).backgroundColor");
     const light = await background();
     await page.emulateMedia({ colorScheme: "dark" });

@@ -7,6 +7,8 @@ import { freshStorage } from "../../support/storage.ts";
 export interface StubSystem {
   readonly console: Console;
   readonly host: Peer;
+  readonly mail: Peer;
+  readonly connectionString: string;
   /** What the host was called with. */
   readonly calls: readonly PeerCall[];
   close(): Promise<void>;
@@ -34,10 +36,12 @@ export async function startStubSystem({
   });
   const mail = await startPeer("mail", { handle: () => undefined, control });
   const console = await startConsole({ connectionString, tokens, peers: { mail: mail.url, rfpr: mail.url } });
-  console.hostIs(host.url, masterKey);
+  console.hostIs(host.url, { masterKey });
   return {
     console,
     host,
+    mail,
+    connectionString,
     calls,
     close: async () => {
       await Promise.all([console.close(), host.close(), mail.close()]);

@@ -1,0 +1,33 @@
+import { setTimeout as pause } from "node:timers/promises";
+import * as z from "zod";
+import { connectApi } from "../../commands/api.ts";
+import { createAsk } from "../../commands/import/calls.ts";
+import { readLines } from "../../commands/import/lines.ts";
+import { runImport } from "../../commands/import/run.ts";
+import { sendKey } from "../../commands/import/send.ts";
+import { instant } from "../../lib/time.ts";
+
+/** A file of OTP keys that was dropped on the page. */
+export const keyFile = z.strictObject({ name: z.string(), text: z.string() });
+
+const parallel = 4;
+
+/** Imports the OTP keys of a file as `npm run import-otpkeys` does. Returns the outcome of each line, without secrets. */
+export async function importKeyFile(file: z.output<typeof keyFile>, core: string, token: string, gone: AbortSignal) {
+  const lines = readLines([file], { log: {}, preSharedKey: undefined, now: instant(Date.now()) });
+  const ask = createAsk({
+    api: connectApi(core, token),
+    stop: gone,
+    cut: gone,
+    now: () => performance.now(),
+    random: Math.random,
+    sleep: (ms, signal) => pause(ms, undefined, { signal }),
+    waits: () => {},
+  });
+  const send = (key: Parameters<typeof sendKey>[0]) => sendKey(key, { replace: false }, ask);
+  const { lines: results, stopped } = await runImport(lines, { parallel, stop: gone, tried: () => {}, send });
+  return {
+    stopped,
+    lines: results.map(({ line, key, outcome, reason }) => ({ line, prefix: key?.prefix, outcome, reason })),
+  };
+}

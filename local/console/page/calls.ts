@@ -1,0 +1,191 @@
+import { createStore } from "./store.ts";
+
+/** The response of the host or of a peer. */
+export interface Outcome<T = unknown> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: T;
+}
+
+interface CallOptions {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** The outcome of the last call, which the page shows in its corner. */
+export interface Note {
+  readonly name: string;
+  readonly status?: number;
+  readonly text: string;
+  /** The call as a command. */
+  readonly curl?: () => Promise<string>;
+}
+
+/** The console could not make a call. */
+export class CallFailed extends Error {}
+/** The console's server does not answer, and the page says so already. */
+export class NotConnected extends CallFailed {}
+
+export const note = createStore<Note | undefined>(undefined);
+export const connected = createStore(true);
+/** Counts calls that may have changed something, so that lists are read again at once. */
+export const changes = createStore(0);
+
+const reconnectMs = 1000;
+
+/** Calls the console's server. Throws `CallFailed` with the reason. */
+export async function ask<T>(
+  method: string,
+  path: string,
+  { body, headers = {}, signal }: CallOptions = {},
+): Promise<T> {
+  const response = await fetch(`/api/${path}`, {
+    method,
+    headers: { "x-console": "1", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+    ...(signal && { signal }),
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  }).catch(error => {
+    if (signal?.aborted) throw error;
+    disconnect();
+    throw new NotConnected("The local system does not answer.");
+  });
+  const text = await response.text();
+  const answer = text === "" ? undefined : JSON.parse(text);
+  if (!response.ok) throw new CallFailed(answer?.error ?? `The console answers ${response.status}.`);
+  return answer as T;
+}
+
+/** Tries again every second until the system answers. */
+function disconnect(): void {
+  if (!connected.get()) return;
+  connected.set(false);
+  const timer = setInterval(async () => {
+    const answered = await fetch("/api/choices", { headers: { "x-console": "1" } }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (!answered || connected.get()) return;
+    clearInterval(timer);
+    connected.set(true);
+    note.set({ name: "Connected again", status: 200, text: "The local system answers again." });
+    changes.set(changes.get() + 1);
+  }, reconnectMs);
+}
+
+/** Reads from the host. Does not show the outcome. */
+export const readHost = <T>(
+  path: string,
+  signal?: AbortSignal,
+  headers: Record<string, string> = {},
+): Promise<Outcome<T>> => ask("GET", `host${path}`, { headers, ...(signal && { signal }) });
+
+/** Calls the host and shows the outcome. */
+export const callHost = <T>(method: string, path: string, options: CallOptions = {}): Promise<Outcome<T>> =>
+  shown(
+    `${method} ${path}`,
+    () => ask(method, `host${path}`, options),
+    async () => {
+      const [{ host = "" }, tokens] = await Promise.all([
+        ask<{ host?: string }>("GET", "facts"),
+        ask<Record<string, string>>("GET", "tokens"),
+      ]);
+      const token = path.startsWith("/core/") ? tokens.core : /^\/v[12]\//.test(path) ? tokens.connector : undefined;
+      return curlOf({ method, url: host + path, authorization: token && `Bearer ${token}`, ...options });
+    },
+  );
+
+/** Reads a control of a peer. Throws `CallFailed` if it is refused. */
+export async function readPeer<T>(peer: string, path: string, signal?: AbortSignal): Promise<T> {
+  const { status, body } = await ask<Outcome<T>>("GET", `peers/${segment(peer)}/${path}`, signal && { signal });
+  if (status !== 200) throw new CallFailed(`The peer ${peer} answers ${status}.`);
+  return body;
+}
+
+/** Calls a control of a peer and shows the outcome. */
+export const steer = <T>(peer: string, method: string, path: string, body?: unknown): Promise<Outcome<T>> =>
+  shown(
+    `${peer}: ${method} ${path}`,
+    () => ask(method, `peers/${segment(peer)}/${path}`, { body }),
+    async () => {
+      const { peers } = await ask<{ peers: Record<string, string> }>("GET", "facts");
+      return curlOf({ method, url: `${peers[peer]}/_control/${path}`, body });
+    },
+  );
+
+/** Makes a call and shows the outcome. The status is 0 if the call could not be made. */
+export async function shown<T>(
+  name: string,
+  call: () => Promise<Outcome<T>>,
+  curl?: () => Promise<string>,
+): Promise<Outcome<T>> {
+  try {
+    const outcome = await call();
+    note.set({ name, status: outcome.status, text: summaryOf(outcome), ...(curl && { curl }) });
+    return outcome;
+  } catch (error) {
+    note.set({ name, text: messageOf(error) });
+    return { status: 0, headers: {}, body: undefined as T };
+  } finally {
+    changes.set(changes.get() + 1);
+  }
+}
+
+export const isSuccess = ({ status }: Pick<Outcome, "status">): boolean => status >= 200 && status < 300;
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Encodes one segment of a path. */
+export const segment = (text: string): string => encodeURIComponent(text);
+
+/** Returns the reason of a refusal in one sentence. */
+export function refusalOf({ status, body }: Outcome): string {
+  const { error_message, error } = (body ?? {}) as { error_message?: string; error?: string };
+  return `The host answers ${status}${error_message || error ? `: ${error_message ?? error}` : "."}`;
+}
+
+const shownHeaders = ["retry-after", "x-ignored-fields", "location"];
+const maxSummaryLength = 1200;
+
+function summaryOf({ headers, body }: Outcome): string {
+  const line = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
+  const text = line.length > 90 && typeof body === "object" ? JSON.stringify(body, undefined, 1) : line;
+  const named = shownHeaders.filter(name => headers[name] !== undefined).map(name => `${name}: ${headers[name]}`);
+  return [...named, text.length > maxSummaryLength ? `${text.slice(0, maxSummaryLength)} …` : text]
+    .filter(Boolean)
+    .join("\n");
+}
+
+interface CurlCall {
+  readonly method: string;
+  readonly url: string;
+  readonly authorization?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** Returns a call as a command for a POSIX shell. */
+export function curlOf({
+  method,
+  url,
+  authorization,
+  contentType = "application/json",
+  headers = {},
+  body,
+}: CurlCall): string {
+  const all = {
+    ...(authorization && { authorization }),
+    ...(body === undefined ? {} : { "content-type": contentType }),
+    ...headers,
+  };
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return [
+    "curl",
+    ...(method === "GET" ? [] : ["-X", method]),
+    quoted(url),
+    ...Object.entries(all).flatMap(([name, value]) => ["-H", quoted(`${name}: ${value}`)]),
+    ...(text === undefined ? [] : ["--data-raw", quoted(text)]),
+  ].join(" ");
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

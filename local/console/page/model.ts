@@ -1,0 +1,111 @@
+/** What the console's server knows of the local system. */
+export interface Facts {
+  readonly host?: string;
+  readonly peers: Readonly<Record<string, string>>;
+  readonly apis: Readonly<Record<"connector" | "core" | "client", boolean>>;
+  readonly nextRuns: readonly { readonly name: string; readonly at: string }[];
+}
+
+type Lists =
+  | "sabotages"
+  | "standings"
+  | "pingStandings"
+  | "pingBytes"
+  | "aicForms"
+  | "authenticatorKinds"
+  | "entryMethods"
+  | "deliveryMethods"
+  | "mailOutcomes"
+  | "faultKinds"
+  | "requestStates"
+  | "timers"
+  | "countries"
+  | "softwareKeyKinds";
+
+/** The values that fields offer. */
+export type Choices = Readonly<Record<Lists, readonly string[]>> & {
+  readonly shipmentStates: Readonly<Record<string, string>>;
+};
+
+export interface ViewProps {
+  readonly facts: Facts;
+  readonly choices: Choices;
+  /** What follows the view's name in the address. */
+  readonly argument: string;
+}
+
+export interface Credential {
+  readonly user_id: string;
+  readonly idp_id?: string;
+  readonly relying_party_id?: string;
+  readonly state: string;
+  readonly retryable_until?: string;
+  readonly error_message?: string;
+}
+
+export interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly credentials: readonly Credential[];
+}
+
+/** A credential request as version 2 of the API returns it. */
+export interface CredentialRequest {
+  readonly credential_request_id: string;
+  readonly state: string;
+  readonly created_at?: string;
+  readonly error_message?: string;
+  readonly authenticators?: readonly Key[];
+  readonly shipment?: {
+    readonly shipment_id?: string;
+    readonly shipment_items: readonly Key[];
+    readonly mailing_address: Readonly<Record<string, string | undefined>>;
+  };
+}
+
+/** A shipment as the simulated delivery service lists it. */
+export interface Shipment {
+  readonly id: string;
+  readonly state: number;
+  readonly customerReference?: string;
+  readonly keys: readonly { readonly serial: string; readonly pin?: string }[];
+}
+
+/** An on-site enrollment as the simulated agent lists it. */
+export interface AuthenticatorRequest {
+  readonly id: string;
+  readonly state: string;
+  readonly name: string;
+  readonly recipient: { readonly email: string; readonly first_name: string; readonly last_name: string };
+  readonly preferred: string;
+  readonly pin?: { readonly minLength: number; readonly entryMethod: string; readonly deliveryMethod: string };
+  readonly credentials: readonly {
+    readonly user: string;
+    readonly relyingParty: string;
+    readonly credentialId?: string;
+  }[];
+  readonly expiresAt: string;
+  readonly serialNumber?: string;
+  readonly shownPin?: string;
+  readonly errorMessage?: string;
+  readonly sabotage?: string;
+}
+
+export interface Mail {
+  readonly id: string;
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly subject: string;
+  readonly at: string;
+  readonly text?: string;
+  readonly html?: string;
+}
+
+export const keysOf = ({ shipment, authenticators }: CredentialRequest): readonly Key[] => [
+  ...(shipment?.shipment_items ?? []),
+  ...(authenticators ?? []),
+];
+
+/** A request in such a state does not change any more. */
+export const hasEnded = ({ state }: { readonly state: string }): boolean => state !== "received" && state !== "started";

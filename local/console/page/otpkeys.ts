@@ -1,0 +1,155 @@
+import { useState } from "preact/hooks";
+import { ask, callHost, changes, isSuccess, type Outcome, readHost, segment, shown } from "./calls.ts";
+import { Button, DropFile, Field, Form } from "./forms.ts";
+import type { ViewProps } from "./model.ts";
+import { Badge, Card, code, FactList, html, Page, Served, Table, useLive } from "./ui.ts";
+import { Attributes, shownOutcome } from "./users.ts";
+
+/** A key whose secret the console's server created and keeps. */
+export interface SoftwareKey {
+  readonly prefix: string;
+  readonly kind: string;
+  readonly digits: number;
+}
+
+interface Otp {
+  readonly otp: string;
+  readonly leftMs?: number;
+  readonly given?: boolean;
+}
+
+export const softwareKeys = (signal?: AbortSignal): Promise<readonly SoftwareKey[]> =>
+  ask("GET", "keys", signal && { signal });
+
+/** Returns what the key shows next. A code of an event or of a Yubico key is made once. */
+export const nextOtp = (prefix: string): Promise<Otp> => ask("POST", `keys/${prefix}/next`);
+
+/** Says how long a code is good for, if that is limited. */
+export const remarkOf = ({ leftMs, given }: Otp): string =>
+  leftMs === undefined
+    ? ""
+    : `${given ? "Given before, so it passes no more. The next one" : "The next code"} comes in ${Math.ceil(leftMs / 1000)} s.`;
+
+interface Listed {
+  readonly prefix: string;
+  readonly enabled: boolean;
+}
+
+export function OtpKeys({ facts, choices }: ViewProps) {
+  const live = useLive(signal => readHost<readonly Listed[]>("/core/otpkeys", signal), [], 3000);
+  const own = useLive(softwareKeys, [], 3000);
+  const create = async ({ digits, ...wanted }: Record<string, string>, form: HTMLFormElement) => {
+    const outcome = await shown("POST /core/otpkeys", () =>
+      ask<Outcome>("POST", "keys", { body: { ...wanted, digits: Number(digits) } }),
+    );
+    if (isSuccess(outcome)) form.reset();
+    return outcome;
+  };
+  return html`<${Page} title="Keys" lead="Keys that make one-time passwords.">
+    <${Served} isServed=${facts.apis.core} name="Core API">
+      <div class="columns">
+        <${Card} title="New software key" hint="Its secret is created here, imported, and kept, so that this page can sign in with it.">
+          <${Form} label="Import" send=${create}>
+            <div class="grid">
+              <${Field} name="kind" label="Kind" options=${choices.softwareKeyKinds} />
+              <${Field} name="prefix" label="Prefix" hint="Empty: a random one." />
+              <${Field} name="digits" label="Digits" options=${["6", "8"]} hint="Not of a yubico key." />
+            </div>
+          <//>
+        <//>
+        <${ImportFile} />
+      </div>
+      <${Card} title="One-time-password keys">
+        ${shownOutcome(
+          live,
+          keys => html`<${Table} caption="Keys" columns=${["Prefix", "State", "Software key"]}
+          rows=${keys.map(({ prefix, enabled }) => [
+            html`<a class="strong" href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,
+            html`<${Badge} state=${enabled ? "enabled" : "disabled"} />`,
+            own.data?.find(key => key.prefix === prefix)?.kind ?? "no",
+          ])}
+          empty="There is no key. Create a software key, or drop a file of keys." />`,
+        )}
+      <//>
+    <//>
+  <//>`;
+}
+
+interface Imported {
+  readonly stopped?: string;
+  readonly lines: readonly {
+    readonly line: number;
+    readonly prefix?: string;
+    readonly outcome: string;
+    readonly reason: string;
+  }[];
+}
+
+function ImportFile() {
+  const [result, setResult] = useState<Imported>();
+  const take = async (name: string, text: string) => {
+    setResult(await ask<Imported>("POST", "key-files", { body: { name, text } }));
+    changes.set(changes.get() + 1);
+  };
+  return html`<${Card} title="Import a file" hint="A personalisation log of a key maker, or PSKC, as npm run import-otpkeys reads it.">
+    <${DropFile} label="Drop a file here" hint="or choose one." take=${take} />
+    <div aria-live="polite">
+      ${result?.stopped && html`<p class="problem">Stopped: ${result.stopped}.</p>`}
+      ${
+        result &&
+        html`<${Table} caption="Lines of the file" columns=${["Line", "Prefix", "Outcome", "Reason"]}
+        rows=${result.lines.map(({ line, prefix, outcome, reason }) => [line, code(prefix), html`<${Badge} state=${outcome} />`, reason])}
+        empty="The file describes no key." />`
+      }
+    </div>
+  <//>`;
+}
+
+interface KeyRecord {
+  readonly id: number;
+  readonly prefix: string;
+  readonly enabled: boolean;
+  readonly stopped?: boolean;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export function OtpKey({ argument: prefix, facts }: ViewProps) {
+  const path = `/core/otpkeys/${segment(prefix)}`;
+  const live = useLive(signal => readHost<KeyRecord>(path, signal), [path], 3000);
+  const own = useLive(softwareKeys, [], 60_000).data?.find(key => key.prefix === prefix);
+  const remove = async () => {
+    if (!isSuccess(await callHost("DELETE", path))) return;
+    if (own !== undefined) await ask("DELETE", `keys/${prefix}`);
+    location.hash = "#/otpkeys";
+  };
+  return html`<${Page} title="Key" lead=${code(prefix)}>
+    <${Served} isServed=${facts.apis.core} name="Core API">
+      ${shownOutcome(
+        live,
+        ({ id, enabled, stopped, attributes }) => html`
+        <${Card} title="Prefix and state">
+          <${FactList} rows=${{ Prefix: code(prefix), Id: id, State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />` }} />
+          <div class="buttons">
+            <${Button} label="Enable" run=${() => callHost("POST", `${path}/enable`)} />
+            <${Button} label="Disable" run=${() => callHost("POST", `${path}/disable`)} />
+            <${Button} label="Delete this key" kind="danger" run=${remove} confirm=${{
+              title: "Delete this key?",
+              text: `${prefix} can no longer be used to sign in. Its secret is deleted here and in the service.`,
+              action: "Delete the key",
+            }} />
+          </div>
+        <//>
+        ${own && html`<${Codes} ...${own} />`}
+        <${Attributes} owner=${path} attributes=${attributes} />`,
+      )}
+    <//>
+  <//>`;
+}
+
+function Codes({ prefix, kind }: SoftwareKey) {
+  const [otp, setOtp] = useState<Otp>();
+  return html`<${Card} title=${`Software key of kind ${kind}`}>
+    <p class="state-line" aria-live="polite">${otp ? html`<code class="otp">${otp.otp}</code> ${remarkOf(otp)}` : "A code is made when it is asked for."}</p>
+    <div class="buttons"><${Button} label="Next code" run=${async () => setOtp(await nextOtp(prefix))} /></div>
+  <//>`;
+}

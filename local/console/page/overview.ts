@@ -1,0 +1,124 @@
+import { ask, callHost, readHost, readPeer, segment } from "./calls.ts";
+import { Button, Copy } from "./forms.ts";
+import type { MailPage } from "./mailbox.ts";
+import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
+import { JobButtons, type RequestPage, reasonOf, usersOf } from "./requests.ts";
+import { Badge, Card, code, FactList, html, Json, Page, shownLive, Table, time, useLive } from "./ui.ts";
+
+const shownWaiting = 6;
+
+export function Overview({ facts, choices }: ViewProps) {
+  const { host, peers, apis, nextRuns } = facts;
+  const work = useLive(
+    async signal => {
+      if (!apis.connector) return undefined;
+      const list = (state: string) => ask<RequestPage>("GET", `requests?state=${state}`, { signal });
+      const [all, started, received] = await Promise.all([list(""), list("started"), list("received")]);
+      return { all, open: [...received.requests, ...started.requests] };
+    },
+    [apis.connector],
+    3000,
+  );
+  const onSite = useLive(
+    async signal =>
+      peers.rfpr === undefined
+        ? []
+        : readPeer<readonly AuthenticatorRequest[]>("rfpr", "authenticator-requests", signal),
+    [peers.rfpr],
+    3000,
+  );
+  const mails = useLive(
+    async signal => (peers.mail === undefined ? undefined : readPeer<MailPage>("mail", "mails?top=5", signal)),
+    [peers.mail],
+    3000,
+  );
+  const health = useLive(
+    async () => (host === undefined ? undefined : (await readHost("/health")).status),
+    [host],
+    5000,
+  );
+  const actions = html`<${JobButtons} /><a class="button main" href="#/order">Order a key</a>`;
+  const waiting = onSite.data?.filter(({ state }) => state === "waiting") ?? [];
+  return html`<${Page} title="Overview" lead="The whole system on this machine, and what waits to be done." actions=${actions}>
+    ${
+      work.data &&
+      html`<ul class="tiles" aria-label="Requests by state">${choices.requestStates.map(
+        state =>
+          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${work.data?.all.byState[state]}</strong><${Badge} state=${state} /></a></li>`,
+      )}</ul>`
+    }
+    <div class="split">
+      <div>
+        <${Card} title="What waits, and why">
+          ${waiting.length > 0 && html`<p class="notice"><a href="#/on-site">${waiting.length} on site</a>: ${waiting.map(({ name }) => name).join(", ")}.</p>`}
+          ${shownLive(work, data => html`<${Waiting} open=${data?.open ?? []} />`)}
+        <//>
+        <${Card} title="Recent mails">
+          ${shownLive(
+            mails,
+            page => html`<${Table} caption="The latest mails" columns=${["Subject", "To", "At"]}
+            rows=${(page?.mails ?? []).map(({ id, subject, to, at }) => [
+              html`<a href=${`#/mailbox/${segment(id)}`}>${subject}</a>`,
+              to.join(", "),
+              time(at),
+            ])}
+            empty="No mail has come. PIN mails come when keys with a PIN are activated." />`,
+          )}
+        <//>
+        <${Card} title="Next job runs">
+          <${Table} caption="Next runs of the timers" columns=${["Timer", "At", ""]}
+            rows=${nextRuns.map(({ name, at }) => [
+              name,
+              time(at),
+              html`<${Button} label="Run now" title=${`Run ${name} now`} run=${() => callHost("POST", `/admin/functions/${name}`, { body: {} })} />`,
+            ])}
+            empty="The timers of this host are not known here. Jobs can be run by the buttons above." />
+        <//>
+      </div>
+      <div>
+        <${Card} title="Health">
+          <${FactList} rows=${{
+            Host:
+              host === undefined
+                ? "not started yet"
+                : html`${code(host)} <${Copy} text=${host} of="address of the host" />`,
+            Health: shownLive(health, status => html`<${Badge} state=${status === 200 ? "healthy" : "not healthy"} />`),
+            Connector: html`<${Badge} state=${apis.connector ? "served" : "not served"} />`,
+            "Core API": html`<${Badge} state=${apis.core ? "served" : "not served"} />`,
+            "Client API": html`<${Badge} state=${apis.client ? "served" : "not served"} />`,
+          }} />
+        <//>
+        <${Card} title="Tokens" hint="Bearer tokens for programs on this machine.">
+          <${Token} name="Connector" of="connector" />
+          <${Token} name="Core API" of="core" />
+        <//>
+      </div>
+    </div>
+    ${apis.connector && html`<${Settings} />`}
+  <//>`;
+}
+
+const Waiting = ({ open }: { open: readonly CredentialRequest[] }) => html`
+  <${Table} caption="Open requests" columns=${["For", "State", "What it waits for"]}
+    rows=${open
+      .slice(0, shownWaiting)
+      .map(request => [
+        html`<a class="strong" href=${`#/request/${segment(request.credential_request_id)}`}>${usersOf(request).join(", ")}</a>`,
+        html`<${Badge} state=${request.state} />`,
+        reasonOf(request),
+      ])}
+    empty=${html`Nothing waits. <a href="#/order">Order a key</a>, and follow it here.`} />
+  ${open.length > shownWaiting && html`<p class="hint"><a href="#/requests/started">All open requests</a></p>`}
+`;
+
+function Token({ name, of }: { name: string; of: "core" | "connector" }) {
+  const read = async () => (await ask<Readonly<Record<string, string>>>("GET", "tokens"))[of] ?? "";
+  return html`<p class="token"><span>${name}</span> <code>${of}_••••••••</code> <${Copy} text=${read} of=${`token of the ${name}`} /></p>`;
+}
+
+function Settings() {
+  const status = useLive(async signal => (await readHost("/v2/status", signal)).body, [], 60_000);
+  return html`<details class="card"><summary>The connector’s settings</summary>
+    ${shownLive(status, body => html`<${Json} value=${body} label="Settings" />`)}
+  </details>`;
+}

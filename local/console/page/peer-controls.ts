@@ -1,0 +1,165 @@
+import { readPeer, steer } from "./calls.ts";
+import { Button, Field, Form, type Values } from "./forms.ts";
+import type { Choices, Shipment } from "./model.ts";
+import { ShipmentControls, shipmentState } from "./shipment.ts";
+import { Card, code, FactList, html, shownLive, Table, useLive } from "./ui.ts";
+
+type ControlsProps = { readonly name: string; readonly choices: Choices };
+
+const number = (name: string, label: string, value: number, min = 0) =>
+  html`<${Field} name=${name} label=${label} type="number" value=${value} min=${min} required />`;
+
+/** Numbers are sent as such. */
+const typed = (values: Values): object =>
+  Object.fromEntries(Object.entries(values).map(([name, text]) => [name, /^\d+$/.test(text) ? Number(text) : text]));
+
+/** Buttons that each post a body to a control. */
+const Posts = ({
+  peer,
+  posts,
+}: {
+  peer: string;
+  posts: readonly (readonly [label: string, path: string, body: object])[];
+}) =>
+  html`<div class="buttons">${posts.map(([label, path, body]) => html`<${Button} label=${label} run=${() => steer(peer, "POST", path, body)} />`)}</div>`;
+
+function DeliveryControls({ choices }: ControlsProps) {
+  const live = useLive(signal => readPeer<readonly Shipment[]>("delivery", "shipments", signal));
+  return html`
+    <${Card} title="Shipments, the newest first">
+      ${shownLive(live, shipments =>
+        shipments.length === 0
+          ? html`<p class="empty">It has no shipment.</p>`
+          : shipments
+              .slice(-maxShipments)
+              .toReversed()
+              .map(shipment => html`<${ShipmentItem} key=${shipment.id} shipment=${shipment} choices=${choices} />`),
+      )}
+    <//>
+    <${Card} title="Behaviour">
+      <${Form} label="Set" send=${(values: Values) => steer("delivery", "POST", "settings", typed(values))}>
+        ${number("shipAfterMs", "Ships by itself after, in milliseconds", 2000)}
+      <//>
+      <${Posts} peer="delivery" posts=${[
+        ["Can be searched", "settings", { search: true }],
+        ["Can not be searched", "settings", { search: false }],
+        ["Rotate its keys", "rotate-keys", {}],
+        ["Rotate and forget the old ones", "rotate-keys", { forget: true }],
+      ]} />
+    <//>`;
+}
+
+const maxShipments = 50;
+
+const ShipmentItem = ({ shipment, choices }: { shipment: Shipment; choices: Choices }) =>
+  html`<section class="item">
+    <h3>${code(shipment.id)}</h3>
+    <${FactList} rows=${{
+      State: shipmentState(shipment.state, choices),
+      Reference: code(shipment.customerReference),
+      Keys:
+        shipment.keys.length === 0
+          ? "not programmed yet"
+          : html`<ul>${shipment.keys.map(({ serial, pin }) => html`<li>serial ${code(serial)}${pin !== undefined && html` with PIN ${code(pin)}`}</li>`)}</ul>`,
+    }} />
+    <details><summary>Change it</summary><${ShipmentControls} shipment=${shipment} choices=${choices} /></details>
+  </section>`;
+
+const EnrollmentControls = () => html`<${Card} title="Behaviour">
+  <${Form} label="Set the life of tokens" send=${(values: Values) => steer("enrollment", "POST", "settings", typed(values))}>
+    ${number("expiresIn", "Access tokens live, in seconds", 900)}
+  <//>
+  <${Posts} peer="enrollment" posts=${[["Revoke all tokens", "revoke-tokens", {}]]} />
+<//>`;
+
+const RfprControls = () => html`<${Card} title="Behaviour">
+  <p>What is to be enrolled is listed <a href="#/on-site">on site</a>.</p>
+  <${Posts} peer="rfpr" posts=${[
+    ["Enroll by itself", "settings", { eager: true }],
+    ["Wait for the administrator", "settings", { eager: false }],
+  ]} />
+<//>`;
+
+interface Registration {
+  readonly userId: string;
+  readonly credentialId: string;
+  readonly displayName: string;
+}
+
+/** The settings of each simulated identity provider. */
+const idpFields: Readonly<Record<string, (choices: Choices) => unknown>> = {
+  entra: () => number("expiresIn", "Access tokens live, in seconds", 3600),
+  pingone: ({ pingBytes }) => html`${number("expiresIn", "Access tokens live, in seconds", 3600)}
+    ${number("maxDevices", "Keys a user may have", 5)}
+    <${Field} name="bytes" label="Bytes of creation options are" options=${pingBytes} />`,
+  aic: ({ aicForms }) => html`${number("expiresIn", "Access tokens live, in seconds", 3600)}
+    ${number("maxDevices", "Keys a user may have", 100)}
+    <${Field} name="form" label="The journey returns options as" options=${aicForms} />
+    ${number("journeySeconds", "A journey lasts, in seconds", 14 * 86_400, 1)}`,
+};
+
+function IdpControls({ name, choices }: ControlsProps) {
+  const live = useLive(signal => readPeer<readonly Registration[]>(name, "registrations", signal), [name]);
+  const users = [...new Set(["ada@example.com", ...(live.data ?? []).map(({ userId }) => userId)])];
+  return html`
+    <${Card} title="Registered keys">
+      ${shownLive(
+        live,
+        registrations => html`<${Table} caption="Registered keys" columns=${["User", "Key", "Credential"]}
+        rows=${registrations.map(({ userId, displayName, credentialId }) => [userId, displayName, code(credentialId)])}
+        empty="No key is registered. Keys are registered when their credentials are activated." />`,
+      )}
+    <//>
+    <${Card} title="Behaviour">
+      <${Form} label="Set the user’s standing" send=${({ user = "", standing }: Values) => steer(name, "POST", `users/${encodeURIComponent(user)}`, { standing })}>
+        <div class="grid">
+          <${Field} name="user" label="User" value="ada@example.com" suggestions=${users} required />
+          <${Field} name="standing" label="Standing" options=${name === "entra" ? choices.standings : choices.pingStandings} />
+        </div>
+      <//>
+      <${Form} label="Set the tenant" send=${(values: Values) => steer(name, "POST", "settings", typed(values))}>
+        <div class="grid">${idpFields[name]?.(choices)}</div>
+      <//>
+      <${Posts} peer=${name} posts=${[
+        ["Expire all challenges", "expire-challenges", {}],
+        ["Revoke all tokens", "revoke-tokens", {}],
+      ]} />
+    <//>`;
+}
+
+const IssuerControls = () =>
+  html`<${Card} title="Behaviour"><${Posts} peer="issuer" posts=${[["Sign with a new key", "rotate", {}]]} /><//>`;
+
+const MailControls = ({ choices: { mailOutcomes } }: ControlsProps) => html`<${Card} title="Behaviour">
+  <p><a href="#/mailbox">The mailbox</a> has what was sent.</p>
+  <${Form} label="Set the outcome of the next sends" send=${({ message, ...values }: Record<string, string>) =>
+    steer("mail", "POST", "outcomes", { ...typed(values), ...(message && { error: { code: "Simulated", message } }) })}>
+    <div class="grid">
+      <${Field} name="status" label="Outcome" options=${mailOutcomes} />
+      ${number("times", "Times", 1, 1)}
+      ${number("runningPolls", "Look-ups that say “Running” first", 1)}
+      <${Field} name="message" label="Error message" />
+    </div>
+  <//>
+  <${Form} label="Set the quota" send=${(values: Values) => steer("mail", "PUT", "quota", typed(values))}>
+    <div class="grid">${number("sends", "Sends", 30)}${number("seconds", "In seconds", 60, 1)}</div>
+  <//>
+  <div class="buttons"><${Button} label="No quota" run=${() => steer("mail", "DELETE", "quota")} /></div>
+<//>`;
+
+const controls: Readonly<Record<string, (props: ControlsProps) => unknown>> = {
+  delivery: DeliveryControls,
+  enrollment: EnrollmentControls,
+  rfpr: RfprControls,
+  entra: IdpControls,
+  pingone: IdpControls,
+  aic: IdpControls,
+  issuer: IssuerControls,
+  mail: MailControls,
+};
+
+/** The controls of one peer besides those that all have. */
+export function PeerControls({ name, choices }: ControlsProps) {
+  const Own = controls[name];
+  return Own && html`<${Own} name=${name} choices=${choices} />`;
+}

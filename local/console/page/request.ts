@@ -1,0 +1,158 @@
+import { ask, callHost, readHost, readPeer, refusalOf, segment } from "./calls.ts";
+import { Button, Copy } from "./forms.ts";
+import {
+  type AuthenticatorRequest,
+  type Credential,
+  type CredentialRequest,
+  hasEnded,
+  type Key,
+  type Mail,
+  type Shipment,
+  type ViewProps,
+} from "./model.ts";
+import { nextStep, playToTheEnd, type Situation } from "./next-step.ts";
+import { Authenticator } from "./on-site.ts";
+import { processRequests, processShipments } from "./requests.ts";
+import { ShipmentControls, shipmentState } from "./shipment.ts";
+import { Timeline, type TimelineEvent } from "./timeline.ts";
+import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "./ui.ts";
+
+interface Story {
+  readonly recipient?: Readonly<Record<string, string | undefined>>;
+  readonly emailsTo: readonly string[];
+  readonly events: readonly TimelineEvent[];
+  readonly mails: readonly Mail[];
+}
+
+export function Request({ argument: id, facts, choices }: ViewProps) {
+  const path = `/v2/credential-requests/${segment(id)}`;
+  const read = async (signal?: AbortSignal): Promise<Situation | string> => {
+    const outcome = await readHost<{ data: CredentialRequest }>(path, signal);
+    if (outcome.status !== 200) return refusalOf(outcome);
+    const { data: request } = outcome.body;
+    const listOf = <T>(peer: string, what: string) =>
+      facts.peers[peer] === undefined ? [] : readPeer<readonly T[]>(peer, what, signal);
+    const [shipments, onSite] = await Promise.all([
+      request.shipment?.shipment_id === undefined ? [] : listOf<Shipment>("delivery", "shipments"),
+      request.authenticators === undefined ? [] : listOf<AuthenticatorRequest>("rfpr", "authenticator-requests"),
+    ]);
+    return {
+      request,
+      shipment: shipments.find(shipment => shipment.id === request.shipment?.shipment_id),
+      onSite: onSite.filter(each => each.id.startsWith(`${id}.`)),
+    };
+  };
+  const story = useLive(signal => ask<Story>("GET", `stories/${segment(id)}`, { signal }), [id]);
+  const situation = useLive(read, [id]);
+  const known = typeof situation.data === "object" ? situation.data : undefined;
+  const step = known && nextStep(known);
+  const others = [
+    { label: "Process shipments", run: processShipments },
+    { label: "Process credential requests", run: processRequests },
+  ].filter(({ label }) => label !== step?.label);
+  const play = () =>
+    playToTheEnd(async () => {
+      const now = await read();
+      if (typeof now === "string") throw new Error(now);
+      return now;
+    });
+  const actions =
+    step &&
+    html`<${Button} key=${step.label} label=${step.label} kind="main" run=${step.run} />
+      <${Button} label="Play to the end" run=${play} />`;
+  return html`<${Page} title="Request" lead=${html`${code(id)} <${Copy} text=${id} of="id of the request" />`} actions=${actions}>
+    ${shownLive(situation, data =>
+      typeof data === "string"
+        ? html`<p class="problem">${data}</p>`
+        : html`<p class="state-line">The request is <${Badge} state=${data.request.state} /> ${data.request.error_message}</p>
+            <div class="split">
+              <div>
+                <${Keys} request=${data.request} />
+                ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
+                ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
+                ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} />`}
+              </div>
+              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} facts=${facts} />`)}</div>
+            </div>
+            <div class="bar">
+              <div class="buttons" role="group" aria-label="Jobs">${others.map(each => html`<${Button} key=${each.label} ...${each} />`)}</div>
+              <div class="buttons" role="group" aria-label="This request">
+                <${Button} label="Resend PIN mails" run=${() => callHost("POST", `${path}/resend-pin`)} />
+                ${
+                  !hasEnded(data.request) &&
+                  html`<${Button} label="Cancel" kind="danger" run=${() => callHost("POST", `${path}/cancel`)} confirm=${{
+                    title: "Cancel this request?",
+                    text: "Its shipment and its enrollments are deleted at the peers. Credentials that are active stay.",
+                    action: "Cancel the request",
+                  }} />`
+                }
+              </div>
+            </div>
+            <details class="card"><summary>As the API answers it</summary><${Json} value=${data.request} label="The request" /></details>`,
+    )}
+  <//>`;
+}
+
+function Keys({ request }: { request: CredentialRequest }) {
+  const sections = [
+    { place: "shipped", keys: request.shipment?.shipment_items ?? [] },
+    { place: "on site", keys: request.authenticators ?? [] },
+  ];
+  return html`<div>
+    ${sections.flatMap(({ place, keys }) => keys.map(key => html`<${KeyCard} key=${key.id} item=${key} place=${place} />`))}
+  </div>`;
+}
+
+const KeyCard = ({ item: { id, name, state, credentials }, place }: { item: Key; place: string }) =>
+  html`<${Card} className="key" title=${html`${name} <${Badge} state=${state} />`} hint=${html`${code(id)} · ${place}`}>
+    <ol class="credentials" aria-label=${`Credentials of ${name}`}>${credentials.map(each => html`<${CredentialItem} ...${each} />`)}</ol>
+  <//>`;
+
+const CredentialItem = ({ user_id, idp_id, relying_party_id, state, retryable_until, error_message }: Credential) =>
+  html`<li>
+    <p>${user_id} <${Badge} state=${state} /></p>
+    <p class="hint">
+      ${[idp_id, relying_party_id].filter(Boolean).join(", ")}
+      ${state === "activation_pending" && retryable_until !== undefined && html` · retried until ${time(retryable_until)}`}
+    </p>
+    ${error_message !== undefined && html`<p class="problem">${error_message}</p>`}
+  </li>`;
+
+const Recipient = ({ story: { recipient = {}, emailsTo } }: { story: Story }) =>
+  html`<${Card} title="Recipient">
+    <${FactList} rows=${{
+      Name: [recipient.firstName, recipient.lastName].filter(Boolean).join(" "),
+      Company: recipient.company,
+      Email: recipient.email,
+      Telephone: recipient.telephone,
+      "PIN mails go to": emailsTo.join(", "),
+    }} />
+  <//>`;
+
+interface ShipmentCardProps {
+  readonly request: CredentialRequest;
+  readonly shipment?: Shipment;
+  readonly choices: ViewProps["choices"];
+}
+
+const ShipmentCard = ({ request, shipment, choices }: ShipmentCardProps) =>
+  html`<${Card} title="Shipment">
+    <${FactList} rows=${{
+      Id: code(request.shipment?.shipment_id) ?? "none yet",
+      Address: addressOf(request.shipment?.mailing_address ?? {}),
+      "At the delivery service": shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices),
+    }} />
+    ${shipment && html`<${ShipmentControls} shipment=${shipment} choices=${choices} />`}
+  <//>`;
+
+const addressOf = ({
+  street_line1,
+  street_line2,
+  postal_code,
+  city,
+  region,
+  country_code,
+}: Readonly<Record<string, string | undefined>>): string =>
+  [street_line1, street_line2, [city, region, postal_code].filter(Boolean).join(" "), country_code]
+    .filter(Boolean)
+    .join(", ");

@@ -1,0 +1,155 @@
+import { useState } from "preact/hooks";
+import { ask, callHost, readHost, refusalOf, segment } from "./calls.ts";
+import { Button, Field, Form } from "./forms.ts";
+import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "./model.ts";
+import { Badge, Card, code, counted, html, Page, Served, shownLive, Table, time, useLive } from "./ui.ts";
+
+/** The order of the API is from the oldest to the newest; the console's server turns its pages. */
+export interface RequestPage {
+  readonly total: number;
+  readonly byState: Readonly<Record<string, number>>;
+  readonly requests: readonly CredentialRequest[];
+}
+
+const pageSize = 50;
+
+export function Requests({ argument, choices, facts }: ViewProps) {
+  const [page, setPage] = useState(0);
+  const state = argument;
+  const live = useLive(
+    signal => ask<RequestPage>("GET", `requests?${new URLSearchParams({ state, page: String(page) })}`, { signal }),
+    [state, page],
+    3000,
+  );
+  return html`<${Page} title="Requests" actions=${html`<${JobButtons} /><a class="button main" href="#/order">Order a key</a>`}>
+    <${Served} isServed=${facts.apis.connector} name="connector">
+      <${Card} title=${state ? `Requests in state ${state}, the newest first` : "All requests, the newest first"}>
+        <nav class="tabs" aria-label="States">
+          ${["", ...choices.requestStates].map(
+            each => html`<a href=${`#/requests/${each}`} aria-current=${each === state ? "page" : undefined} onClick=${() => setPage(0)}>
+              ${each || "all"}${each !== "" && live.data && html` <span class="count">${live.data.byState[each]}</span>`}
+            </a>`,
+          )}
+        </nav>
+        ${shownLive(
+          live,
+          ({ total, requests }) => html`
+            <${RequestTable} caption="Credential requests" requests=${requests} empty=${
+              state ? `No request is ${state}.` : html`There is none yet. <a href="#/order">Order a key</a> to begin.`
+            } />
+            ${
+              total > 0 &&
+              html`<div class="pager">
+              <span>${page * pageSize + 1} to ${page * pageSize + requests.length} of ${total}</span>
+              ${page > 0 && html`<${Button} label="Newer" run=${async () => setPage(page - 1)} />`}
+              ${(page + 1) * pageSize < total && html`<${Button} label="Older" run=${async () => setPage(page + 1)} />`}
+            </div>`
+            }
+          `,
+        )}
+      <//>
+      <${FindRequests} states=${choices.requestStates} />
+    <//>
+  <//>`;
+}
+
+/** Finds requests by the API's own filters, page by page. */
+function FindRequests({ states }: { states: readonly string[] }) {
+  const [found, setFound] = useState<{ requests: readonly CredentialRequest[]; next?: string | undefined } | string>();
+  const show = async (path: string) => {
+    const outcome = await readHost<readonly CredentialRequest[]>(path);
+    if (outcome.status !== 200) {
+      setFound(refusalOf(outcome));
+      return outcome;
+    }
+    const [, next] = /^<([^>]+)>; rel="next"$/.exec(outcome.headers.link ?? "") ?? [];
+    setFound({ requests: outcome.body, next: next && pathOf(next) });
+    return outcome;
+  };
+  return html`<details class="card">
+    <summary>Find requests</summary>
+    <${Form} label="Find" send=${({ created_after, ...filters }: Record<string, string>) => {
+      const query = new URLSearchParams({ ...filters, $top: String(pageSize) });
+      if (created_after !== undefined) query.set("created_after", new Date(created_after).toISOString());
+      return show(`/v2/credential-requests?${query}`);
+    }}>
+      <div class="grid">
+        <${Field} name="state" label="State" options=${[["", "any"], ...states]} />
+        <${Field} name="user_id" label="User" hint="Letter for letter." />
+        <${Field} name="created_after" label="Made after" type="datetime-local" />
+      </div>
+    <//>
+    <div aria-live="polite">
+      ${typeof found === "string" && html`<p class="problem">${found}</p>`}
+      ${
+        typeof found === "object" &&
+        html`<${RequestTable} caption="Requests that were found, the oldest first" requests=${found.requests} empty="None was found on this page." />
+        ${found.next && html`<${Button} label="Next page" run=${() => show(found.next ?? "")} />`}`
+      }
+    </div>
+  </details>`;
+}
+
+const pathOf = (address: string): string => {
+  const { pathname, search } = new URL(address);
+  return pathname + search;
+};
+
+interface RequestTableProps {
+  readonly caption: string;
+  readonly requests: readonly CredentialRequest[];
+  readonly empty: unknown;
+}
+
+const RequestTable = ({ caption, requests, empty }: RequestTableProps) =>
+  html`<${Table}
+    caption=${caption}
+    columns=${["For", "State", "Keys", "Made", "What it waits for"]}
+    rows=${requests.map(request => [
+      html`<a class="strong" href=${`#/request/${segment(request.credential_request_id)}`}>${usersOf(request).join(", ") || "nobody"}</a><div class="small">${code(request.credential_request_id)}</div>`,
+      html`<${Badge} state=${request.state} />`,
+      keyCounts(request),
+      time(request.created_at),
+      reasonOf(request),
+    ])}
+    empty=${empty}
+  />`;
+
+export const usersOf = (request: CredentialRequest): readonly string[] => [
+  ...new Set(keysOf(request).flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id))),
+];
+
+const keyCounts = ({ shipment, authenticators = [] }: CredentialRequest): string =>
+  [
+    shipment && `${shipment.shipment_items.length} shipped`,
+    authenticators.length > 0 && `${authenticators.length} on site`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+
+/** Says what an open request waits for, and why one ended otherwise than it should. */
+export function reasonOf(request: CredentialRequest): string {
+  if (request.error_message) return request.error_message;
+  if (hasEnded(request)) return "";
+  const count = (keys: CredentialRequest["authenticators"], state: string) =>
+    (keys ?? []).filter(({ credentials }) => credentials.some(credential => credential.state === state)).length;
+  const made = count(keysOf(request), "activation_pending");
+  const shipped = count(request.shipment?.shipment_items, "processing");
+  const onSite = count(request.authenticators, "processing");
+  return [
+    shipped > 0 && `${counted(shipped, "key")} to be shipped`,
+    onSite > 0 && `${counted(onSite, "key")} to be enrolled on site`,
+    made > 0 && `${counted(made, "key")} to be activated`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+export const processShipments = () => callHost("GET", "/v2/operations/process-shipments");
+export const processRequests = () => callHost("POST", "/v2/operations/process-credential-requests");
+
+/** The two jobs on demand. */
+export const JobButtons = () => html`<div class="buttons" role="group" aria-label="Jobs">
+  <${Button} label="Process shipments" run=${processShipments} />
+  <${Button} label="Process credential requests" run=${processRequests} />
+</div>`;

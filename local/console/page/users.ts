@@ -1,0 +1,176 @@
+import { useState } from "preact/hooks";
+import { callHost, isSuccess, type Outcome, readHost, refusalOf, segment } from "./calls.ts";
+import { Button, Field, Form, type Values } from "./forms.ts";
+import type { ViewProps } from "./model.ts";
+import { Badge, Card, code, FactList, html, Page, Served, shownLive, Table, useLive } from "./ui.ts";
+
+interface Owner {
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** Shows the body of a successful read, and why another was refused. */
+export const shownOutcome = <T>(
+  live: { readonly data?: Outcome<T>; readonly problem?: string },
+  show: (body: T) => unknown,
+) =>
+  shownLive(live, outcome =>
+    outcome.status === 200 ? show(outcome.body) : html`<p class="problem">${refusalOf(outcome)}</p>`,
+  );
+
+export function Users({ facts }: ViewProps) {
+  const [query, setQuery] = useState("");
+  const live = useLive(
+    signal => readHost<readonly { id: number; name: string }[]>(`/core/users${query}`, signal),
+    [query],
+    3000,
+  );
+  const create = async ({ username = "", password = "" }: Record<string, string>, form: HTMLFormElement) => {
+    const outcome = await callHost("POST", "/core/users", { body: { username, password } });
+    if (isSuccess(outcome)) form.reset();
+    return outcome;
+  };
+  const filter = async ({ otpkey, attribute, value = "" }: Record<string, string>) => {
+    const wanted = { ...(otpkey && { otpkey }), ...(attribute && { [attribute]: value }) };
+    setQuery(Object.keys(wanted).length === 0 ? "" : `?${new URLSearchParams(wanted)}`);
+  };
+  return html`<${Page} title="Users">
+    <${Served} isServed=${facts.apis.core} name="Core API">
+      <div class="columns">
+        <${Card} title="New user">
+          <${Form} label="Create" send=${create}>
+            <${Field} name="username" label="Username" />
+            <${Field} name="password" label="Password" type="password" autocomplete="new-password" hint="Empty: none." />
+          <//>
+        <//>
+        <${Card} title="Filter">
+          <${Form} label="Apply" send=${filter}>
+            <${Field} name="otpkey" label="Has the key with prefix" suggestions=${usePrefixes()} />
+            <${Field} name="attribute" label="Has the attribute" />
+            <${Field} name="value" label="With this value" />
+          <//>
+        <//>
+      </div>
+      <${Card} title="Users">
+        ${shownOutcome(
+          live,
+          users => html`<${Table} caption="Users" columns=${["Name", "Id"]}
+          rows=${users.map(({ id, name }) => [html`<a class="strong" href=${`#/user/${segment(String(id))}`}>${name}</a>`, id])}
+          empty=${query ? "No user fits." : "There is no user. Create one above."} />`,
+        )}
+      <//>
+    <//>
+  <//>`;
+}
+
+/** Returns the prefixes of all keys. */
+function usePrefixes(): readonly string[] {
+  const live = useLive(signal => readHost<readonly { prefix: string }[]>("/core/otpkeys", signal), [], 60_000);
+  return live.data?.status === 200 ? live.data.body.map(({ prefix }) => prefix) : [];
+}
+
+interface UserRecord extends Owner {
+  readonly id: number;
+  readonly name: string;
+  readonly otpkeys: readonly string[];
+}
+
+export function User({ argument: id, facts }: ViewProps) {
+  const path = `/core/users/${segment(id)}`;
+  const prefixes = usePrefixes();
+  const live = useLive(signal => readHost<UserRecord>(path, signal), [path], 3000);
+  const post = (what: string) => (body: object) => callHost("POST", `${path}/${what}`, { body });
+  const remove = async () => {
+    if (isSuccess(await callHost("DELETE", path))) location.hash = "#/users";
+  };
+  const name = live.data?.body?.name;
+  return html`<${Page} title="User" lead=${name}>
+    <${Served} isServed=${facts.apis.core} name="Core API">
+      ${shownOutcome(
+        live,
+        body => html`
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id }} /><//>
+        <${Card} title="Keys">
+          <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
+            rows=${body.otpkeys.map(prefix => [
+              html`<a href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,
+              html`<${Button} label="Unassign" run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} />`,
+            ])}
+            empty="No key is assigned." />
+          <${Form} label="Assign" send=${({ otpkey = "" }: Record<string, string>) => post("otpkeys")({ otpkey })}>
+            <${Field} name="otpkey" label="Prefix of the key" suggestions=${prefixes.filter(each => !body.otpkeys.includes(each))} />
+          <//>
+        <//>
+        <${Attributes} owner=${path} attributes=${body.attributes} />`,
+      )}
+      <div class="columns">
+        <${Card} title="Reset the password">
+          <${Form} label="Reset" send=${({ password = "" }: Record<string, string>) => post("reset")({ password })}>
+            <${Field} name="password" label="New password" type="password" autocomplete="new-password" hint="Empty: none." />
+          <//>
+        <//>
+        <${Validation} path=${path} />
+        <${Card} title="The account">
+          <div class="buttons">
+            <${Button} label="End all sessions" run=${() => post("sessions/delete")({})} />
+            <${Button} label="Unlock" run=${() => post("unlock")({})} />
+            <${Button} label="Delete this user" kind="danger" run=${remove} confirm=${{
+              title: "Delete this user?",
+              text: `${name ?? "The user"} can no longer sign in. Attributes and sessions are deleted, keys are unassigned.`,
+              action: "Delete the user",
+            }} />
+          </div>
+        <//>
+      </div>
+    <//>
+  <//>`;
+}
+
+interface Validated {
+  readonly valid_password?: boolean;
+  readonly valid_otp?: boolean;
+}
+
+function Validation({ path }: { path: string }) {
+  const [result, setResult] = useState<Validated>();
+  const badge = (isValid: boolean | undefined) => html`<${Badge} state=${isValid ? "valid" : "not valid"} />`;
+  const validate = async (values: Values) => {
+    const outcome = await callHost<Validated>("POST", `${path}/validate`, { body: values });
+    setResult(outcome.body);
+    return outcome;
+  };
+  return html`<${Card} title="Validate">
+    <${Form} label="Validate" send=${validate}>
+      <${Field} name="password" label="Password" type="password" />
+      <${Field} name="otp" label="OTP" hint="It is used up." />
+    <//>
+    <p class="state-line" aria-live="polite">${result && html`Password ${badge(result.valid_password)} OTP ${badge(result.valid_otp)}`}</p>
+  <//>`;
+}
+
+/** The attributes of a user or a key. @param owner path of the user or key */
+export function Attributes({ owner, attributes }: Owner & { owner: string }) {
+  const set = async ({ key = "", value = "" }: Record<string, string>, form: HTMLFormElement) => {
+    const outcome = await callHost("POST", `${owner}/attributes`, { body: { key, value } });
+    if (isSuccess(outcome)) form.reset();
+    return outcome;
+  };
+  return html`<${Card} title="Attributes">
+    <${Table} caption="Attributes" columns=${["Key", "Value", ""]}
+      rows=${Object.entries(attributes).map(([key, value]) => [
+        code(key),
+        value,
+        html`<${Button} label="Delete" kind="danger" title=${`Delete the attribute ${key}`} run=${() => callHost("DELETE", `${owner}/attributes/${segment(key)}`)} confirm=${{
+          title: "Delete the attribute?",
+          text: `${key} and its value are deleted.`,
+          action: "Delete the attribute",
+        }} />`,
+      ])}
+      empty="There is none." />
+    <${Form} label="Set" send=${set}>
+      <div class="grid">
+        <${Field} name="key" label="Key" suggestions=${Object.keys(attributes)} />
+        <${Field} name="value" label="Value" />
+      </div>
+    <//>
+  <//>`;
+}

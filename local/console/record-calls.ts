@@ -1,0 +1,59 @@
+import { createLog } from "../../lib/log.ts";
+import { masked } from "./mask.ts";
+
+/** A longer body is cut before it is parsed. */
+const maxBodyBytes = 65_536;
+
+/**
+ * Returns a `fetch` that also writes each call and its response as a log line `peer_call`. The line has the log fields of the code that
+ * calls, such as the id of the credential request. Headers are left out, and secrets in bodies are masked.
+ */
+export function recordCalls(fetch: typeof globalThis.fetch, write: (line: string) => void): typeof globalThis.fetch {
+  const log = createLog((_, line) => write(line));
+  return async (input, init) => {
+    const started = performance.now();
+    const request = new Headers(init?.headers);
+    const call = {
+      method: init?.method ?? "GET",
+      url: String(input instanceof Request ? input.url : input),
+      authorized: request.has("authorization"),
+      contentType: request.get("content-type") ?? undefined,
+      request: textOf(init?.body),
+    };
+    const record = (outcome: { readonly status?: number; readonly response?: string; readonly failure?: string }) =>
+      log.info("peer_call", { ...call, ...outcome, durationMs: Math.round(performance.now() - started) });
+    try {
+      const response = await fetch(input, init);
+      const { status } = response;
+      startOf(response.clone()).then(
+        text => record({ status, response: masked(text) }),
+        () => record({ status, failure: "The response was not read to its end." }),
+      );
+      return response;
+    } catch (error) {
+      record({ failure: reasonOf(error) });
+      throw error;
+    }
+  };
+}
+
+const textOf = (body: unknown): string | undefined =>
+  typeof body === "string" || body instanceof URLSearchParams ? masked(String(body)) : undefined;
+
+async function startOf({ body }: Response): Promise<string> {
+  if (body === null) return "";
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of body) {
+    parts.push(part);
+    size += part.length;
+    // Leaving the loop cancels this copy of the stream only.
+    if (size > maxBodyBytes) break;
+  }
+  return Buffer.concat(parts).toString("utf8", 0, maxBodyBytes);
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message || cause.name : String(cause);
+}
