@@ -1,6 +1,6 @@
-// Development tool: takes the picture of the local console that the README shows: one request, partly activated.
+// Development tool: takes the pictures of the local console that the README shows: the overview, and one request with its timeline.
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { createdV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
@@ -8,7 +8,7 @@ import { launchBrowser } from "../browser/browser.ts";
 import { sampleOrder } from "../console/sample-order.ts";
 import { launchSystem } from "../demo/system.ts";
 
-const path = fileURLToPath(new URL("../../docs/images/console.png", import.meta.url));
+const folder = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const longestMs = 120_000;
 const shipped = 103;
 const shipments = z.array(z.object({ state: z.number() }));
@@ -39,18 +39,30 @@ try {
   const created = createdV2.parse(
     await call("POST", "/v2/credential-requests", { ...sampleOrder, authenticators: [onSiteKey] }),
   );
-  const page = await browser.newPage({ colorScheme: "light", locale: "en-GB", viewport: { width: 1200, height: 610 } });
+  const page = await browser.newPage({ colorScheme: "light", locale: "en-GB", viewport: { width: 1280, height: 760 } });
   page.setDefaultTimeout(longestMs);
+  mkdirSync(folder, { recursive: true });
+  const take = async (name: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, await page.screenshot());
+    console.log(path);
+  };
   await page.goto(`${address}/#/request/${created.data.credential_request_id}`);
-  await page.getByText("processing").first().waitFor();
+  await page.getByText("The request is started").waitFor();
   while (!(await areShipped())) await page.waitForTimeout(200);
   await call("GET", "/v2/operations/process-shipments");
-  await page.getByText("activation_pending").first().waitFor();
   await call("POST", "/v2/operations/process-credential-requests");
-  await page.locator(".view .badge").getByText("complete", { exact: true }).nth(1).waitFor();
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, await page.screenshot());
-  console.log(path);
+  await page.locator(".key .badge").getByText("complete", { exact: true }).nth(1).waitFor();
+  await page.locator(".timeline").getByText("PIN for security key").first().waitFor();
+  await take("console-request.png");
+  await call("POST", "/v2/credential-requests", sampleOrder);
+  await page.goto(`${address}/#/`);
+  await page.getByText("2 keys to be shipped").waitFor();
+  await page
+    .getByRole("link", { name: /^PIN for security key/ })
+    .nth(1)
+    .waitFor();
+  await take("console.png");
 } finally {
   await Promise.all([browser.close(), system.close()]);
 }

@@ -86,7 +86,7 @@ export const valuesOf = (form: HTMLFormElement): Values =>
 
 interface FormProps {
   readonly label: string;
-  readonly send: (values: Values, form: HTMLFormElement) => Promise<Outcome | void>;
+  readonly send: (values: Values, form: HTMLFormElement) => Promise<Outcome | undefined>;
   /** What stands beside the button. */
   readonly beside?: unknown;
   readonly confirm?: Question | ((values: Values) => Question);
@@ -225,12 +225,15 @@ export function ConfirmDialog() {
     dialog.current?.close();
   };
   return html`<dialog ref=${dialog} aria-labelledby="question" onCancel=${() => end(false)}>
-    <h2 id="question">${asked?.title}</h2>
-    <p>${asked?.text}</p>
-    <div class="buttons">
-      <button type="button" onClick=${() => end(false)}>Keep</button>
-      <button type="button" class="danger main" onClick=${() => end(true)}>${asked?.action}</button>
-    </div>
+    ${
+      asked &&
+      html`<h2 id="question">${asked.title}</h2>
+        <p>${asked.text}</p>
+        <div class="buttons">
+          <button type="button" onClick=${() => end(false)}>Keep</button>
+          <button type="button" class="danger main" onClick=${() => end(true)}>${asked.action}</button>
+        </div>`
+    }
   </dialog>`;
 }
 

@@ -32,6 +32,7 @@ export function Users({ facts }: ViewProps) {
   const filter = async ({ otpkey, attribute, value = "" }: Record<string, string>) => {
     const wanted = { ...(otpkey && { otpkey }), ...(attribute && { [attribute]: value }) };
     setQuery(Object.keys(wanted).length === 0 ? "" : `?${new URLSearchParams(wanted)}`);
+    return undefined;
   };
   return html`<${Page} title="Users">
     <${Served} isServed=${facts.apis.core} name="Core API">
