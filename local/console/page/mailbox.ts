@@ -36,7 +36,7 @@ export function Mailbox({ argument: open }: ViewProps) {
           total === 0
             ? html`<p class="empty">No mail has come. PIN mails come when keys with a PIN are activated.</p>`
             : html`<p class="hint" aria-live="polite">${mails.length} of ${matching}${matching < total ? ` that match, ${total} in all` : ""}</p>
-                <ul class="mails">
+                <ul class="mail-list">
                   ${mails.map(
                     ({ id, subject, to, at }) => html`<li key=${id}>
                       <a href=${`#/mailbox/${segment(id)}`} aria-current=${id === open ? "true" : undefined}>

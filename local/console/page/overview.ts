@@ -65,15 +65,6 @@ export function Overview({ facts, choices }: ViewProps) {
             empty="No mail has come. PIN mails come when keys with a PIN are activated." />`,
           )}
         <//>
-        <${Card} title="Next job runs">
-          <${Table} caption="Next runs of the timers" columns=${["Timer", "At", ""]}
-            rows=${nextRuns.map(({ name, at }) => [
-              name,
-              time(at),
-              html`<${Button} label="Run now" title=${`Run ${name} now`} run=${() => callHost("POST", `/admin/functions/${name}`, { body: {} })} />`,
-            ])}
-            empty="The timers of this host are not known here. Jobs can be run by the buttons above." />
-        <//>
       </div>
       <div>
         <${Card} title="Health">
@@ -91,6 +82,15 @@ export function Overview({ facts, choices }: ViewProps) {
         <${Card} title="Tokens" hint="Bearer tokens for programs on this machine.">
           <${Token} name="Connector" of="connector" />
           <${Token} name="Core API" of="core" />
+        <//>
+        <${Card} title="Next job runs">
+          <${Table} caption="Next runs of the timers" columns=${["Timer", "At", ""]}
+            rows=${nextRuns.map(({ name, at }) => [
+              name,
+              time(at),
+              html`<${Button} label="Run now" title=${`Run ${name} now`} run=${() => callHost("POST", `/admin/functions/${name}`, { body: {} })} />`,
+            ])}
+            empty="The timers of this host are not known here. Jobs can be run by the buttons above." />
         <//>
       </div>
     </div>

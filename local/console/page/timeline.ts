@@ -103,7 +103,7 @@ function callContent(
   const name = `${method} ${pathname}`;
   const authorization = authorized ? "Bearer $TOKEN" : undefined;
   return html`<details>
-    <summary><strong>${peer}</strong> <code>${name}</code> <span class=${`badge ${tone}`}>${status ?? "no response"}</span> <span class="hint">${durationMs} ms</span></summary>
+    <summary><strong>${peer}</strong> <code>${name}</code> <span class=${`badge ${tone}`}>${status ?? "no response"}</span> <span class="hint">${durationMs} ms</span></summary>
     ${failure && html`<p class="problem">${failure}</p>`}
     ${request && html`<h3>Request</h3><${Json} value=${request} label=${`Request of ${name}`} />`}
     ${response && html`<h3>Response</h3><${Json} value=${response} label=${`Response to ${name}`} />`}

@@ -77,8 +77,8 @@ async function expectStory(page: Page): Promise<void> {
   await entries.filter({ hasText: "pin_mail_sent" }).first().waitFor();
   const order = entries.filter({ hasText: "POST /v1/fpr/shipments" });
   await order.locator("summary").click();
-  await order.getByText('"first_name": "Grace"').waitFor();
-  await order.getByText('"shipment_id"').waitFor();
+  await order.getByRole("region", { name: "Request" }).getByText('"Grace"').waitFor();
+  await order.getByRole("region", { name: "Response" }).getByText('"shipment_id"').waitFor();
   const token = entries.filter({ hasText: "enrollment" }).filter({ hasText: "token" }).first();
   await token.locator("summary").click();
   await token.getByText("•••").first().waitFor();
@@ -191,6 +191,7 @@ describe("the connector in the page", () => {
     await page.getByText("The request is complete").waitFor();
     await card("Shown for")
       .getByText(/^\d{6}$/)
+      .first()
       .waitFor();
     await go(page, "mailbox", "Mailbox");
     await page.getByRole("link", { name: /^PIN for security key Pre-Reg Key/ }).waitFor();
