@@ -198,7 +198,7 @@ export function Copy({
     await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
     setCopied(true);
   });
-  return html`<button type="button" class="small" aria-label=${`${label}: ${of}`} onClick=${copy.run}>${isCopied ? "Copied" : label}</button>`;
+  return html`<button type="button" class="small" aria-label=${`${isCopied ? "Copied" : label}: ${of}`} onClick=${copy.run}>${isCopied ? "Copied" : label}</button>`;
 }
 
 /** What is asked before something is deleted. */
