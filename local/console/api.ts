@@ -8,7 +8,7 @@ import { importKeyFile, keyFile } from "./import-keys.ts";
 import { mailPage } from "./mail-page.ts";
 import { createRequestList } from "./request-list.ts";
 import { sampleOrder } from "./sample-order.ts";
-import { servedApis } from "./served-apis.ts";
+import { createServedApis } from "./served-apis.ts";
 import { softwareKeyRoutes } from "./software-key-routes.ts";
 import type { SoftwareKeys } from "./software-keys.ts";
 import { createStories } from "./story.ts";
@@ -41,6 +41,7 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
   };
   const read = (path: string) => callHost(path, { method: "GET" }, closed.signal);
   const closed = new AbortController();
+  const servedApis = createServedApis(read);
   const requests = createRequestList(connectionString, read);
   const timeline = createTimeline(timelinePath, id => {
     requests.changed();
@@ -66,7 +67,7 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
         const { address, nextRuns } = host() ?? {};
         return {
           status: 200,
-          body: { host: address, peers, apis: await servedApis(read), nextRuns: nextRuns?.() ?? [] },
+          body: { host: address, peers, apis: await servedApis(), nextRuns: nextRuns?.() ?? [] },
         };
       }
       case "tokens":

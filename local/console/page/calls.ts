@@ -23,7 +23,7 @@ export interface Note {
 }
 
 /** The console could not make a call. */
-export class CallFailed extends Error {}
+class CallFailed extends Error {}
 /** The console's server does not answer, and the page says so already. */
 export class NotConnected extends CallFailed {}
 

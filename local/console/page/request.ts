@@ -42,7 +42,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
       onSite: onSite.filter(each => each.id.startsWith(`${id}.`)),
     };
   };
-  const story = useLive(signal => ask<Story>("GET", `stories/${segment(id)}`, { signal }), [id]);
+  const story = useLive(signal => ask<Story>("GET", `stories/${segment(id)}`, { signal }), [id], 2000);
   const situation = useLive(read, [id]);
   const known = typeof situation.data === "object" ? situation.data : undefined;
   const step = known && nextStep(known);

@@ -12,6 +12,8 @@ export interface OpenPage {
 export interface TestBrowser {
   /** Opens an address in a context of its own. */
   open(address: string, options?: BrowserContextOptions): Promise<OpenPage>;
+  /** Closes what was opened, so that no page goes on calling. */
+  closePages(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,6 +34,9 @@ export async function startBrowser(): Promise<TestBrowser> {
       page.on("request", request => asked.push(request.url()));
       await page.goto(address);
       return { page, troubles, asked };
+    },
+    closePages: async () => {
+      await Promise.all(browser.contexts().map(context => context.close()));
     },
     close: () => browser.close(),
   };

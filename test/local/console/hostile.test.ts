@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startConsole } from "../../../local/console/console.ts";
 import { mailPage } from "../../../local/peers/mail/mail-page.ts";
 import type { Mail } from "../../../local/peers/mail/message.ts";
@@ -19,6 +19,8 @@ beforeAll(async () => {
     startBrowser(),
   ]);
 });
+
+afterEach(() => browser.closePages());
 
 afterAll(async () => {
   await Promise.all([browser?.close(), system?.close()]);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { composePinMail } from "../../../lib/connector/pin/compose-pin-mail.ts";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
 import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
@@ -20,6 +20,8 @@ beforeAll(async () => {
   browser = started;
   address = facts.console ?? "";
 });
+
+afterEach(() => browser.closePages());
 
 afterAll(async () => {
   await Promise.all([browser?.close(), system?.close()]);
@@ -154,6 +156,7 @@ describe("the connector in the page", () => {
     await press(page, "Find");
     await page.getByText("None was found").waitFor();
     await go(page, "peer/entra", "Peer entra");
+    await page.getByText("Grace's Key: ").first().waitFor();
     expect(await page.getByText("Grace's Key: ").count()).toBe(1);
     expectCalm(open);
   });
@@ -201,8 +204,12 @@ describe("the connector in the page", () => {
       await go(page, `peer/${idp}`, `Peer ${idp}`);
       await page.getByRole("cell", { name: "ada@example.com" }).waitFor();
     }
+    expectCalm(open);
+  });
 
-    await go(page, "order", "Order");
+  test("an enrollment is declined on site, and a request is cancelled once that was confirmed", async () => {
+    const open = await visit("order");
+    const { page } = open;
     await press(page, "Ship nothing");
     await press(page, "Add an on-site authenticator");
     await press(page, "Send the order");
