@@ -7,12 +7,19 @@ import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 const folder = new URL("page/", import.meta.url);
 const { resolve } = createRequire(import.meta.url);
 
-/** The page's library as it is installed. The import map of index.html has these paths. */
-const libraries: Readonly<Record<string, string>> = {
-  "lib/preact.js": join(dirname(resolve("preact")), "preact.module.js"),
-  "lib/hooks.js": join(dirname(resolve("preact/hooks")), "hooks.module.js"),
-  "lib/htm.js": join(dirname(resolve("htm")), "htm.module.js"),
+/** The page's library as it is installed: package and file. The import map of index.html has these paths. */
+const libraries: Readonly<Record<string, readonly [name: string, file: string]>> = {
+  "lib/preact.js": ["preact", "preact.module.js"],
+  "lib/hooks.js": ["preact/hooks", "hooks.module.js"],
+  "lib/htm.js": ["htm", "htm.module.js"],
 };
+
+/** Returns where a file is, undefined if the page has none of that name. Looks for packages only when they are asked for. */
+function pathOf(name: string, own: ReadonlySet<string>): string | URL | undefined {
+  const library = Object.hasOwn(libraries, name) ? libraries[name] : undefined;
+  if (library === undefined) return own.has(name) ? new URL(name, folder) : undefined;
+  return join(dirname(resolve(library[0])), library[1]);
+}
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -57,9 +64,9 @@ export function openPage(): (call: PeerCall) => PeerAnswer | undefined {
   };
   return ({ method, path }) => {
     const name = path === "/" ? "index.html" : path.slice(1);
-    const library = Object.hasOwn(libraries, name) ? libraries[name] : undefined;
-    if (method !== "GET" || (library === undefined && !names.has(name))) return undefined;
-    const file = readFileSync(library ?? new URL(name, folder));
+    const location = method === "GET" ? pathOf(name, names) : undefined;
+    if (location === undefined) return undefined;
+    const file = readFileSync(location);
     return {
       status: 200,
       headers: { "content-type": types[extname(name)] ?? "", "content-security-policy": policy },
