@@ -135,6 +135,7 @@ describe("the connector in the page", () => {
 
     await go(page, "mailbox", "Mailbox");
     await page.getByRole("link", { name: "Grace's Key" }).click();
+    await page.locator("iframe").waitFor();
     expect(await page.locator("iframe").count()).toBe(1);
     const frame = page.frameLocator('iframe[title*="Grace\'s Key"]');
     const mailed = await frame.locator("body").textContent();
