@@ -6,6 +6,7 @@ import { afterAll, expect } from "vitest";
 import { idpFile } from "../../local/peers/all.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { resetPeers } from "../support/reset-peers.ts";
 import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 
 /** A system on which one host after another is killed, with all three IdPs. */
@@ -48,10 +49,7 @@ export function lanesOfFile(
   return work =>
     limit(async () => {
       const lane = free.pop() ?? (await open());
-      for (const peer of Object.values(lane.system.peers)) {
-        peer.clearFaults();
-        peer.resetRequests();
-      }
+      resetPeers(lane.system.peers);
       const result = await work(lane);
       free.push(lane);
       return result;

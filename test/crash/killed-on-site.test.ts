@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { HostProcess } from "../support/host-process.ts";
 import { authenticator, authenticatorsOf, idAt, onSiteBody } from "../support/on-site.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { resetPeers } from "../support/reset-peers.ts";
 import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 import { processCredentialRequests } from "./orders.ts";
 import { untilQuiet } from "./outcome.ts";
@@ -24,12 +25,7 @@ afterAll(async () => {
   await system.close();
 });
 
-beforeEach(() => {
-  for (const peer of Object.values(system.peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
-});
+beforeEach(() => resetPeers(system.peers));
 
 const startHost = () => system.startHost({ through: proxy });
 const startSettler = () => system.startHost({ settings: settling });

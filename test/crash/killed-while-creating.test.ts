@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { resetPeers } from "../support/reset-peers.ts";
 import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
@@ -29,12 +30,7 @@ afterAll(async () => {
   await system.close();
 });
 
-beforeEach(() => {
-  for (const peer of Object.values(system.peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
-});
+beforeEach(() => resetPeers(system.peers));
 
 const startHost = () => system.startHost({ through: proxy });
 

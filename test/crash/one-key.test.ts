@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Answer, HostProcess } from "../support/host-process.ts";
+import { resetPeers } from "../support/reset-peers.ts";
 import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll } from "./orders.ts";
@@ -15,12 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => system.close());
 
-beforeEach(() => {
-  for (const peer of Object.values(system.peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
-});
+beforeEach(() => resetPeers(system.peers));
 
 const send = (host: HostProcess, { body }: Order, key: string) =>
   host.call("POST", "/v2/credential-requests", body, { "idempotency-key": key });

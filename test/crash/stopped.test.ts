@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { FaultRule } from "../../local/peers/peer.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { resetPeers } from "../support/reset-peers.ts";
 import { quick, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, placed, processCredentialRequests, processShipments } from "./orders.ts";
@@ -25,12 +26,7 @@ afterAll(async () => {
   await system.close();
 });
 
-beforeEach(() => {
-  for (const peer of Object.values(system.peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
-});
+beforeEach(() => resetPeers(system.peers));
 
 /** Where a host is stopped, and what happens before it goes on. */
 interface Point {

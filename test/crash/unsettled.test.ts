@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import type { FaultRule } from "../../local/peers/peer.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
+import { resetPeers } from "../support/reset-peers.ts";
 import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processAll, requestOf, send, underReference } from "./orders.ts";
@@ -39,12 +40,7 @@ afterAll(async () => {
   await system.close();
 });
 
-beforeEach(() => {
-  for (const peer of Object.values(system.peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
-});
+beforeEach(() => resetPeers(system.peers));
 
 /** An order whose delivery call is not answered; the service has done it (`after`) or not (`before`). Its caller is told the id. */
 async function unanswered(order: Order, phase: "before" | "after"): Promise<string> {

@@ -26,6 +26,7 @@ import { type Instant, instant, plus, seconds } from "../../lib/time.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "../../local/peers/all.ts";
 import { createStores } from "../../local/start/system.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "./call-counter.ts";
+import { resetPeers } from "./reset-peers.ts";
 import { type FreshStorage, freshStorage, patient } from "./storage.ts";
 
 /** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
@@ -77,10 +78,7 @@ interface Clock {
 export async function peersOfFile(): Promise<Peers> {
   const peers = await startPeers();
   beforeEach(() => {
-    for (const peer of Object.values(peers)) {
-      peer.clearFaults();
-      peer.resetRequests();
-    }
+    resetPeers(peers);
     peers.delivery.settings({ shipAfterMs: 0, search: true });
     peers.mail.quota(undefined);
   });

@@ -13,6 +13,7 @@ import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wi
 import { days, plus } from "../../../../lib/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
 import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import { resetPeers } from "../../../support/reset-peers.ts";
 
 let peers: Peers;
 let tools: TestTools;
@@ -23,10 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => closePeers(peers));
 beforeEach(() => {
-  for (const peer of Object.values(peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
+  resetPeers(peers);
   tools = testTools();
   rfpr = connect();
 });

@@ -5,6 +5,7 @@ import { newRequestId } from "../../../../../lib/connector/model/draft.ts";
 import { closePeers, idpFile, type Peers, startPeers } from "../../../../../local/peers/all.ts";
 import { createStores } from "../../../../../local/start/system.ts";
 import { testConnector } from "../../../../support/connector.ts";
+import { resetPeers } from "../../../../support/reset-peers.ts";
 import { type FreshStorage, freshStorage } from "../../../../support/storage.ts";
 import type { Body } from "../../api/v2/bodies.ts";
 import type { Stage } from "./stage.ts";
@@ -59,10 +60,7 @@ async function openLane(): Promise<Lane> {
 }
 
 async function setUp(peers: Peers, storage: FreshStorage, idpPath: string, body: Body): Promise<Stage> {
-  for (const peer of Object.values(peers)) {
-    peer.clearFaults();
-    peer.resetRequests();
-  }
+  resetPeers(peers);
   // Half a day of looking-up shows what three do.
   const settings = { RECONCILE_DAYS: "0.5", IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: idpPath };
   const connector = await testConnector(peers, { storage, settings });
