@@ -8,7 +8,7 @@ import type { Intervals } from "./model/intervals.ts";
 import type { KeyResponses } from "./model/key-responses.ts";
 import type { ListKey, RequestList } from "./model/people-lists.ts";
 import type { CredentialRequest, Due, Queue, SecurityKey } from "./model/request.ts";
-import type { ShipmentRecord, ShipmentStatus } from "./model/shipment-status.ts";
+import type { ShipmentRecord } from "./model/shipment-status.ts";
 import type { Delivery } from "./peers/delivery.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 
@@ -40,45 +40,54 @@ export interface ListEntry extends ListKey {
   readonly writtenAt: Instant;
 }
 
-/** The lists of requests. A list row is upserted before the change of the request's row and removed after it, so that none is missing (C15). */
-export interface RequestLists {
-  /** Adds a request to lists. */
-  enter(listKey: ListKey, lists: readonly RequestList[]): Promise<void>;
-  /** Removes a request from lists. Does nothing for a list that does not have it. */
-  leave(listKey: ListKey, lists: readonly RequestList[]): Promise<void>;
+/** An entry of a list of requests, with its list. */
+export interface ListedEntry extends ListEntry {
+  readonly list: RequestList;
+}
+
+/**
+ * The credential requests. The store keeps their index rows: the due work, the lists and the records of shipments. It writes new ones
+ * before the rows of the request and removes former ones after, so that a crash leaves a row too many and never one too few (C15, C19).
+ */
+export interface RequestStore {
+  /** Inserts all rows in one transaction. Returns the stored request if the id exists. */
+  insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest>;
+  load(id: string): Promise<LoadedRequest | undefined>;
+  /**
+   * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the request.
+   * Returns the current request; undefined on a conflict, also if the shipment is linked to another request. No row is replaced then.
+   * @param options with `isUrgent`, returns before the former index rows are removed; a failure to remove them is only logged
+   */
+  save(
+    loaded: LoadedRequest,
+    changes: Changes,
+    options?: { readonly isUrgent?: boolean },
+  ): Promise<LoadedRequest | undefined>;
+  /**
+   * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work and, in an
+   * erasure, its entry in a list.
+   * @param foundBy set in an erasure: the list by which the request was found
+   */
+  remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<void>;
+
+  /** Yields the due work of a queue in order of time, up to `until` if it is given. */
+  due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
   /** Returns at most `top` entries in the order of creation, after the position `after`. */
   entries(
     list: RequestList,
     range: { readonly after?: string | undefined; readonly top: number },
   ): Promise<readonly ListEntry[]>;
-}
-
-export interface RequestStore extends RequestLists {
-  /** Inserts all rows in one transaction. Throws if the id exists. */
-  insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest>;
-  load(id: string): Promise<LoadedRequest | undefined>;
   /**
-   * Replaces the given rows in one transaction, each by the ETag that was read.
-   * Returns the current request; undefined on a conflict, and then nothing was written.
+   * Removes an index row that does not match its request, because its writer is between two writes or stopped there. The request is
+   * rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the request has changed meanwhile.
+   * @param loaded undefined if there is no such request
    */
-  save(loaded: LoadedRequest, changes: Changes): Promise<LoadedRequest | undefined>;
-  /** Deletes the rows of the security keys and of the request. */
-  remove(loaded: LoadedRequest): Promise<void>;
+  removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void>;
 
-  /** Upserts a `due` row. Called before the row that it points to is written. */
-  schedule(due: Due, requestId: string, keyId?: string): Promise<void>;
-  /** Removes a `due` row, if it exists. Called after the row that it pointed to is written. */
-  unschedule(due: Due, requestId: string, keyId?: string): Promise<void>;
-  /** Yields the `due` rows of a queue in order of time, up to `until` if it is given. */
-  due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
-
-  /** Links a shipment id to a request by inserting its record. False if it is linked to another request. May be repeated. */
-  linkShipment(shipmentId: string, requestId: string, status?: ShipmentStatus): Promise<boolean>;
-  unlinkShipment(shipmentId: string, requestId: string): Promise<void>;
+  findShipment(shipmentId: string): Promise<ShipmentRecord | undefined>;
   requestOfShipment(shipmentId: string): Promise<string | undefined>;
-  findShipment(shipmentId: string): Promise<Stored<ShipmentRecord> | undefined>;
-  /** Writes the status to the record by its ETag. False if the record has changed or is gone. */
-  saveShipment(shipmentId: string, stored: Stored<ShipmentRecord>, status: ShipmentStatus): Promise<boolean>;
+  /** Copies the current status of a request to the record of its shipment. */
+  updateShipment(loaded: LoadedRequest): Promise<void>;
 }
 
 /** The claims of Idempotency-Keys. `undefined` and `false` mean a conflict, also with an earlier attempt of the same call. */

@@ -60,7 +60,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
         verify: () => verifyConnector(backup, context.log),
         write: async () => {
           const copied = await restoreBlobs(backup, responsesContainer, deployment);
-          return { ...(await restoreConnector(backup, tables, context)), blobs: copied };
+          return { ...(await restoreConnector(backup, context)), blobs: copied };
         },
       };
       return { ...(await restore(backup, { tables: all, containers: [responsesContainer] }, how, steps, deployment)) };

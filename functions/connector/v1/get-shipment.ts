@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
 import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment-status.ts";
-import { writeShipmentRecord } from "../../../lib/connector/store/shipment-record.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
@@ -16,12 +15,12 @@ export const getShipment = endpoint({
   answers: { 200: { description: "The shipment as it stands.", schema: shipmentStatusV1 } },
   handle: async ({ params }, { requests, now }: ConnectorContext) => {
     const stored = await requests.findShipment(params.shipment_id);
-    const loaded = stored && (await requests.load(stored.value.requestId));
+    const loaded = stored && (await requests.load(stored.requestId));
     if (loaded === undefined) throw new Fault("not_found", "There is no such shipment.");
     const keys = loaded.keys.map(({ value }) => value);
     // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
-    if (!isSameStatus(stored?.value ?? {}, shipmentStatusOf(loaded.request.value, keys)))
-      await writeShipmentRecord(loaded, { requests });
+    if (!isSameStatus(stored ?? {}, shipmentStatusOf(loaded.request.value, keys)))
+      await requests.updateShipment(loaded);
     return ok(readShipmentV1(params.shipment_id, loaded.request.value, keys, now()));
   },
 });

@@ -1,4 +1,4 @@
-import type { ListEntry, RequestLists } from "../../connector/deps.ts";
+import type { ListEntry } from "../../connector/deps.ts";
 import { type ListKey, positionOf, type RequestList } from "../../connector/model/people-lists.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
@@ -6,19 +6,19 @@ import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromListRow, schemaVersion } from "./rows.ts";
 
-/** Table of the lists of requests (decision C19). */
+/** Table of the lists of requests (C19). */
 export const listsTable = "requestlists";
 
-/** One partition a state; people share one, so that all whom a request concerns are entered by one transaction. */
+/** One partition for each state. All persons share one, so that a request is added to their lists in one transaction. */
 const peoplePartition = "people";
 const partitionOf = (list: RequestList): string => ("state" in list ? list.state : peoplePartition);
 const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.person}_`);
-const rowKeyOf = (place: ListKey, list: RequestList): string => prefixOf(list) + positionOf(place);
+const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + positionOf(listKey);
 
 const transactionSize = 100;
 
-/** The lists in Table storage (docs/storage.md). */
-export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }): RequestLists {
+/** Returns the lists of requests (docs/storage.md). */
+export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
   const table = tables.table(listsTable);
 
   const forChunks = async (
@@ -36,10 +36,11 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
   };
 
   return {
-    enter: (place, lists) =>
+    /** Adds a request to lists. */
+    enter: ({ createdAt, requestId }: ListKey, lists: readonly RequestList[]): Promise<void> =>
       forChunks(lists, async (partitionKey, some) => {
-        const columns = { schema: schemaVersion, ...place, writtenAt: now() };
-        const rows = some.map(list => ({ rowKey: rowKeyOf(place, list), ...columns }));
+        const columns = { schema: schemaVersion, createdAt, requestId, writtenAt: now() };
+        const rows = some.map(list => ({ rowKey: rowKeyOf({ createdAt, requestId }, list), ...columns }));
         const [only] = rows;
         if (rows.length === 1 && only !== undefined) await table.upsert({ partitionKey, ...only });
         else
@@ -49,16 +50,21 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
           );
       }),
 
-    leave: (place, lists) =>
+    /** Removes a request from lists. Does nothing for a list that does not have it. */
+    leave: (listKey: ListKey, lists: readonly RequestList[]): Promise<void> =>
       forChunks(lists, async (partitionKey, some) => {
-        const keys = some.map(list => rowKeyOf(place, list));
+        const keys = some.map(list => rowKeyOf(listKey, list));
         const actions = keys.map(rowKey => ({ remove: { rowKey } }));
-        // One that is gone already keeps a transaction from removing the others.
+        // The transaction fails if a row is missing. Then the rows are removed one by one.
         if (keys.length > 1 && (await table.transact(partitionKey, actions)) !== undefined) return;
         await Promise.all(keys.map(rowKey => table.remove(partitionKey, rowKey)));
       }),
 
-    async entries(list, { after, top }) {
+    /** Returns at most `top` entries in the order of creation, after the position `after`. */
+    async entries(
+      list: RequestList,
+      { after, top }: { readonly after?: string | undefined; readonly top: number },
+    ): Promise<readonly ListEntry[]> {
       const prefix = prefixOf(list);
       const entries: ListEntry[] = [];
       let last = after === undefined ? undefined : prefix + after;
@@ -66,7 +72,7 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
         const range = {
           partitionKey: partitionOf(list),
           ...(prefix !== "" && { rowKeyPrefix: prefix }),
-          // No position begins with another, so that this is the next one after it.
+          // No position is a prefix of another one, so the range begins with the next position.
           ...(last !== undefined && { from: `${last}~` }),
         };
         let rows = 0;

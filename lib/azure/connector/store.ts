@@ -1,177 +1,101 @@
-import type { Changes, LoadedRequest, RequestStore, Stored } from "../../connector/deps.ts";
-import type { CredentialRequest, Due, SecurityKey } from "../../connector/model/request.ts";
+import type { Changes, LoadedRequest, RequestStore } from "../../connector/deps.ts";
+import { listKeyOf } from "../../connector/model/people-lists.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
-import { readOrLog } from "../tables/row-schema.ts";
-import type { Row, Tables } from "../tables/tables.ts";
+import type { Tables } from "../tables/tables.ts";
+import { dueIndex, dueTable } from "./due-index.ts";
 import { claimsTable } from "./idempotency.ts";
+import { indexRows, type RequestValues } from "./index-rows.ts";
 import { listsTable, requestLists } from "./lists.ts";
-import {
-  fromDueRow,
-  fromKeyRow,
-  fromRequestRow,
-  fromShipmentRow,
-  shipmentKey,
-  toDueColumns,
-  toKeyColumns,
-  toRequestColumns,
-  toShipmentColumns,
-} from "./rows.ts";
-
-export const requestRow = "request";
-export const keyPrefix = "key:";
-
-const shipmentAt = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
+import { requestRows, requestsTable } from "./request-rows.ts";
+import { shipmentRecords } from "./shipment-records.ts";
 
 /** Names of the connector's tables; the shipments table has its own by setting. */
 export const connectorTables = (shipments: string): readonly string[] => [
-  "credentialrequests",
-  "due",
+  requestsTable,
+  dueTable,
   claimsTable,
   listsTable,
   shipments,
 ];
 
-/** The connector's rows in Table storage (docs/storage.md). */
+/** Returns the store of credential requests, which keeps their index rows itself (docs/storage.md). */
 export function connectorStore(
   tables: Tables,
   { shipmentsTable, now, log }: { readonly shipmentsTable: string; readonly now: Now; readonly log: Log },
 ): RequestStore {
-  const requests = tables.table("credentialrequests");
-  const index = tables.table("due");
-  const shipments = tables.table(shipmentsTable);
+  const rows = requestRows(tables);
+  const due = dueIndex(tables, { now, log });
+  const lists = requestLists(tables, { now, log });
+  const shipments = shipmentRecords(tables, shipmentsTable, rows.load);
+  const index = indexRows({ due, lists, shipments });
 
-  const load = async (id: string): Promise<LoadedRequest | undefined> => {
-    const rows: Row[] = [];
-    for await (const row of requests.query({ partitionKey: id })) rows.push(row);
-    const row = rows.find(({ rowKey }) => rowKey === requestRow);
-    if (row === undefined) return undefined;
-    const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
-    return {
-      request: { value: fromRequestRow(row), etag: row.etag },
-      keys: keys.map(key => ({ value: fromKeyRow(key), etag: key.etag })),
-    };
-  };
-
-  const findShipment: RequestStore["findShipment"] = async shipmentId => {
-    const { partitionKey, rowKey } = shipmentAt(shipmentId);
-    const row = await shipments.get(partitionKey, rowKey);
-    return row && { value: fromShipmentRow(row), etag: row.etag };
+  const updateShipment = async ({ request: { value } }: LoadedRequest): Promise<void> => {
+    const { id, delivery } = value;
+    if (delivery?.shipmentId !== undefined) await shipments.update(delivery.shipmentId, id);
   };
 
   return {
-    ...requestLists(tables, { now, log }),
-
     async insert(request, keys) {
-      const actions = [
-        { insert: { rowKey: requestRow, ...toRequestColumns(request) } },
-        ...keys.map(key => ({ insert: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) } })),
-      ];
-      const etags = await requests.transact(request.id, actions);
-      // An id is never given twice: the row that is there was written by an earlier try of this very call.
-      if (etags === undefined) return (await load(request.id)) ?? missing(request.id);
-      const [requestEtag = "", ...keyEtags] = etags.map(etag => etag ?? "");
-      return {
-        request: { value: request, etag: requestEtag },
-        keys: keys.map((value, position) => ({ value, etag: keyEtags[position] ?? "" })),
-      };
+      if (!(await index.add(undefined, { request, keys }))) throw new Error("the shipment belongs to another request");
+      return rows.insert(request, keys);
     },
 
-    load,
+    load: rows.load,
 
-    async save(loaded, changes) {
-      const { id } = loaded.request.value;
-      const replacements = replacementsOf(loaded, changes);
-      const [only] = replacements;
-      const etags =
-        replacements.length === 1 && only !== undefined
-          ? [await requests.replace({ partitionKey: id, ...only.replace }, only.etag)]
-          : await requests.transact(id, replacements);
-      if (etags === undefined || etags.includes(undefined)) return undefined;
-      return withChanges(loaded, changes, etags.map(String));
+    async save(loaded, changes, { isUrgent = false } = {}) {
+      const before = valuesOf(loaded);
+      const after = changed(before, changes);
+      if (!(await index.add(before, after))) return undefined;
+      const saved = await rows.save(loaded, changes);
+      if (saved === undefined) return undefined;
+      // Before the former index rows are removed: after a crash in between, the job that sweeps them writes the record.
+      await index.updateShipment(before, after);
+      const removal = index.removeFormer(before, after);
+      if (isUrgent)
+        removal.catch(error => log.warn("index_row_left", { credentialRequestId: after.request.id, error }));
+      else await removal;
+      return saved;
     },
 
-    async remove(loaded) {
-      const { value } = loaded.request;
-      await requests.transact(value.id, [
-        ...loaded.keys.map(key => ({ remove: { rowKey: keyPrefix + key.value.id } })),
-        { remove: { rowKey: requestRow } },
-      ]);
+    async remove(loaded, foundBy) {
+      const values = valuesOf(loaded);
+      await index.removeOthers(values, foundBy);
+      await rows.remove(loaded);
+      await index.removeFound(values, foundBy);
     },
 
-    async schedule(due, requestId, keyId) {
-      const columns = toDueColumns({
-        requestId,
-        writtenAt: now(),
-        ...(keyId && { keyId }),
-        ...(due.notBefore && { notBefore: due.notBefore }),
-      });
-      await index.upsert({ partitionKey: due.queue, rowKey: dueKey(due, requestId, keyId), ...columns });
-    },
+    due: due.entries,
+    entries: lists.entries,
 
-    async unschedule(due, requestId, keyId) {
-      await index.remove(due.queue, dueKey(due, requestId, keyId));
-    },
-
-    async *due(queue, until) {
-      const range = until === undefined ? {} : { before: `${until}~` };
-      for await (const row of index.query({ partitionKey: queue, ...range })) {
-        const entry = await readOrLog(log, () => fromDueRow(row));
-        if (entry !== undefined) yield entry;
+    async removeStale(row, loaded) {
+      const isDueRow = "queue" in row;
+      if (loaded !== undefined) {
+        const { request, keys } = valuesOf(loaded);
+        const key = isDueRow ? keys.find(({ id }) => id === row.keyId) : undefined;
+        const current = (key ?? request).due;
+        if (!isDueRow) await lists.enter(listKeyOf(request), [{ state: request.state }]);
+        else if (current !== undefined) await due.add({ due: current, requestId: request.id, keyId: key?.id });
+        const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
+        if (rewritten === undefined) return;
+        if (isDueRow) await updateShipment(rewritten);
       }
+      if (isDueRow) await due.remove({ due: row, requestId: row.requestId, keyId: row.keyId });
+      else await lists.leave(row, [row.list]);
     },
 
-    async linkShipment(shipmentId, requestId, status = { state: "ongoing" }) {
-      const columns = toShipmentColumns({ requestId, ...status });
-      if ((await shipments.insert({ ...shipmentAt(shipmentId), ...columns })) !== undefined) return true;
-      return (await findShipment(shipmentId))?.value.requestId === requestId;
-    },
-
-    async unlinkShipment(shipmentId, requestId) {
-      const { partitionKey, rowKey } = shipmentAt(shipmentId);
-      // Its status may be written meanwhile, which moves the ETag: the row goes all the same.
-      for (;;) {
-        const stored = await findShipment(shipmentId);
-        if (stored?.value.requestId !== requestId) return;
-        if (await shipments.remove(partitionKey, rowKey, stored.etag)) return;
-      }
-    },
-
-    requestOfShipment: async shipmentId => (await findShipment(shipmentId))?.value.requestId,
-    findShipment,
-
-    async saveShipment(shipmentId, { value: { requestId }, etag }, status) {
-      const row = { ...shipmentAt(shipmentId), ...toShipmentColumns({ requestId, ...status }) };
-      return (await shipments.replace(row, etag)) !== undefined;
-    },
+    findShipment: async shipmentId => (await shipments.find(shipmentId))?.value,
+    requestOfShipment: async shipmentId => (await shipments.find(shipmentId))?.value.requestId,
+    updateShipment,
   };
 }
 
-function missing(id: string): never {
-  throw new Error(`credential request ${id} vanished while it was written`);
-}
+const valuesOf = ({ request, keys }: LoadedRequest): RequestValues => ({
+  request: request.value,
+  keys: keys.map(({ value }) => value),
+});
 
-/** Sorts by time first, so that what is due is a range. */
-const dueKey = (due: Due, requestId: string, keyId: string | undefined): string =>
-  `${due.at}_${requestId}_${keyId ?? ""}`;
-
-function replacementsOf(loaded: LoadedRequest, { request, keys = [] }: Changes) {
-  const ofKey = (key: SecurityKey) => {
-    const stored = loaded.keys.find(({ value }) => value.id === key.id);
-    if (stored === undefined) throw new Error(`key ${key.id} is none of the request`);
-    return { replace: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) }, etag: stored.etag };
-  };
-  const ofRequest =
-    request === undefined
-      ? []
-      : [{ replace: { rowKey: requestRow, ...toRequestColumns(request) }, etag: loaded.request.etag }];
-  return [...ofRequest, ...keys.map(ofKey)];
-}
-
-function withChanges(loaded: LoadedRequest, { request, keys = [] }: Changes, etags: readonly string[]): LoadedRequest {
-  const [first = "", ...rest] = etags;
-  const keyEtags = request === undefined ? etags : rest;
-  const changed = new Map(keys.map((value, position) => [value.id, { value, etag: keyEtags[position] ?? "" }]));
-  const stored: Stored<CredentialRequest> = request === undefined ? loaded.request : { value: request, etag: first };
-  return { request: stored, keys: loaded.keys.map(key => changed.get(key.value.id) ?? key) };
-}
+const changed = (before: RequestValues, { request = before.request, keys = [] }: Changes): RequestValues => ({
+  request,
+  keys: before.keys.map(key => keys.find(({ id }) => id === key.id) ?? key),
+});

@@ -63,7 +63,8 @@ async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: Co
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
     // The create handler may have written the list and not yet the request.
-    if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphan) await requests.leave(entry, [foundBy]);
+    if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphan)
+      await requests.removeStale({ ...entry, list: foundBy }, loaded);
     return "none";
   }
   if (!concerns(loaded, who)) return "none";

@@ -9,7 +9,6 @@ import { isTerminal } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 import { postponeRequest, releaseLease } from "../store/next-due.ts";
 import { newLease, type Run, retryAfterLease } from "../store/queue.ts";
-import { saveRequest } from "../store/save-request.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";
 
@@ -108,7 +107,7 @@ async function rewriteRequest(
 ): Promise<LoadedRequest | undefined> {
   let current: LoadedRequest | undefined = loaded;
   while (current !== undefined) {
-    const written = await saveRequest(current, { request: change(current.request.value) }, deps);
+    const written = await deps.requests.save(current, { request: change(current.request.value) });
     if (written !== undefined) return written;
     current = await deps.requests.load(loaded.request.value.id);
     if (current?.request.value.lease?.owner !== owner) return undefined;
@@ -133,7 +132,7 @@ async function writeCancelled(
     // A job has ended the request meanwhile.
     if (cancelling === undefined || isTerminal(request.state)) return current;
     const keys = all.filter(({ id }) => keyIds.includes(id));
-    const written = await saveRequest(current, { request: rolledUp(request, all, now()), keys }, deps);
+    const written = await deps.requests.save(current, { request: rolledUp(request, all, now()), keys });
     if (written !== undefined) return written;
   }
   throw new Error("the request vanished while it was cancelled");

@@ -5,7 +5,6 @@ import { deliveryProblem } from "../model/delivery-states.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
-import { saveRequest } from "../store/save-request.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
@@ -24,7 +23,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const leased = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
+  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), timing) } });
   if (leased === undefined) return "skipped";
   if (isTooLateForAll(leased, deps)) {
     const { keys } = await decodeShipment(leased, undefined, deps);
@@ -61,7 +60,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
 /** Releases the lease and changes nothing else. */
 async function releaseLease(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const { lease: _, ...request } = leased.request.value;
-  await saveRequest(leased, { request }, deps);
+  await deps.requests.save(leased, { request });
 }
 
 async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
@@ -98,6 +97,5 @@ async function unlinkShipment(leased: LoadedRequest, shipmentId: string, deps: C
     delivery: { ...delivery, rejectedShipmentIds },
     due,
   } as const;
-  const saved = await saveRequest(leased, { request: { ...rest, ...received } }, deps);
-  if (saved !== undefined) await deps.requests.unlinkShipment(shipmentId, request.id);
+  await deps.requests.save(leased, { request: { ...rest, ...received } });
 }

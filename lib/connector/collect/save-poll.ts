@@ -2,7 +2,6 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { postponeRequest } from "../store/next-due.ts";
-import { saveRequest } from "../store/save-request.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
@@ -18,7 +17,9 @@ export async function pollLater(
   deps: ConnectorDeps,
   retryAfter?: number,
 ): Promise<void> {
-  await saveRequest(leased, { request: { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes } }, deps);
+  await deps.requests.save(leased, {
+    request: { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes },
+  });
 }
 
 /** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. */
@@ -34,6 +35,6 @@ export async function savePoll(
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;
   const next = waiting ? withNextPoll(request, deps) : rest;
-  const saved = await saveRequest(leased, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
+  const saved = await deps.requests.save(leased, { request: rolledUp(next, keys, deps.now()), keys: changed });
   if (saved === undefined) deps.log.warn("poll_conflict", {});
 }

@@ -5,7 +5,6 @@ import type { SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
-import { saveRequest } from "../store/save-request.ts";
 import { withSealedIdpStates } from "../store/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
@@ -31,7 +30,7 @@ export async function abortCreate(
         deps.log.warn("compensation_failed", { credentialRequestId: id, error: compensated.error });
       const request = { ...withoutOrderIntent(loaded.request.value), errorMessage: fault.message };
       const sealed = await Promise.all(keys.map(key => withSealedIdpStates(id, key, deps.sealer)));
-      await saveRequest(loaded, { request, keys: sealed }, deps);
+      await deps.requests.save(loaded, { request, keys: sealed });
     }
   } catch (error) {
     deps.log.error("abort_failed", { credentialRequestId: id, error });

@@ -15,7 +15,6 @@ import {
   type KeptAnswer,
   scopeOf,
 } from "../model/idempotency.ts";
-import { saveRequest } from "../store/save-request.ts";
 import { checkRequest, createRequest, createWithId } from "./create-request.ts";
 
 /**
@@ -94,7 +93,7 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
  * nothing. Returns false on a conflict.
  */
 const abortStoppedHandler = async (loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> =>
-  loaded === undefined || (await saveRequest(loaded, { request: loaded.request.value }, deps)) !== undefined;
+  loaded === undefined || (await deps.requests.save(loaded, { request: loaded.request.value })) !== undefined;
 
 /** Faults that a repeat may not meet again; all others are saved in the claim. */
 const temporaryKinds: readonly FaultKind[] = ["throttled", "unavailable", "internal"];

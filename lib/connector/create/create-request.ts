@@ -7,7 +7,6 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
-import { listKeyOf, peopleLists } from "../model/people-lists.ts";
 import { isOnSite } from "../model/request.ts";
 import { idpProblems } from "./ask-idps.ts";
 import { deliveryLimitViolation } from "./delivery-limits.ts";
@@ -88,10 +87,6 @@ export async function createWithId<D extends RequestDraft>(
     receivedMaxAge: timing.receivedMaxAge,
     defaultIdp: idps.defaultId,
   });
-  await Promise.all([
-    rows.request.due && requests.schedule(rows.request.due, id),
-    requests.enter(listKeyOf(rows.request), [{ state: rows.request.state }, ...peopleLists(rows.request, rows.keys)]),
-  ]);
   const stored = await requests.insert(rows.request, rows.keys);
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticateEnrollment(stored, deps);

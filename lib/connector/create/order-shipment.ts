@@ -5,7 +5,6 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { CreatedIds } from "../model/draft.ts";
-import { saveRequest } from "../store/save-request.ts";
 import { abortCreate } from "./abort.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
@@ -84,7 +83,7 @@ async function leaveForReconciliation(
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
   const due = { queue: "reconcile", at: plus(markedAt, deps.intervals.reconcileAfter) } as const;
   const written = await toResult(
-    saveRequest(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }, deps),
+    deps.requests.save(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }),
   );
   if ("error" in written)
     deps.log.error("reconcile_not_scheduled", { credentialRequestId: value.id, error: written.error });

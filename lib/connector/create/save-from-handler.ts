@@ -5,7 +5,6 @@ import { tooLateFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
-import { saveRequest } from "../store/save-request.ts";
 
 /**
  * Saves a request from its create handler. A write whose response was lost looks like a conflict, so the request is read again then.
@@ -20,7 +19,7 @@ export async function saveFromHandler(
 ): Promise<LoadedRequest | undefined> {
   const { id, createdAt } = loaded.request.value;
   if (deps.now() > plus(createdAt, deps.intervals.create)) return undefined;
-  const written = await saveRequest(loaded, changes, deps);
+  const written = await deps.requests.save(loaded, changes);
   if (written !== undefined) return written;
   const now = await deps.requests.load(id);
   return now !== undefined && isOurs(now) ? now : undefined;

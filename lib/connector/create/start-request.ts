@@ -3,8 +3,6 @@ import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
-import { listKeyOf } from "../model/people-lists.ts";
-import type { CredentialRequest, Due } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../store/next-due.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
@@ -22,14 +20,6 @@ export async function startWithShipment(
   const { requests, now, intervals: timing, log } = deps;
   const requestId = recorded.request.value.id;
   const due = { queue: "poll", at: plus(now(), timing.shipmentPoll.minMs) } as const;
-  const polls = withPollDue(recorded, deps);
-  const [isLinked] = await Promise.all([
-    requests.linkShipment(shipmentId, requestId),
-    requests.schedule(due, requestId),
-    requests.enter(listKeyOf(recorded.request.value), [{ state: "started" }]),
-    ...polls.map(key => key.due && requests.schedule(key.due, requestId, key.id)),
-  ]);
-  if (!isLinked) throw new Error("the delivery service gave the id of another request's shipment");
   let loaded: LoadedRequest | undefined = recorded;
   while (loaded !== undefined) {
     const request = loaded.request.value;
@@ -38,13 +28,11 @@ export async function startWithShipment(
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: intentAt, shipmentId } };
-    const keys = withPollDue(loaded, deps, polls);
-    if ((await requests.save(loaded, { request: started, keys })) !== undefined) {
-      removeOldIndexRows(request, before, deps);
-      const { shipmentId: tentativeId = shipmentId } = delivery;
-      if (tentativeId !== shipmentId) await requests.unlinkShipment(tentativeId, requestId);
-      return { requestId, shipmentId };
-    }
+    const changes = { request: started, keys: withPollDue(loaded, deps) };
+    // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain (C15).
+    if ((await requests.save(loaded, changes, { isUrgent: true })) !== undefined) return { requestId, shipmentId };
+    if ((await requests.requestOfShipment(shipmentId)) !== requestId)
+      throw new Error("the delivery service returned the id of another request's shipment");
     loaded = await requests.load(requestId);
   }
   if (loaded?.request.value.delivery?.shipmentId !== shipmentId)
@@ -69,18 +57,4 @@ export async function startWithoutShipment(enrolled: LoadedRequest, deps: Connec
   });
   if (written === undefined) throw tooLateFault();
   return { requestId: id };
-}
-
-/** Removes the index rows of a request's former state, without waiting for it: a job sweeps rows that remain (C15). */
-function removeOldIndexRows(
-  request: CredentialRequest,
-  before: Due | undefined,
-  { requests, log }: ConnectorDeps,
-): void {
-  const { id, state } = request;
-  const removals = Promise.all([
-    before && requests.unschedule(before, id),
-    state === "received" && requests.leave(listKeyOf(request), [{ state }]),
-  ]);
-  removals.catch((error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error }));
 }

@@ -1,8 +1,8 @@
 import { days, plus } from "../../time.ts";
 import { removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { securityKeyOf } from "../store/change-security-key.ts";
 import { forEachDue, isOver, startRun } from "../store/queue.ts";
-import { saveRequest, securityKeyOf } from "../store/save-request.ts";
 
 export interface CleanUpReport {
   /** Requests removed whole. */
@@ -53,5 +53,5 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
 async function forget(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<LoadedRequest | undefined> {
   const { responses, due, ...key } = securityKeyOf(loaded, keyId);
   if (responses !== undefined) await deps.responses.remove(responses);
-  return saveRequest(loaded, { keys: [key] }, deps);
+  return deps.requests.save(loaded, { keys: [key] });
 }

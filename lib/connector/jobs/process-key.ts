@@ -3,15 +3,15 @@ import { activateCredential } from "../activate/activate-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
-import type { SecurityKey } from "../model/request.ts";
+import { isSameDue, type SecurityKey } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import type { CircuitBreaker, Step } from "../model/step.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
+import { securityKeyOf } from "../store/change-security-key.ts";
 import { releaseLease } from "../store/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../store/queue.ts";
 import { runStep } from "../store/run-step.ts";
-import { isSameDue, securityKeyOf } from "../store/save-request.ts";
 
 /** What a run has learned of the peers that all security keys share. */
 export interface CircuitBreakers {

@@ -1,8 +1,8 @@
 import type { Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry } from "../deps.ts";
 import { queueOf, type SecurityKey } from "../model/request.ts";
+import { securityKeyOf } from "../store/change-security-key.ts";
 import { forEachDue, isOver, logAndContinue, type Run } from "../store/queue.ts";
-import { securityKeyOf } from "../store/save-request.ts";
 import { type CircuitBreakers, type KeyCounts, processKey } from "./process-key.ts";
 
 export interface KeysReport extends KeyCounts {

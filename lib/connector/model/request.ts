@@ -72,6 +72,9 @@ export interface Due {
   readonly notBefore?: Instant;
 }
 
+export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
+  a?.queue === b?.queue && a?.at === b?.at && a?.notBefore === b?.notBefore;
+
 /** A credential request, as stored in its row. */
 export interface CredentialRequest {
   readonly id: string;

@@ -1,11 +1,10 @@
 import pLimit from "p-limit";
 import { withLogFields } from "../../log.ts";
 import { between, type Instant } from "../../time.ts";
-import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
-import { listKeyOf, personList, positionOf, type RequestList } from "../model/people-lists.ts";
+import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../deps.ts";
+import { personList, positionOf, type RequestList } from "../model/people-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
 import { logAndContinue } from "../store/queue.ts";
-import { saveRequest } from "../store/save-request.ts";
 
 export interface RequestFilter {
   readonly state?: RequestState | undefined;
@@ -64,13 +63,10 @@ function matches({ request, keys }: LoadedRequest, { state, userId }: RequestFil
   );
 }
 
-/** A row that names a request, and the list that it stands in. */
-type ListedRow = ListEntry & { readonly list: RequestList };
-
 interface Candidate {
   readonly at: string;
   readonly requestId: string;
-  readonly rows: readonly ListedRow[];
+  readonly rows: readonly ListedEntry[];
 }
 
 /**
@@ -82,7 +78,7 @@ async function nextOf(
   range: { readonly after: string | undefined; readonly top: number },
   { requests }: ConnectorDeps,
 ): Promise<{ readonly candidates: readonly Candidate[]; readonly isLast: boolean }> {
-  const rows: ListedRow[] = [];
+  const rows: ListedEntry[] = [];
   const read = async (list: RequestList) => {
     for (const entry of await requests.entries(list, { ...range, top: range.top + 1 })) rows.push({ ...entry, list });
   };
@@ -119,20 +115,10 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
   );
 }
 
-/**
- * A row that a crash left in a list where its request is not, or not any more. It goes by the rules of the index of due work
- * (decision C15): only when old, and only after the request was rewritten by its version, so that a writer between its two writes
- * loses the second.
- */
-async function heal(row: ListedRow, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
+/** Removes an entry of a list that the request is not in once it is old: its writer may be between two writes (C15). */
+async function heal(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals: timing } = deps;
-  const age = between(row.writtenAt, now());
-  if (loaded === undefined) {
-    if (age > timing.dueOrphan) await requests.leave(row, [row.list]);
-    return;
-  }
-  const { value } = loaded.request;
-  if (!("state" in row.list) || row.list.state === value.state || age <= timing.dueStale) return;
-  await requests.enter(listKeyOf(value), [{ state: value.state }]);
-  if ((await saveRequest(loaded, { request: value }, deps)) !== undefined) await requests.leave(row, [row.list]);
+  const isInList = loaded !== undefined && (!("state" in row.list) || row.list.state === loaded.request.value.state);
+  const maxAgeMs = loaded === undefined ? timing.dueOrphan : timing.dueStale;
+  if (!isInList && between(row.writtenAt, now()) > maxAgeMs) await requests.removeStale(row, loaded);
 }

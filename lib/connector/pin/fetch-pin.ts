@@ -6,7 +6,7 @@ import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment-items.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
-import { securityKeyOf } from "../store/save-request.ts";
+import { securityKeyOf } from "../store/change-security-key.ts";
 import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
 /** Why there is no PIN; `passing` where another try may bring it. */

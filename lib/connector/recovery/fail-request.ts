@@ -1,7 +1,6 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { endAll, rolledUp } from "../model/roll-up.ts";
-import { saveRequest } from "../store/save-request.ts";
 
 /**
  * Ends a request that never started as `failed`, with its security keys and credentials. Returns undefined on a conflict.
@@ -22,7 +21,7 @@ export function failRequest(
   );
   const { value } = loaded.request;
   const unsent = order === "never_sent" ? { ...withoutOrderIntent(value), neverSent: true } : value;
-  return saveRequest(loaded, { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys }, deps);
+  return deps.requests.save(loaded, { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys });
 }
 
 /** Returns the request without its order intent, for an order that was not sent or was refused. */

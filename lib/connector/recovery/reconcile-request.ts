@@ -8,7 +8,6 @@ import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";
 import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
-import { saveRequest } from "../store/save-request.ts";
 import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
@@ -27,11 +26,11 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   if (dueAt > now()) {
     // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
-      await saveRequest(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } }, deps);
+      await deps.requests.save(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } });
     }
     return;
   }
-  const leased = await saveRequest(loaded, { request: { ...request, lease: newLease(run, now(), timing) } }, deps);
+  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), timing) } });
   if (leased === undefined) return;
   await (sentAt === undefined ? compensateAndFail(leased, deps) : lookUp(leased, sentAt, deps));
 }
@@ -60,13 +59,14 @@ async function lookUp(leased: LoadedRequest, sentAt: string, deps: ConnectorDeps
   const request = leased.request.value;
   const { found, retryAfter } = await findCandidates(leased, sentAt, deps);
   const [shipment] = found;
-  if (found.length === 1 && shipment !== undefined && (await requests.linkShipment(shipment.shipmentId, request.id))) {
-    log.info("shipment_linked", { shipmentId: shipment.shipmentId });
+  if (found.length === 1 && shipment !== undefined) {
     const { errorMessage, lease, ...rest } = request;
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, tentative: true };
     const due = { queue: "poll", at: now() } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
-    await saveRequest(leased, { request: started, keys: withPollDue(leased, deps) }, deps);
+    const linked = await requests.save(leased, { request: started, keys: withPollDue(leased, deps) });
+    // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
+    if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return;
   }
   if (between(sentAt, now()) > timing.reconcileFor) {
@@ -137,5 +137,5 @@ async function reconcileLater(
 ): Promise<void> {
   const { retry } = deps.intervals;
   const request = postponeRequest(leased.request.value, "reconcile", retry, deps, retryAfter);
-  await saveRequest(leased, { request: { ...request, errorMessage } }, deps);
+  await deps.requests.save(leased, { request: { ...request, errorMessage } });
 }

@@ -9,8 +9,8 @@ export const logStates = (store: RequestStore, log: Log): RequestStore => ({
     log.info("request_state", { credentialRequestId: request.id, state: request.state });
     return loaded;
   },
-  async save(loaded, changes) {
-    const saved = await store.save(loaded, changes);
+  async save(loaded, changes, options) {
+    const saved = await store.save(loaded, changes, options);
     const from = loaded.request.value.state;
     const state = changes.request?.state ?? from;
     if (saved !== undefined && state !== from) {

@@ -60,19 +60,14 @@ function forgetDue(
 
 /**
  * The authenticators that wait to be enrolled, each with its first poll (decision C15).
- * @param scheduled keys whose poll stands in the index already
  */
 export function withPollDue(
   { keys }: LoadedRequest,
   { now, intervals: timing }: Pick<ConnectorDeps, "now" | "intervals">,
-  scheduled: readonly SecurityKey[] = [],
 ): readonly SecurityKey[] {
-  const first = plus(now(), timing.enrollmentPoll.minMs);
+  const at = plus(now(), timing.enrollmentPoll.minMs);
   return keys
     .map(({ value }) => value)
     .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
-    .map(key => {
-      const at = scheduled.find(({ id }) => id === key.id)?.due?.at ?? first;
-      return { ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at } };
-    });
+    .map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at } }));
 }

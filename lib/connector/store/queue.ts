@@ -3,8 +3,6 @@ import { type Fields, withLogFields } from "../../log.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
 import type { Due, Lease, Queue } from "../model/request.ts";
-import { saveRequest } from "./save-request.ts";
-import { writeShipmentRecord } from "./shipment-record.ts";
 
 /** A run of a job. */
 export interface Run {
@@ -142,28 +140,9 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
   return due !== undefined && due.queue === entry.queue && due.at === entry.at;
 }
 
-/**
- * Removes a `due` row that does not match the row that it points to, because its writer is between two writes or crashed there. It is
- * removed only when it is old, and only after the row was rewritten by its ETag, so that a writer that still runs gets a conflict. The
- * index row that matches is written again first, in case it is missing.
- */
+/** Removes an index row that does not match its request once it is old: its writer may be between two writes. */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals: timing } = deps;
-  const age = between(entry.writtenAt, now());
-  if (loaded === undefined) {
-    if (age > timing.dueOrphan) await requests.unschedule(entry, entry.requestId, entry.keyId);
-    return;
-  }
-  if (age <= timing.dueStale) return;
-  const due = dueOf(loaded, entry.keyId);
-  if (due !== undefined) await requests.schedule(due, entry.requestId, entry.keyId);
-  const key = loaded.keys.find(({ value }) => value.id === entry.keyId)?.value;
-  const rewritten = await saveRequest(
-    loaded,
-    key === undefined ? { request: loaded.request.value } : { keys: [key] },
-    deps,
-  );
-  if (rewritten === undefined) return;
-  await writeShipmentRecord(rewritten, deps);
-  await requests.unschedule(entry, entry.requestId, entry.keyId);
+  const maxAgeMs = loaded === undefined ? timing.dueOrphan : timing.dueStale;
+  if (between(entry.writtenAt, now()) > maxAgeMs) await requests.removeStale(entry, loaded);
 }

@@ -2,9 +2,9 @@ import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Call, CircuitBreaker, Step } from "../model/step.ts";
+import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
 import { newLease, type Run } from "./queue.ts";
-import { changeSecurityKey, saveRequest, securityKeyOf } from "./save-request.ts";
 
 /** A security key as this run read it. */
 export interface KeyInRun {
@@ -54,7 +54,7 @@ async function renewLease(
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
   const lease = newLease(run, deps.now(), deps.intervals);
-  const saved = await saveRequest(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] }, deps);
+  const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
   const notAfter = plus(lease.until, -timeLimitMs);
   return saved === undefined || deps.now() > notAfter ? undefined : { loaded: saved, notAfter };
 }

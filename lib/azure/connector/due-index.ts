@@ -1,0 +1,50 @@
+import type { DueEntry } from "../../connector/deps.ts";
+import type { Due, Queue } from "../../connector/model/request.ts";
+import type { Log } from "../../log.ts";
+import type { Instant, Now } from "../../time.ts";
+import { readOrLog } from "../tables/row-schema.ts";
+import type { Tables } from "../tables/tables.ts";
+import { fromDueRow, toDueColumns } from "./rows.ts";
+
+/** Table of the index of due work (C15). */
+export const dueTable = "due";
+
+/** The work that is due on a request or on one of its security keys. */
+export interface DueWork {
+  readonly due: Due;
+  readonly requestId: string;
+  readonly keyId?: string | undefined;
+}
+
+/** Returns the index of due work: one partition for each queue, sorted by time. */
+export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
+  const table = tables.table(dueTable);
+  return {
+    async add({ due, requestId, keyId }: DueWork): Promise<void> {
+      const { notBefore } = due;
+      const columns = toDueColumns({
+        requestId,
+        writtenAt: now(),
+        ...(keyId && { keyId }),
+        ...(notBefore && { notBefore }),
+      });
+      await table.upsert({ partitionKey: due.queue, rowKey: rowKeyOf({ due, requestId, keyId }), ...columns });
+    },
+
+    /** Removes the row, if it exists. */
+    async remove(work: DueWork): Promise<void> {
+      await table.remove(work.due.queue, rowKeyOf(work));
+    },
+
+    async *entries(queue: Queue, until?: Instant): AsyncGenerator<DueEntry> {
+      const range = until === undefined ? {} : { before: `${until}~` };
+      for await (const row of table.query({ partitionKey: queue, ...range })) {
+        const entry = await readOrLog(log, () => fromDueRow(row));
+        if (entry !== undefined) yield entry;
+      }
+    },
+  };
+}
+
+/** Begins with the time, so that due work is a range at the start of its partition. */
+const rowKeyOf = ({ due, requestId, keyId }: DueWork): string => `${due.at}_${requestId}_${keyId ?? ""}`;

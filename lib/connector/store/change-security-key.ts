@@ -1,0 +1,35 @@
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { SecurityKey } from "../model/request.ts";
+import { rolledUp } from "../model/roll-up.ts";
+
+/**
+ * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. On a conflict, reads the request
+ * again and retries while `owner` has the lease on the key (C15). Returns undefined when the lease is lost: the caller stops.
+ */
+export async function changeSecurityKey(
+  loaded: LoadedRequest,
+  keyId: string,
+  owner: string,
+  change: (key: SecurityKey) => SecurityKey,
+  deps: Pick<ConnectorDeps, "requests" | "now">,
+): Promise<LoadedRequest | undefined> {
+  let current: LoadedRequest | undefined = loaded;
+  while (current !== undefined) {
+    const before = securityKeyOf(current, keyId);
+    if (current !== loaded && before.lease?.owner !== owner) return undefined;
+    const after = change(before);
+    const keys = current.keys.map(({ value }) => (value.id === keyId ? after : value));
+    const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
+    const saved = await deps.requests.save(current, { ...request, keys: [after] });
+    if (saved !== undefined) return saved;
+    current = await deps.requests.load(loaded.request.value.id);
+  }
+  return undefined;
+}
+
+/** Returns the security key of a loaded request. Throws if the request has no such key. */
+export function securityKeyOf(loaded: LoadedRequest, keyId: string): SecurityKey {
+  const key = loaded.keys.find(({ value }) => value.id === keyId)?.value;
+  if (key === undefined) throw new Error(`the request has no security key ${keyId}`);
+  return key;
+}
