@@ -24,10 +24,6 @@ export async function addHistory(rows: number, { connectionString }: BenchHost):
     const terminalAt = plus(now(), -hours(n + 1));
     const due = { queue: "clean", at: terminalAt } as const;
     const request = { ...model.request.value, id, state: "complete", createdAt: terminalAt, terminalAt, due } as const;
-    await Promise.all([
-      store.schedule(due, id),
-      store.enter({ createdAt: terminalAt, requestId: id }, [{ state: "complete" }]),
-    ]);
     await store.insert(
       request,
       keys.map(({ due: _, ...key }) => ({ ...key, state: "complete" })),

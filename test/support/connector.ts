@@ -5,7 +5,7 @@ import { refuse } from "../../functions/connector/errors.ts";
 import { openConnector } from "../../functions/connector/start/deps.ts";
 import { type Deployment, openDeployment } from "../../functions/deployment.ts";
 import { settingsOf } from "../../functions/settings.ts";
-import { openTables } from "../../lib/azure/tables/tables.ts";
+import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../lib/connector/api/v2/create-credential-request.ts";
 import { readV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
@@ -65,6 +65,8 @@ export interface ConnectorOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** For every call of a peer but those of storage, vault and mail, which their SDKs make. */
   readonly fetch?: Fetch;
+  /** Tables of the test's own around the real ones. */
+  readonly tables?: (tables: Tables) => Tables;
   /** Ports of the test's own around the real ones. */
   readonly ports?: (context: ConnectorContext, clock: Clock) => Partial<ConnectorContext>;
 }
@@ -123,6 +125,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     counter,
     lines,
     fetch: options.fetch ?? fetch,
+    tables: options.tables ?? (tables => tables),
   });
   const context = { ...own, ...options.ports?.(own, clock) };
   const load = async (requestId: string) => {
@@ -172,12 +175,13 @@ interface Surroundings {
   readonly counter: CallCounter;
   readonly lines: string[];
   readonly fetch: Fetch;
+  readonly tables: (tables: Tables) => Tables;
 }
 
 /** The composition root's own wiring, with the test's clock, log and counted storage. */
 function openContext(
   environment: Record<string, string>,
-  { storage, clock, counter, lines, fetch }: Surroundings,
+  { storage, clock, counter, lines, fetch, tables }: Surroundings,
 ): { own: ConnectorContext; deployment: Deployment } {
   const settings = settingsOf(environment);
   if (settings.connector === undefined) throw new Error("the connector is not served");
@@ -190,7 +194,7 @@ function openContext(
     now: clock.now,
     sleep: async (_, signal) => signal?.throwIfAborted(),
     log: createLog((_, line) => lines.push(line), "debug"),
-    tables: openTables({ connectionString, timeoutMs, policies: [counter.policy] }),
+    tables: tables(openTables({ connectionString, timeoutMs, policies: [counter.policy] })),
     blobs: countedBlobs(opened.blobs, counter),
   };
   const own = openConnector(deployment, settings.connector);

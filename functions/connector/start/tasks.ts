@@ -53,7 +53,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
   restore: task({
     input: restoreInput,
     run: async ({ backup: id, ...how }, { deployment, ...context }: ConnectorContext & InDeployment) => {
-      const { tables, blobs } = deployment;
+      const { blobs } = deployment;
       const backup = await openBackup(blobs, connectorBackedUp, id);
       const all = connectorTables(context.settingTexts.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
       const steps = {

@@ -36,8 +36,8 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
       delivery?.shipmentId === undefined || !isNewShipment
         ? true
         : shipments.link(delivery.shipmentId, id, shipmentStatusOf(after.request, after.keys)),
-      lists.enter(listKeyOf(after.request), newLists(before, after)),
       ...work.map(due.add),
+      lists.enter(listKeyOf(after.request), newLists(before, after)),
     ]);
     return isLinked;
   },
@@ -58,8 +58,8 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
     const work = dueWork(before).filter(old => !current.some(each => isSameRow(old, each)));
     const hasNewState = before.request.state !== after.request.state;
     await Promise.all([
-      hasNewState && lists.leave(listKeyOf(before.request), [{ state: before.request.state }]),
       ...work.map(due.remove),
+      hasNewState && lists.leave(listKeyOf(before.request), [{ state: before.request.state }]),
     ]);
   },
 

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
+import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import {
   fromKeyRow,
   fromRequestRow,
@@ -7,6 +8,7 @@ import {
   toKeyColumns,
   toRequestColumns,
 } from "../../../../lib/azure/connector/rows.ts";
+import { shipmentRecords } from "../../../../lib/azure/connector/shipment-records.ts";
 import { connectorStore, connectorTables } from "../../../../lib/azure/connector/store.ts";
 import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
 import type { DueEntry, LoadedRequest, RequestStore } from "../../../../lib/connector/deps.ts";
@@ -20,10 +22,14 @@ const { connectionString } = freshStorage();
 const shipmentsTable = "othershipments";
 let tables: Tables;
 let store: RequestStore;
+let index: ReturnType<typeof dueIndex>;
+let shipments: ReturnType<typeof shipmentRecords>;
 
 beforeAll(async () => {
   tables = openTables({ connectionString, timeoutMs: 20_000 });
   await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
+  index = dueIndex(tables, { now: () => now, log: createLog(() => {}) });
+  shipments = shipmentRecords(tables, shipmentsTable, async () => undefined);
   store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) });
 });
 
@@ -263,10 +269,10 @@ describe("the index of due work", () => {
   const at = (second: number) => `2026-02-01T00:00:0${second}.000Z`;
 
   test("is in order of time, up to and with a time, each queue for itself", async () => {
-    await store.schedule({ queue: "poll", at: at(3) }, "three");
-    await store.schedule({ queue: "poll", at: at(1) }, "one");
-    await store.schedule({ queue: "poll", at: at(2) }, "two");
-    await store.schedule({ queue: "reconcile", at: at(1) }, "another");
+    await index.add({ due: { queue: "poll", at: at(3) }, requestId: "three" });
+    await index.add({ due: { queue: "poll", at: at(1) }, requestId: "one" });
+    await index.add({ due: { queue: "poll", at: at(2) }, requestId: "two" });
+    await index.add({ due: { queue: "reconcile", at: at(1) }, requestId: "another" });
     const ids = async (until?: string) => (await all("poll", until)).map(({ requestId }) => requestId);
     expect(await ids()).toEqual(["one", "two", "three"]);
     expect(await ids(at(2))).toEqual(["one", "two"]);
@@ -275,53 +281,55 @@ describe("the index of due work", () => {
     expect(await all("reconcile")).toEqual([{ queue: "reconcile", at: at(1), requestId: "another", writtenAt: now }]);
   });
 
-  test("tells key, hold and the time of writing, and has one row for one due", async () => {
+  test("has the key, notBefore and the time of writing, and one row for each queue, time and key", async () => {
     const due = { queue: "key", at: at(1) } as const;
-    await store.schedule({ ...due, notBefore: at(5) }, "one", "s-01-001");
+    await index.add({ due: { ...due, notBefore: at(5) }, requestId: "one", keyId: "s-01-001" });
     const [first] = await all("key");
     expect(first).toEqual({ ...due, requestId: "one", keyId: "s-01-001", notBefore: at(5), writtenAt: now });
-    await store.schedule(due, "one", "s-01-001");
-    await store.schedule(due, "one", "s-02-001");
+    await index.add({ due, requestId: "one", keyId: "s-01-001" });
+    await index.add({ due, requestId: "one", keyId: "s-02-001" });
     expect((await all("key")).map(({ keyId, notBefore }) => [keyId, notBefore])).toEqual([
       ["s-01-001", undefined],
       ["s-02-001", undefined],
     ]);
-    await store.unschedule(due, "one", "s-01-001");
-    await store.unschedule(due, "one", "s-01-001");
+    await index.remove({ due, requestId: "one", keyId: "s-01-001" });
+    await index.remove({ due, requestId: "one", keyId: "s-01-001" });
     expect((await all("key")).map(({ keyId }) => keyId)).toEqual(["s-02-001"]);
   });
 });
 
-describe("the row of a shipment id (decision C6)", () => {
-  test("belongs to whoever claims it first, also when that one asks again", async () => {
-    expect(await store.linkShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
-    expect(await store.linkShipment("U89bvfKKCtQfhnqaFBrAZW", "one")).toBe(true);
-    expect(await store.linkShipment("U89bvfKKCtQfhnqaFBrAZW", "two")).toBe(false);
+describe("the record of a shipment id (decision C6)", () => {
+  test("belongs to the first request that it is linked to, and linking again changes nothing", async () => {
+    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "one", { state: "ongoing" })).toBe(true);
+    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "one", { state: "ongoing" })).toBe(true);
+    expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "two", { state: "ongoing" })).toBe(false);
     expect(await store.requestOfShipment("U89bvfKKCtQfhnqaFBrAZW")).toBe("one");
     expect(await store.requestOfShipment("u89bvfKKCtQfhnqaFBrAZW")).toBeUndefined();
   });
 
-  test("is claimed by one of many at once", async () => {
-    const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => store.linkShipment("contested", `r${n}`)));
-    expect(claims.filter(Boolean)).toHaveLength(1);
+  test("is linked to one of many requests that link it at once", async () => {
+    const links = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => shipments.link("contested", `r${n}`, { state: "ongoing" })),
+    );
+    expect(links.filter(Boolean)).toHaveLength(1);
   });
 
-  test("is released by its owner alone", async () => {
-    await store.linkShipment("mine", "one");
-    await store.unlinkShipment("mine", "two");
+  test("is unlinked only from its own request", async () => {
+    await shipments.link("mine", "one", { state: "ongoing" });
+    await shipments.unlink("mine", "two");
     expect(await store.requestOfShipment("mine")).toBe("one");
-    await store.unlinkShipment("mine", "one");
-    await store.unlinkShipment("mine", "one");
+    await shipments.unlink("mine", "one");
+    await shipments.unlink("mine", "one");
     expect(await store.requestOfShipment("mine")).toBeUndefined();
-    expect(await store.linkShipment("mine", "two")).toBe(true);
+    expect(await shipments.link("mine", "two", { state: "ongoing" })).toBe(true);
   });
 
   test.each(["a.b~c", "a/b", "#?\\", "é🔑", "it's", "x".repeat(300), ""])(
     "is found by any id: %j",
     async shipmentId => {
-      expect(await store.linkShipment(shipmentId, "one")).toBe(true);
+      expect(await shipments.link(shipmentId, "one", { state: "ongoing" })).toBe(true);
       expect(await store.requestOfShipment(shipmentId)).toBe("one");
-      expect(await store.linkShipment(shipmentId, "two")).toBe(false);
+      expect(await shipments.link(shipmentId, "two", { state: "ongoing" })).toBe(false);
     },
   );
 });

@@ -152,8 +152,8 @@ describe("a cancel (decision C19)", () => {
   test("is refused while the request is being made, and later undoes what its creator left", async () => {
     const connector = await testConnector(peers);
     const dying = crashing("delivery.createShipment", "before");
-    const marked = crashing("requests.save", "before");
-    const lost = connector.beside({ ports: marked.ports }).order(mixedBody());
+    const marked = crashing("credentialrequests.transact 2", "before");
+    const lost = connector.beside(marked.options).order(mixedBody());
     await Promise.race([marked.died, lost]);
     const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     const cancel = () => cancelRequest(requestId, connector.context);
@@ -161,7 +161,7 @@ describe("a cancel (decision C19)", () => {
     connector.advance(minutes(5));
     expect((await cancel()).request.value.state).toBe("cancelled");
 
-    const unsettled = connector.beside({ ports: dying.ports }).order();
+    const unsettled = connector.beside(dying.options).order();
     await Promise.race([dying.died, unsettled]);
     const [second] = await connector.queue("reconcile");
     expect(await refusalOf(cancelRequest(second?.requestId ?? "", connector.context))).toMatchObject({
@@ -294,14 +294,14 @@ describe("a cancel that dies on the way (decision C19)", () => {
     for (let step = 0; ; step++) {
       const { connector, requestId, shipmentId, statesOf, cancel } = await ordered(mixedBody([1], [authenticator(1)]));
       const dying = crashing(step, "before", "all");
-      const died = await Promise.race([dying.died, cancel(connector.beside({ ports: dying.ports }))]);
+      const died = await Promise.race([dying.died, cancel(connector.beside(dying.options))]);
       if (typeof died !== "string") break;
       steps.add(died.replace(/^\d+: /, ""));
       connector.advance(minutes(4));
       await connector.runCredentials("timer");
       if ((await connector.requestRow(requestId)).state !== "cancelled") {
         // Before it was written down that it is cancelled, nothing has begun.
-        expect(died).toMatch(/requests\.(load|schedule|save)$/);
+        expect(died).toMatch(/^[01]: (due\.upsert|credentialrequests\.replace)$/);
         expect(await statesOf()).toMatchObject({ state: "started" });
         await cancel();
       }
@@ -309,14 +309,14 @@ describe("a cancel that dies on the way (decision C19)", () => {
       expect(await idsOfShipments()).not.toContain(shipmentId);
       expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "cancelled" }]);
     }
-    for (const call of ["delivery.deleteShipment", "rfpr.cancel", "idp.compensate", "requests.save"])
+    for (const call of ["delivery.deleteShipment", "rfpr.cancel", "idp.compensate", "credentialrequests.transact"])
       expect(steps).toContain(call);
   });
 
   test("takes hold of no request that another cancel has ended meanwhile", async () => {
     const { connector, requestId, cancel } = await ordered();
-    const late = crashing("requests.save", "before");
-    const second = cancel(connector.beside({ ports: late.ports }));
+    const late = crashing("credentialrequests.replace", "before");
+    const second = cancel(connector.beside(late.options));
     await late.died;
     await cancel();
     const ended = await connector.load(requestId);
@@ -329,7 +329,7 @@ describe("a cancel that dies on the way (decision C19)", () => {
   test("ends a request once where a job goes on with it while it is still at work", async () => {
     const { connector, requestId, statesOf, cancel } = await ordered();
     const late = crashing("idp.compensate", "before", "all");
-    const first = cancel(connector.beside({ ports: late.ports }));
+    const first = cancel(connector.beside(late.options));
     await late.died;
     connector.advance(minutes(4));
     await connector.runCredentials("timer");

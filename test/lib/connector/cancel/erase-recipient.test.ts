@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import { listKeyOf, peopleLists } from "../../../../lib/connector/model/people-lists.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
 import {
   newUser,
@@ -170,7 +169,6 @@ describe("erasing one recipient (decision C19)", () => {
     const limit = pLimit(16);
     const fill = async (n: number) => {
       const value = { ...request.value, id: `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` };
-      await requests.enter(listKeyOf(value), peopleLists(value, values));
       await requests.insert(value, values);
     };
     await Promise.all(Array.from({ length: 101 }, (_, n) => limit(fill, n)));
@@ -188,7 +186,7 @@ describe("erasing one recipient (decision C19)", () => {
       await peers.delivery.control(shipmentId, { state: 101 });
       const dying = crashing(step, "before", "all");
       const who = { by: "email", name: email } as const;
-      const erasing = eraseRecipient(who, connector.beside({ ports: dying.ports }).context);
+      const erasing = eraseRecipient(who, connector.beside(dying.options).context);
       const died = await Promise.race([dying.died, erasing]);
       if (typeof died !== "string") break;
       steps.add(died.replace(/^\d+: /, ""));
@@ -201,7 +199,13 @@ describe("erasing one recipient (decision C19)", () => {
       expect(left, died).toEqual([]);
       expect(authenticatorsOf(peers, requestId)).toEqual([]);
     }
-    for (const call of ["requests.remove", "requests.leave", "responses.removeAll", "claims.replace", "rfpr.remove"])
+    for (const call of [
+      "credentialrequests.transact",
+      "requestlists.remove",
+      "responses.removeAll",
+      "idempotency.replace",
+      "rfpr.remove",
+    ])
       expect(steps).toContain(call);
   });
 });

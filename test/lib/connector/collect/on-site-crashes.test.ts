@@ -62,7 +62,7 @@ describe("a creator that dies at any of its calls (decision C6)", () => {
       const connector = await testConnector(peers, { settings });
       const sent = body();
       const dying = crashing(step, "before", "all");
-      const dead = connector.beside({ ports: dying.ports });
+      const dead = connector.beside(dying.options);
       const requestId = newRequestId(connector.context.random);
       const made = createWithId(requestId, createBodyV2.parse(sent), createV2, dead.context).then(() => undefined);
       const call = await Promise.race([dying.died, made]);
@@ -80,24 +80,24 @@ describe("a creator that dies at any of its calls (decision C6)", () => {
 
   test("loses, doubles and strands nothing of a mixed request", async () => {
     const found = await ends(() => mixedBody([1], [authenticator()]));
-    expect(statesAt(found, "requests.insert")).toEqual(["none"]);
     expect(statesAt(found, "rfpr.authenticate")).toEqual(["failed"]);
     expect(statesAt(found, "idp.creationOptions")).toEqual(["failed", "failed"]);
     expect(statesAt(found, "rfpr.put")).toEqual(["failed"]);
     // With the mark nobody can tell whether the order was sent, so it is looked up; from the order on it is found.
     expect(statesAt(found, "delivery.createShipment")).toEqual(["failed"]);
-    expect(statesAt(found, "requests.linkShipment")).toEqual(["complete"]);
-    // Keys, mark, start.
-    expect(statesAt(found, "requests.save")).toEqual(["failed", "failed", "complete"]);
+    expect(statesAt(found, "fprshipments.insert")).toEqual(["complete"]);
+    // New rows, keys, start; the order intent is in the row of the request alone.
+    expect(statesAt(found, "credentialrequests.transact")).toEqual(["none", "failed", "complete"]);
+    expect(statesAt(found, "credentialrequests.replace")).toEqual(["failed"]);
     expect(statesAt(found, "none")).toEqual(["complete"]);
   });
 
   test("loses, doubles and strands nothing of one without a shipment", async () => {
     const found = await ends(() => onSiteBody([authenticator(), authenticator()]));
     expect(statesAt(found, "rfpr.put")).toEqual(["failed", "failed"]);
-    // Keys, start.
-    expect(statesAt(found, "requests.save")).toEqual(["failed", "failed"]);
-    expect(statesAt(found, "requests.unschedule")).toEqual(["complete"]);
+    // New rows, keys, start.
+    expect(statesAt(found, "credentialrequests.transact")).toEqual(["none", "failed", "failed"]);
+    expect(statesAt(found, "due.remove")).toEqual(["complete"]);
     expect(statesAt(found, "none")).toEqual(["complete"]);
   });
 });
@@ -113,7 +113,7 @@ async function dyingJobs(
   for (let step = 0; ; step++) {
     const { requestId, body } = await arrange(connector);
     const dying = crashing(step, "before", "all");
-    const call = await Promise.race([dying.died, job(connector.beside({ ports: dying.ports })).then(() => undefined)]);
+    const call = await Promise.race([dying.died, job(connector.beside(dying.options)).then(() => undefined)]);
     await check(connector, requestId, body, call ?? "none");
     if (call === undefined) return calls;
     calls.push(call.replace(/^\d+: /, ""));
@@ -139,7 +139,14 @@ describe("a job that dies at any of its calls", () => {
         expect(peers.entra.count("POST", /fido2Methods/), call).toBe(1);
       },
     );
-    const expected = ["rfpr.get", "responses.put", "idp.activate", "mailer.send", "mailer.status", "requests.save"];
+    const expected = [
+      "rfpr.get",
+      "responses.put",
+      "idp.activate",
+      "mailer.send",
+      "mailer.status",
+      "credentialrequests.transact",
+    ];
     for (const call of expected) expect(calls).toContain(call);
   });
 
@@ -198,7 +205,7 @@ describe("a job that dies at any of its calls", () => {
         expect(authenticatorsOf(peers, requestId), call).toEqual([]);
       },
     );
-    expect(calls.indexOf("rfpr.remove")).toBeLessThan(calls.indexOf("requests.remove"));
+    expect(calls.indexOf("rfpr.remove")).toBeLessThan(calls.lastIndexOf("credentialrequests.transact"));
   });
 });
 
@@ -206,7 +213,7 @@ test("a creator that dies while it hands over tells its caller nothing, and what
   const connector = await testConnector(peers);
   const dying = crashing("rfpr.put", "before", "all");
   const requestId = newRequestId(connector.context.random);
-  const late = connector.beside({ ports: dying.ports });
+  const late = connector.beside(dying.options);
   const answer = refusalOf(createWithId(requestId, createBodyV2.parse(onSiteBody()), createV2, late.context));
   await dying.died;
   connector.advance(minutes(5));

@@ -239,7 +239,7 @@ describe("a create with an Idempotency-Key that dies on the way (decision C6)", 
         const known = (await peers.delivery.shipments()).length;
         const dying = crashing(step, phase);
         const body = orderBody();
-        const first = await Promise.race([dying.died, once(connector.beside({ ports: dying.ports }), body)]);
+        const first = await Promise.race([dying.died, once(connector.beside(dying.options), body)]);
         if (typeof first !== "string") break;
 
         // Whoever repeats at once is told to wait, or what is known.
@@ -265,46 +265,48 @@ describe("a create with an Idempotency-Key that dies on the way (decision C6)", 
     }
     // What a repeat after 5 minutes comes to.
     expect(Object.fromEntries(ends)).toEqual({
-      "before 0: claims.insert": "created",
-      "before 1: requests.schedule": "created",
-      "before 2: requests.enter": "created",
-      "before 3: requests.insert": "created",
-      "before 4: requests.save": "created",
-      "before 5: delivery.createShipment": "500",
-      "before 6: requests.linkShipment": "500",
-      "before 7: requests.schedule": "500",
-      "before 8: requests.enter": "500",
-      "before 9: requests.save": "500",
-      "before 10: requests.unschedule": "created",
-      "before 11: requests.leave": "created",
-      "before 12: claims.replace": "created",
-      "after 0: claims.insert": "created",
-      "after 1: requests.schedule": "created",
-      "after 2: requests.enter": "created",
-      "after 3: requests.insert": "created",
-      "after 4: requests.save": "500",
-      "after 5: delivery.createShipment": "500",
-      "after 6: requests.linkShipment": "500",
-      "after 7: requests.schedule": "500",
-      "after 8: requests.enter": "500",
-      "after 9: requests.save": "created",
-      "after 10: requests.unschedule": "created",
-      "after 11: requests.leave": "created",
-      "after 12: claims.replace": "created",
+      "before 0: idempotency.transact": "created",
+      "before 1: due.upsert": "created",
+      "before 2: requestlists.upsert": "created",
+      "before 3: requestlists.transact": "created",
+      "before 4: credentialrequests.transact": "created",
+      "before 5: credentialrequests.transact": "created",
+      "before 6: delivery.createShipment": "500",
+      "before 7: fprshipments.insert": "500",
+      "before 8: due.upsert": "500",
+      "before 9: requestlists.upsert": "500",
+      "before 10: credentialrequests.replace": "500",
+      "before 11: due.remove": "created",
+      "before 12: requestlists.remove": "created",
+      "before 13: idempotency.replace": "created",
+      "after 0: idempotency.transact": "created",
+      "after 1: due.upsert": "created",
+      "after 2: requestlists.upsert": "created",
+      "after 3: requestlists.transact": "created",
+      "after 4: credentialrequests.transact": "created",
+      "after 5: credentialrequests.transact": "500",
+      "after 6: delivery.createShipment": "500",
+      "after 7: fprshipments.insert": "500",
+      "after 8: due.upsert": "500",
+      "after 9: requestlists.upsert": "500",
+      "after 10: credentialrequests.replace": "created",
+      "after 11: due.remove": "created",
+      "after 12: requestlists.remove": "created",
+      "after 13: idempotency.replace": "created",
     });
   });
 
   test.each([
-    ["after its claim", "claims.insert", "after"],
-    ["before its request was stored", "requests.insert", "before"],
-    ["before its order was marked", "requests.save", "before"],
+    ["after its claim", "idempotency.transact", "after"],
+    ["before its request was stored", "credentialrequests.transact", "before"],
+    ["before its order intent was stored", "credentialrequests.transact 2", "before"],
   ] as const)(
     "orders nothing when it comes back after its claim was taken over: held up %s",
     async (_, step, phase) => {
       const connector = await testConnector(peers);
       const late = crashing(step, phase);
       const body = orderBody();
-      const first = once(connector.beside({ ports: late.ports }), body);
+      const first = once(connector.beside(late.options), body);
       await late.died;
       connector.advance(minutes(6));
       const second = await once(connector, body);
@@ -317,13 +319,13 @@ describe("a create with an Idempotency-Key that dies on the way (decision C6)", 
 
   test("orders nothing then by the version of its row alone, where its clock stands still", async () => {
     const connector = await testConnector(peers);
-    const late = crashing("requests.save", "before");
+    const late = crashing("credentialrequests.transact 2", "before");
     const began = connector.now();
     const held = connector.beside({
-      ports: context => {
-        const { delivery, ...watched } = late.ports(context);
-        const createShipment: Delivery["createShipment"] = order => context.delivery.createShipment(order);
-        return { ...watched, delivery: { ...context.delivery, createShipment }, now: () => began };
+      tables: late.options.tables,
+      ports: ({ delivery }) => {
+        const createShipment: Delivery["createShipment"] = order => delivery.createShipment(order);
+        return { delivery: { ...delivery, createShipment }, now: () => began };
       },
     });
     const body = orderBody();

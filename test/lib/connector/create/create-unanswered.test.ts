@@ -9,6 +9,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector.ts";
+import { failingTable } from "../../../support/crashing.ts";
 import { authenticator, onSiteBody } from "../../../support/on-site.ts";
 
 const peers = await peersOfFile();
@@ -93,13 +94,11 @@ describe("a create whose delivery call is not answered (decision C6)", () => {
 
   test("also where storage fails once the order was taken: the job finds the shipment", async () => {
     const connector = await testConnector(peers, {
-      ports: ({ requests }) => ({
-        requests: { ...requests, linkShipment: () => Promise.reject(new Error("storage is away")) },
-      }),
+      tables: failingTable("fprshipments", "insert"),
     });
     const requestId = await unanswered(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
-    const healthy = connector.beside({ ports: () => ({}) });
+    const healthy = connector.beside({ tables: tables => tables });
     healthy.advance(minutes(16));
     await healthy.runCredentials();
     expect(await healthy.read(requestId)).toMatchObject({ state: "started" });

@@ -135,7 +135,6 @@ async function history(connector: TestConnector, count: number): Promise<void> {
     Array.from({ length: count }, (_, n) =>
       limit(async () => {
         const [past, pastKeys] = ended(n);
-        if (past.due !== undefined) await requests.schedule(past.due, past.id);
         await requests.insert(past, pastKeys);
       }),
     ),

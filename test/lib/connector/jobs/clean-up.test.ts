@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { failingTable } from "../../../support/crashing.ts";
 import { storedText } from "../../../support/stored-text.ts";
 import type { Body } from "../api/v2/bodies.ts";
 
@@ -86,17 +87,13 @@ describe("clean-up (decision C16)", () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector);
     connector.advance(days(2));
-    const dying = (port: "remove" | "unschedule") =>
-      connector.beside({
-        ports: ({ requests }) => ({ requests: { ...requests, [port]: () => Promise.reject(new Error("killed")) } }),
-      });
-    await dying("remove").runCleanUp(1);
+    await connector.beside({ tables: failingTable("credentialrequests", "transact") }).runCleanUp(1);
     expect(await connector.context.requests.load(requestId)).toBeDefined();
     expect(await connector.queue("clean")).toHaveLength(1);
     const { responses = "" } = await connector.keyRow(requestId);
     expect(await connector.context.responses.get(responses)).toBeUndefined();
 
-    await dying("unschedule").runCleanUp(1);
+    await connector.beside({ tables: failingTable("due", "remove") }).runCleanUp(1);
     expect(await connector.context.requests.load(requestId)).toBeUndefined();
     expect(await connector.queue("clean")).toHaveLength(1);
     connector.advance(days(14));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { newCircuitBreakers, processKey } from "../../../../lib/connector/jobs/process-key.ts";
@@ -15,6 +16,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector.ts";
+import { withTable } from "../../../support/crashing.ts";
 import { onSiteBody } from "../../../support/on-site.ts";
 import type { Body } from "../api/v2/bodies.ts";
 
@@ -423,13 +425,15 @@ describe("an index row that finds nothing due (decision C15)", () => {
   async function pending() {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order();
-    return { connector, requestId, requests: connector.context.requests };
+    const { context, deployment, now } = connector;
+    const index = dueIndex(deployment.tables, { now, log: context.log });
+    return { connector, requestId, requests: context.requests, index };
   }
 
   test("is left alone for 10 minutes, then removed after its row was rewritten", async () => {
-    const { connector, requestId, requests } = await pending();
+    const { connector, requestId, index } = await pending();
     const stale = dueAt(connector, 0);
-    await requests.schedule(stale, requestId, "s-01-001");
+    await index.add({ due: stale, requestId, keyId: "s-01-001" });
     const before = await connector.load(requestId);
     connector.advance(minutes(10));
     await connector.runCredentials();
@@ -445,10 +449,10 @@ describe("an index row that finds nothing due (decision C15)", () => {
   });
 
   test("costs a writer that stands between its two writes the second one", async () => {
-    const { connector, requestId, requests } = await pending();
+    const { connector, requestId, requests, index } = await pending();
     const loaded = await connector.load(requestId);
     const due = dueAt(connector, 0);
-    await requests.schedule(due, requestId, "s-01-001");
+    await index.add({ due, requestId, keyId: "s-01-001" });
     connector.advance(minutes(10) + 1);
     await connector.runCredentials();
     const [key] = loaded.keys;
@@ -457,22 +461,19 @@ describe("an index row that finds nothing due (decision C15)", () => {
   });
 
   test("stays where its row was written meanwhile", async () => {
-    const { connector, requestId, requests } = await pending();
+    const { connector, requestId, requests, index } = await pending();
     const due = dueAt(connector, 0);
-    await requests.schedule(due, requestId, "s-01-001");
+    await index.add({ due, requestId, keyId: "s-01-001" });
     connector.advance(minutes(10) + 1);
     const racing = connector.beside({
-      ports: () => ({
-        requests: {
-          ...requests,
-          save: async (loaded, changes) => {
-            const current = await connector.load(requestId);
-            const [key] = current.keys;
-            if (key !== undefined) await requests.save(current, { keys: [{ ...key.value, due }] });
-            return requests.save(loaded, changes);
-          },
+      tables: withTable("credentialrequests", table => ({
+        replace: async (row, etag) => {
+          const current = await connector.load(requestId);
+          const [key] = current.keys;
+          if (key !== undefined) await requests.save(current, { keys: [{ ...key.value, due }] });
+          return table.replace(row, etag);
         },
-      }),
+      })),
     });
     await racing.runCredentials();
     expect(await connector.queue("key")).toMatchObject([{ at: due.at, requestId }]);
@@ -480,12 +481,12 @@ describe("an index row that finds nothing due (decision C15)", () => {
   });
 
   test("brings back the one that its row is really due by", async () => {
-    const { connector, requestId, requests } = await pending();
+    const { connector, requestId, index } = await pending();
     await connector.runShipments();
     const [real] = await connector.queue("key");
     if (real === undefined) throw new Error("nothing is due");
-    await requests.schedule(dueAt(connector, minutes(1)), requestId, "s-01-001");
-    await requests.unschedule(real, requestId, "s-01-001");
+    await index.add({ due: dueAt(connector, minutes(1)), requestId, keyId: "s-01-001" });
+    await index.remove({ due: real, requestId, keyId: "s-01-001" });
     connector.advance(minutes(11));
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
     expect(await connector.queue("key")).toMatchObject([{ at: real.at }]);
@@ -493,10 +494,11 @@ describe("an index row that finds nothing due (decision C15)", () => {
   });
 
   test("and no row at all is removed after 1 hour", async () => {
-    const { connector, requests } = await pending();
+    const { connector, index } = await pending();
     const due = { queue: "reconcile", at: connector.now() } as const;
-    await requests.schedule(due, "7e57ab1e-0000-4000-8000-000000000000");
-    await requests.schedule({ ...due, queue: "key" }, "7e57ab1e-0000-4000-8000-000000000000", "s-01-001");
+    const unknown = "7e57ab1e-0000-4000-8000-000000000000";
+    await index.add({ due, requestId: unknown });
+    await index.add({ due: { ...due, queue: "key" }, requestId: unknown, keyId: "s-01-001" });
     connector.advance(hours(1));
     await connector.runCredentials();
     expect([...(await connector.queue("reconcile")), ...(await connector.queue("key"))]).toHaveLength(2);
@@ -506,10 +508,10 @@ describe("an index row that finds nothing due (decision C15)", () => {
   });
 
   test("of an ended request is swept from the other queues, too", async () => {
-    const { connector, requestId, requests } = await pending();
+    const { connector, requestId, index } = await pending();
     await connector.runShipments();
     await connector.runCredentials();
-    await requests.schedule({ queue: "poll", at: connector.now() }, requestId);
+    await index.add({ due: { queue: "poll", at: connector.now() }, requestId });
     connector.advance(minutes(11));
     await connector.runShipments("timer");
     expect(await connector.queue("poll")).toEqual([]);

@@ -114,7 +114,6 @@ describe("the list of credential requests (decision C19)", () => {
           limit(async () => {
             const numbered = `00000000-0000-4000-8000-${String(from + n).padStart(12, "0")}`;
             const value = { ...request.value, id: numbered, state };
-            await requests.enter(listKeyOf(value), [{ state }, personList(user)]);
             await requests.insert(
               value,
               keys.map(key => key.value),
@@ -164,8 +163,8 @@ describe("the list of credential requests (decision C19)", () => {
     const connector = await testConnector(peers);
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
-    const dying = crashing("requests.leave", "before");
-    const ended = connector.beside({ ports: dying.ports }).runCredentials();
+    const dying = crashing("requestlists.remove", "before");
+    const ended = connector.beside(dying.options).runCredentials();
     await Promise.race([dying.died, ended]);
     const started = () => connector.context.requests.entries({ state: "started" }, { top: 10 });
     expect(await started()).toHaveLength(1);
@@ -182,8 +181,8 @@ describe("the list of credential requests (decision C19)", () => {
     const connector = await testConnector(peers);
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
-    const late = crashing("requests.enter", "after");
-    const ending = connector.beside({ ports: late.ports }).runCredentials();
+    const late = crashing("requestlists.upsert", "after");
+    const ending = connector.beside(late.options).runCredentials();
     await late.died;
     connector.advance(minutes(10) + 1);
     const stale = await connector.context.requests.entries({ state: "complete" }, { top: 1 });
@@ -201,8 +200,8 @@ describe("the list of credential requests (decision C19)", () => {
   test("removes the rows of a request that was never stored after an hour, from every list", async () => {
     const connector = await testConnector(peers);
     const user = newUser();
-    const dying = crashing("requests.insert", "before");
-    const lost = connector.beside({ ports: dying.ports }).order(bodyFor(user));
+    const dying = crashing("credentialrequests.transact", "before");
+    const lost = connector.beside(dying.options).order(bodyFor(user));
     await Promise.race([dying.died, lost]);
     const { requests } = connector.context;
     const rows = async () => [

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
-import { writeShipmentRecord } from "../../../../lib/connector/store/shipment-record.ts";
+import { shipmentRecords } from "../../../../lib/azure/connector/shipment-records.ts";
 import { hours, minutes } from "../../../../lib/time.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import { failingTable } from "../../../support/crashing.ts";
 
 const peers = await peersOfFile();
 
@@ -96,13 +97,7 @@ describe("after a crash between the request's rows and the record", () => {
     const { shipmentId = "" } = await connector.order();
     await peers.delivery.control(shipmentId, { state: 99 });
     const dying = connector.beside({
-      ports: ({ requests }) => ({
-        requests: {
-          ...requests,
-          saveShipment: () => Promise.reject(new Error("killed")),
-          unschedule: () => Promise.reject(new Error("killed")),
-        },
-      }),
+      tables: tables => failingTable("due", "remove")(failingTable("fprshipments", "replace")(tables)),
     });
     connector.advance(minutes(1));
     await dying.runShipments();
@@ -133,33 +128,31 @@ describe("two writers of one record", () => {
     const old = await connector.load(requestId);
     await peers.delivery.control(shipmentId, { state: 99 });
     let reads = 0;
-    const late = {
-      ...connector.context.requests,
-      load: async (id: string) => {
-        const loaded = await connector.context.requests.load(id);
-        // Between its reading and its write the job writes rows and record.
-        if (reads++ === 0) {
-          await connector.runShipments();
-          expect(await recordOf(connector, shipmentId)).toEqual({ state: "ongoing", ...general });
-          const request = { ...old.request.value, errorMessage: "old" };
-          return loaded && { ...loaded, request: { ...loaded.request, value: request } };
-        }
-        return loaded;
-      },
+    const load = async (id: string) => {
+      const loaded = await connector.context.requests.load(id);
+      // Between this read and its write, the job writes the rows and the record.
+      if (reads++ === 0) {
+        await connector.runShipments();
+        expect(await recordOf(connector, shipmentId)).toEqual({ state: "ongoing", ...general });
+        const request = { ...old.request.value, errorMessage: "old" };
+        return loaded && { ...loaded, request: { ...loaded.request, value: request } };
+      }
+      return loaded;
     };
-    await writeShipmentRecord(old, { requests: late });
+    await shipmentRecords(connector.deployment.tables, "fprshipments", load).update(shipmentId, requestId);
     expect(await recordOf(connector, shipmentId)).toEqual(await readOf(connector, shipmentId));
     expect((await recordOf(connector, shipmentId)).error_message).not.toBe("old");
   });
 
-  test("a record that is written while it is released goes all the same", async () => {
+  test("a record whose status is written while it is unlinked is removed nevertheless", async () => {
     const connector = await testConnector(peers);
     const { requestId, shipmentId = "" } = await connector.order();
     const { requests } = connector.context;
+    const records = shipmentRecords(connector.deployment.tables, "fprshipments", requests.load);
     const table = connector.deployment.tables.table("fprshipments");
     const row = await table.get(shipmentId, "shipment");
     await Promise.all([
-      requests.unlinkShipment(shipmentId, requestId),
+      records.unlink(shipmentId, requestId),
       table.merge({ partitionKey: shipmentId, rowKey: "shipment", state: "complete" }, row?.etag ?? ""),
     ]);
     expect(await table.get(shipmentId, "shipment")).toBeUndefined();
