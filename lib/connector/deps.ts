@@ -8,7 +8,7 @@ import type { Intervals } from "./model/intervals.ts";
 import type { KeyResponses } from "./model/key-responses.ts";
 import type { ListKey, RequestList } from "./model/people-lists.ts";
 import type { CredentialRequest, Due, Queue, SecurityKey } from "./model/request.ts";
-import type { ShipmentRecord } from "./model/shipment-status.ts";
+import type { ShipmentRecord } from "./model/shipment.ts";
 import type { Delivery } from "./peers/delivery.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
-import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment-status.ts";
+import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

@@ -3,12 +3,12 @@ import type { Claim } from "../../connector/model/idempotency.ts";
 import type { Row, Tables } from "../tables/tables.ts";
 import { fromClaimRow, schemaVersion } from "./rows.ts";
 
-/** Table of the claims of Idempotency-Keys (decision C6). */
+/** Table of the claims of Idempotency-Keys (C6). */
 export const claimsTable = "idempotency";
 
 /**
- * A claim and its place in the order of expiry lie in one partition and are written in one transaction, so that neither can be there
- * without the other. Partitions by the first digit of the scope: clean-up looks at sixteen heads, however many claims there are.
+ * A claim and its row in the index by expiry are in one partition and written in one transaction, so that neither exists without the other.
+ * The first digit of the scope is the partition: clean-up reads the start of 16 partitions, for any number of claims.
  */
 const partitions = [..."0123456789abcdef"];
 const partitionOf = ({ scope }: Pick<Claim, "scope">): string => scope.slice(0, 1);
@@ -16,8 +16,8 @@ const claimPrefix = "claim_";
 const claimKey = ({ scope }: Pick<Claim, "scope">): string => claimPrefix + scope;
 const endsPrefix = "ends_";
 const endsKey = ({ scope, endsAt }: Claim): string => `${endsPrefix}${endsAt}_${scope}`;
-/** The scope that a place names. */
-const scopeIn = (placeKey: string): string => placeKey.slice(placeKey.lastIndexOf("_") + 1);
+/** Returns the scope in the row key of the index. */
+const scopeIn = (rowKey: string): string => rowKey.slice(rowKey.lastIndexOf("_") + 1);
 
 const claimRow = ({ answer, ...claim }: Claim) => ({
   rowKey: claimKey(claim),
@@ -27,21 +27,21 @@ const claimRow = ({ answer, ...claim }: Claim) => ({
 });
 const endsRow = (claim: Claim) => ({ rowKey: endsKey(claim), schema: schemaVersion, scope: claim.scope });
 
-/** The claim in a row of the table; undefined for a place in the order of expiry. */
+/** Returns the claim in a row of the table; undefined for a row of the index by expiry. */
 export const claimOf = (row: Row): Claim | undefined =>
   row.rowKey.startsWith(claimPrefix) ? fromClaimRow(row) : undefined;
 
-/** The claims in Table storage (docs/storage.md). */
+/** Returns the store of claims (docs/storage.md). */
 export function claimStore(tables: Tables): ClaimStore {
   const table = tables.table(claimsTable);
 
-  /** Claims that ended and their places; all or none of them. A claim taken over meanwhile has lost its place, so nothing goes. */
-  const removeAll = async (places: readonly Row[]): Promise<boolean> => {
-    const actions = places.flatMap(({ rowKey }) => [
+  /** Removes expired claims with their index rows, all or none: the index row of a claim that was taken over meanwhile is gone. */
+  const removeAll = async (expired: readonly Row[]): Promise<boolean> => {
+    const actions = expired.flatMap(({ rowKey }) => [
       { remove: { rowKey } },
       { remove: { rowKey: claimKey({ scope: scopeIn(rowKey) }) } },
     ]);
-    return (await table.transact(places[0]?.partitionKey ?? "", actions)) !== undefined;
+    return (await table.transact(expired[0]?.partitionKey ?? "", actions)) !== undefined;
   };
 
   return {
@@ -83,10 +83,10 @@ export function claimStore(tables: Tables): ClaimStore {
         const ended = { partitionKey, from: endsPrefix, before: `${endsPrefix}${until}~` };
         for (let before = -1; before < removed && !isOver(); ) {
           before = removed;
-          const places: Row[] = [];
-          for await (const row of table.query(ended, { limit: 50 })) places.push(row);
-          if (places.length > 0 && (await removeAll(places))) removed += places.length;
-          else for (const place of places) if (await removeAll([place])) removed++;
+          const expired: Row[] = [];
+          for await (const row of table.query(ended, { limit: 50 })) expired.push(row);
+          if (expired.length > 0 && (await removeAll(expired))) removed += expired.length;
+          else for (const row of expired) if (await removeAll([row])) removed++;
         }
       }
       return removed;

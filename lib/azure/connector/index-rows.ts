@@ -1,6 +1,6 @@
 import { isSameList, listKeyOf, peopleLists, type RequestList } from "../../connector/model/people-lists.ts";
 import { type CredentialRequest, isSameDue, type SecurityKey } from "../../connector/model/request.ts";
-import { isSameStatus, shipmentStatusOf } from "../../connector/model/shipment-status.ts";
+import { isSameStatus, shipmentStatusOf } from "../../connector/model/shipment.ts";
 import { requestStates } from "../../connector/model/states.ts";
 import type { DueWork, dueIndex } from "./due-index.ts";
 import type { requestLists } from "./lists.ts";

@@ -3,7 +3,7 @@ import type { ResponseStore } from "../../connector/deps.ts";
 import type { KeyResponses } from "../../connector/model/key-responses.ts";
 import type { Blobs } from "../blobs.ts";
 
-/** The container of key responses as received (decision C18). */
+/** The container of the responses of security keys, as received (C18). */
 export const responsesContainer = "responses";
 
 const keyResponses = z.object({
@@ -13,7 +13,7 @@ const keyResponses = z.object({
   pin: z.string().optional(),
 });
 
-/** A key's responses, one blob a key. */
+/** Returns the store of responses, one blob for each security key. */
 export function responseBlobs(blobs: Blobs): ResponseStore {
   return {
     async put(requestId, keyId, responses) {
@@ -25,13 +25,13 @@ export function responseBlobs(blobs: Blobs): ResponseStore {
       const bytes = await blobs.get(responsesContainer, name);
       if (bytes === undefined) return undefined;
       const { serial, firmware, pin, credentials } = keyResponses.parse(JSON.parse(Buffer.from(bytes).toString()));
-      const told: KeyResponses = {
+      const stored: KeyResponses = {
         credentials,
         ...(serial && { serial }),
         ...(firmware && { firmware }),
         ...(pin && { pin }),
       };
-      return told;
+      return stored;
     },
     remove: name => blobs.remove(responsesContainer, name),
     async removeAll(requestId) {

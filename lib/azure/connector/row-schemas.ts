@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { DueEntry, ListEntry } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
 import { type CredentialRequest, queues, type SecurityKey } from "../../connector/model/request.ts";
-import { type ShipmentRecord, shipmentStates } from "../../connector/model/shipment-status.ts";
+import { type ShipmentRecord, shipmentStates } from "../../connector/model/shipment.ts";
 import { credentialStates, requestStates, securityKeyStates } from "../../connector/model/states.ts";
 import { faultKinds } from "../../fault.ts";
 import { schemaOf, storedInstant } from "../tables/row-schema.ts";
@@ -46,7 +46,7 @@ const delivery = z.object({
   missing: z.object({ count, since: storedInstant }).exactOptional(),
 });
 
-/** The request's row, its JSON parsed. */
+/** The row of a request with its JSON parsed. */
 export const requestSchema = schemaOf<CredentialRequest>()(
   z.object({
     id: text,
@@ -84,7 +84,7 @@ const credential = z.object({
   userId: text,
   state: z.enum(credentialStates),
   errorMessage: text.exactOptional(),
-  /** An object in rows of the version before. */
+  /** An object in rows of the previous version. */
   idpState: z.union([text, json]).exactOptional(),
   binding: z
     .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
@@ -109,7 +109,7 @@ const mail = z.object({
   resentAt: z.array(storedInstant).exactOptional(),
 });
 
-/** A key's row, its JSON parsed and its credentials gathered. */
+/** The row of a security key with its JSON parsed and its credentials in one array. */
 export const keySchema = schemaOf<SecurityKey>()(
   z.object({
     id: text,
@@ -167,7 +167,7 @@ export const claimSchema = schemaOf<Claim>()(
   }),
 );
 
-/** The record of a shipment id. One of a version before has no status. */
+/** The record of a shipment id. Those of the previous version have no status. */
 export const shipmentSchema = schemaOf<ShipmentRecord>()(
   z.object({
     requestId: text,

@@ -1,17 +1,17 @@
 import type { DueEntry, ListEntry } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
 import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
-import type { ShipmentRecord } from "../../connector/model/shipment-status.ts";
+import type { ShipmentRecord } from "../../connector/model/shipment.ts";
 import { checkVersion, jsonColumn, parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { claimSchema, dueSchema, keySchema, listSchema, requestSchema, shipmentSchema } from "./row-schemas.ts";
 
-/** Written into every row; readers take this version and the one before it (decision G12). */
+/** The version of every written row. Readers accept it and the previous one (G12). */
 export const schemaVersion = 2;
 
 type Columns = Record<string, string | number | boolean>;
 
-/** Columns that are text as they stand. All others hold JSON. */
+/** Columns with plain text. All others have JSON. */
 const requestText = ["id", "origin", "state", "createdAt", "terminalAt", "errorMessage", "claim"];
 const keyText = [
   "id",
@@ -48,7 +48,7 @@ export const toRequestColumns = (request: CredentialRequest): Columns => toColum
 export const fromRequestRow = (row: Row): CredentialRequest =>
   parseRow("request", row, requestSchema, fromColumns("request", row, requestText));
 
-/** A credential a column: all of them would outgrow one (decision C18). */
+/** Returns the column of a credential. Each has its own, because all together would exceed the size of a column (C18). */
 const credentialColumn = (index: number): string => `credential${String(index).padStart(2, "0")}`;
 
 export function toKeyColumns({ credentials, ...key }: SecurityKey): Columns {
@@ -91,7 +91,7 @@ export function fromClaimRow(row: Row): Claim {
   return parseRow("claim", row, claimSchema, value);
 }
 
-/** Columns by the names of version 1's wire. */
+/** Returns columns named like the fields of version 1. */
 export const toShipmentColumns = ({ requestId, state, errorMessage }: ShipmentRecord): Columns => ({
   schema: schemaVersion,
   requestId,
@@ -110,6 +110,6 @@ export function fromShipmentRow(row: Row): ShipmentRecord {
   return parseRow("shipment", row, shipmentSchema, record);
 }
 
-/** A shipment id as a key of Table storage, which forbids some characters. */
+/** Returns a shipment id as a row key, which does not allow every character. */
 export const shipmentKey = (shipmentId: string): string =>
   /^[A-Za-z0-9_-]{1,200}$/.test(shipmentId) ? shipmentId : `~${Buffer.from(shipmentId).toString("base64url")}`;

@@ -4,7 +4,7 @@ import {
   type ShipmentRecord,
   type ShipmentStatus,
   shipmentStatusOf,
-} from "../../connector/model/shipment-status.ts";
+} from "../../connector/model/shipment.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromShipmentRow, shipmentKey, toShipmentColumns } from "./rows.ts";
 

@@ -8,7 +8,7 @@ import { type Credential, registeredName, type SecurityKey } from "../model/requ
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
-import type { Outcome, Step } from "../model/step.ts";
+import type { Outcome, Step } from "../store/step.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
 

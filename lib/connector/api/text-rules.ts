@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { requestLimits } from "../model/limits.ts";
+import { requestLimits } from "./limits.ts";
 import { listOf, optional } from "./field-rules.ts";
 import { isCountryCode } from "./regions.ts";
 

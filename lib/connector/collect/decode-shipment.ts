@@ -2,7 +2,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isTooLateFor, isWaiting } from "../model/credential.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
-import { shippedItems } from "../model/shipment-items.ts";
+import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { withPurgeDue } from "../store/next-due.ts";
 import { decodeKey } from "./decode-key.ts";

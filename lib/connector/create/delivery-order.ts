@@ -1,5 +1,5 @@
 import type { LoadedRequest } from "../deps.ts";
-import { referenceOf, shippedItems } from "../model/shipment-items.ts";
+import { referenceOf, shippedItems } from "../model/shipment.ts";
 import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 

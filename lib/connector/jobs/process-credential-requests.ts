@@ -6,23 +6,24 @@ import { newCircuitBreakers } from "./process-key.ts";
 import { type KeysReport, processKeys } from "./process-keys.ts";
 
 /**
- * Settles what creators left behind, polls the enrollment side, activates every due credential and sends the due PIN mails (decision C15).
+ * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due credentials and sends due PIN
+ * mails (C15).
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);
-  const brakes = newCircuitBreakers();
-  const unsettled = await forEachDue("reconcile", run, deps, loaded =>
+  const circuitBreakers = newCircuitBreakers();
+  const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
     loaded.request.value.cancelling === undefined
       ? reconcileRequest(loaded, run, deps)
       : resumeCancel(loaded, run, deps),
   );
-  const ofV2 = await processKeys("key", { run, brakes }, deps);
-  const ofV1 = await processKeys("shipment_key", { run, brakes }, deps);
+  const ofV2 = await processKeys("key", { run, circuitBreakers }, deps);
+  const ofV1 = await processKeys("shipment_key", { run, circuitBreakers }, deps);
   return {
     processed: ofV2.processed + ofV1.processed,
     activated: ofV2.activated + ofV1.activated,
     failed: ofV2.failed + ofV1.failed,
     pending: ofV2.pending + ofV1.pending,
-    left: unsettled + ofV2.left + ofV1.left,
+    left: unreconciled + ofV2.left + ofV1.left,
   };
 }

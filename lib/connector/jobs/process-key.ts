@@ -5,7 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isSameDue, type SecurityKey } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
-import type { CircuitBreaker, Step } from "../model/step.ts";
+import type { CircuitBreaker, Step } from "../store/step.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
@@ -13,7 +13,7 @@ import { releaseLease } from "../store/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../store/queue.ts";
 import { runStep } from "../store/run-step.ts";
 
-/** What a run has learned of the peers that all security keys share. */
+/** The circuit breakers of the peers that all security keys share. */
 export interface CircuitBreakers {
   mail: CircuitBreaker;
   enrollment: CircuitBreaker;
@@ -21,7 +21,7 @@ export interface CircuitBreakers {
 
 export const newCircuitBreakers = (): CircuitBreakers => ({ mail: {}, enrollment: {} });
 
-/** What one visit of a key came to, in credentials (decision C2). */
+/** The credentials that one visit of a security key processed, by their state after it. */
 export interface KeyCounts {
   readonly processed: number;
   readonly activated: number;
@@ -30,22 +30,22 @@ export interface KeyCounts {
 }
 
 /**
- * Does what is due for one security key: the poll of an authenticator that waits, then its pending credentials one after another in
- * array order, where one that must wait does not delay the next, then its PIN mail (decisions C14, C15). Stops where the lease is
- * lost. When the run's time is over it starts none of these any more and releases the lease.
+ * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another in array order, and
+ * sends the PIN mail. A credential that must wait does not delay the next one (C15). Stops if the lease is lost. When the time of the run
+ * is over, starts no further step and releases the lease.
  */
 export async function processKey(
   start: LoadedRequest,
   keyId: string,
-  { run, brakes }: { run: Run; brakes: CircuitBreakers },
+  { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },
   deps: ConnectorDeps,
 ): Promise<{ loaded: LoadedRequest; counts: KeyCounts }> {
   const visited = new Set<number>();
   let loaded = start;
   const current = () => securityKeyOf(loaded, keyId);
-  /** Returns whether the outcome was saved: false where the lease is lost. */
+  /** Returns whether the outcome was saved. It is not if the lease is lost. */
   const save = async (step: Step, isMoreDue: (key: SecurityKey) => boolean, peer?: keyof CircuitBreakers) => {
-    const onTripped = (tripped: CircuitBreaker) => peer && trip(brakes, peer, tripped, deps);
+    const onTripped = (tripped: CircuitBreaker) => peer && trip(circuitBreakers, peer, tripped, deps);
     const saved = await runStep({ loaded, keyId, run }, step, { isMoreDue, onTripped }, deps);
     loaded = saved ?? loaded;
     return saved !== undefined;
@@ -61,9 +61,9 @@ export async function processKey(
   const stop = () => (loaded === start ? visit() : release());
   if (isLeasedByAnother(current().lease, run, deps.now())) return visit();
 
-  if (pollIsDue(current(), run, deps) && brakes.enrollment.refused !== true) {
+  if (pollIsDue(current(), run, deps) && circuitBreakers.enrollment.refused !== true) {
     const polled = waitingOf(current());
-    const poll = pollAuthenticator(loaded.request.value, brakes.enrollment.stoppedUntil, deps);
+    const poll = pollAuthenticator(loaded.request.value, circuitBreakers.enrollment.stoppedUntil, deps);
     const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || mailIsDue(key, run, deps);
     if (!(await save(poll, isMoreDue, "enrollment"))) return visit();
     for (const index of polled) visited.add(index);
@@ -77,26 +77,26 @@ export async function processKey(
     visited.add(index);
   }
   if (!mailIsDue(current(), run, deps)) {
-    // A job's process died while it had the lease, and a cancel ended the work: only this run removes the key from the queue.
+    // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key from the queue.
     const isIdle = loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due);
     return isIdle ? release() : visit();
   }
   if (isOver(run, deps)) return stop();
-  await save(await sendPinMail({ loaded, key: current() }, brakes.mail.stoppedUntil, deps), nothingMore, "mail");
+  await save(await sendPinMail({ loaded, key: current() }, circuitBreakers.mail.stoppedUntil, deps), nothingMore, "mail");
   return visit();
 }
 
 const nothingMore = (): boolean => false;
 
 function trip(
-  brakes: CircuitBreakers,
+  circuitBreakers: CircuitBreakers,
   peer: keyof CircuitBreakers,
   tripped: CircuitBreaker,
   { log }: Pick<ConnectorDeps, "log">,
 ): void {
-  if (peer === "enrollment" && tripped.refused === true && brakes.enrollment.refused !== true)
+  if (peer === "enrollment" && tripped.refused === true && circuitBreakers.enrollment.refused !== true)
     log.error("enrollment_refused", {});
-  brakes[peer] = { ...brakes[peer], ...tripped };
+  circuitBreakers[peer] = { ...circuitBreakers[peer], ...tripped };
 }
 
 const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>

@@ -6,25 +6,25 @@ import { forEachDue, isOver, logAndContinue, type Run } from "../store/queue.ts"
 import { type CircuitBreakers, type KeyCounts, processKey } from "./process-key.ts";
 
 export interface KeysReport extends KeyCounts {
-  /** Requests not begun, or not finished, when the time budget ended. */
+  /** Requests that were left or not finished when the time of the run ended. */
   readonly left: number;
 }
 
-/** Polls due authenticators, activates the due credentials of a queue's keys and sends the due PIN mails (decision C15). */
+/** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN mails (C15). */
 export async function processKeys(
   queue: "key" | "shipment_key",
-  { run, brakes }: { run: Run; brakes: CircuitBreakers },
+  { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
   let unfinished = 0;
-  const unworked = await forEachDue(queue, run, deps, async (start, entries) => {
+  const unvisited = await forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isOver(run, deps)) break;
       try {
-        const visit = await processKey(loaded, keyId, { run, brakes }, deps);
+        const visit = await processKey(loaded, keyId, { run, circuitBreakers }, deps);
         for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
         loaded = visit.loaded;
       } catch (error) {
@@ -35,7 +35,7 @@ export async function processKeys(
     const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(securityKeyOf(loaded, keyId), deps.now());
     if (isOver(run, deps) && entries.some(isLeft)) unfinished++;
   });
-  return { ...total, left: unworked + unfinished };
+  return { ...total, left: unvisited + unfinished };
 }
 
 const isStillDue = (key: SecurityKey, now: Instant): boolean => key.due?.queue === queueOf(key) && key.due.at <= now;

@@ -6,19 +6,19 @@ import { newCircuitBreakers } from "./process-key.ts";
 import { processKeys } from "./process-keys.ts";
 
 export interface ShipmentsReport {
-  /** Shipments by what their poll gave. */
+  /** Polled shipments by the result of the poll. */
   readonly answered: number;
   readonly missing: number;
   readonly failed: number;
   /** Credentials of version 1 shipments that were activated. */
   readonly activated: number;
-  /** Not begun when the time budget ended or the run was stopped. */
+  /** Requests that were left when the time of the run ended or the run was stopped. */
   readonly left: number;
 }
 
 /**
- * Polls every due shipment; what version 1 ordered is activated and mailed too (decisions C10, C15). The delivery service refusing
- * our token ends the run with an error event.
+ * Polls every due shipment, and activates and mails the security keys of version 1 shipments (C15). Ends the run with an error event if the
+ * delivery service rejects the connector's token, or knows none of the polled shipments (C10).
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
@@ -39,7 +39,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
-  const keys = await processKeys("shipment_key", { run, brakes: newCircuitBreakers() }, deps);
+  const keys = await processKeys("shipment_key", { run, circuitBreakers: newCircuitBreakers() }, deps);
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 

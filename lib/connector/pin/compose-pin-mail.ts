@@ -1,10 +1,10 @@
-/** What the PIN mail of one key tells (decision C14). */
+/** The content of the PIN mail of one security key (C14). */
 export interface PinMailContent {
-  /** Blank where the key maker told none. */
+  /** Empty if the key maker sent none. */
   readonly serial: string;
-  /** Without the serial. */
+  /** Without the serial number. */
   readonly keyName: string;
-  /** Everyone with a credential on the key. */
+  /** The users with a credential on the security key. */
   readonly userIds: readonly string[];
   readonly pin: string;
 }
@@ -15,7 +15,7 @@ export interface MailText {
   readonly html: string;
 }
 
-/** Words the PIN mail as plain text and HTML; the values are escaped, and the PIN is in the body alone. */
+/** Returns the PIN mail as plain text and HTML. Values are escaped, and the PIN is in the body only. */
 export function composePinMail(content: PinMailContent): MailText {
   const pin = oneLine(content.pin);
   const serial = oneLine(content.serial);
@@ -27,7 +27,7 @@ export function composePinMail(content: PinMailContent): MailText {
   ];
   const full = `PIN for security key ${name}`;
   return {
-    // Names and serials are anyone's to choose: one may hold the digits of the PIN.
+    // A name or serial number may contain the digits of the PIN.
     subject: full.includes(pin) ? "PIN for your security key" : full,
     text: textBody(rows, pin),
     html: htmlBody(rows, pin),
@@ -48,8 +48,8 @@ const textBody = (rows: Rows, pin: string): string =>
   );
 
 /**
- * No colours but those that follow the reader's light or dark scheme, no fixed widths, nothing loaded from elsewhere; telephones
- * are told not to make links of serial and PIN.
+ * Returns the HTML body. It has no colours except those of the reader's light or dark scheme, no fixed widths and no external content, and
+ * asks telephones not to make links of serial number and PIN.
  */
 const htmlBody = (rows: Rows, pin: string): string => `<!doctype html>
 <html lang="en">
@@ -87,7 +87,7 @@ const entities: Readonly<Record<string, string>> = {
 };
 const escaped = (text: string): string => text.replace(/[&<>"']/g, sign => entities[sign] ?? "");
 
-/** Control and direction signs would break a header or turn what the reader sees around. */
+/** Returns the text without control and direction characters, which could break a header or reverse the displayed text. */
 const oneLine = (text: string): string =>
   text
     .toWellFormed()

@@ -4,20 +4,18 @@ import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodePinResponse } from "../exchange/messages.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
-import { shippedItems } from "../model/shipment-items.ts";
+import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
-/** Why there is no PIN; `passing` where another try may bring it. */
+/** Why there is no PIN. `passing` means that a later attempt may return it. */
 interface NoPin {
   readonly problem: string;
   readonly passing?: boolean;
 }
 
-/**
- * The PIN of a key: its response fetched again from its peer, else the copy kept as it was received, for a peer that has purged it.
- */
+/** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns it. */
 export async function fetchPin(
   loaded: LoadedRequest,
   keyId: string,
@@ -25,11 +23,11 @@ export async function fetchPin(
 ): Promise<{ readonly pin: string } | NoPin> {
   const key = securityKeyOf(loaded, keyId);
   const fetched = await fetchedPin(loaded, key, deps);
-  const response = fetched.response ?? (await keptPin(key, deps));
+  const response = fetched.response ?? (await storedPin(key, deps));
   if (response === undefined) return { problem: "No PIN response is available.", passing: fetched.failed };
   if (key.pinKey === undefined) return { problem: "The key has no PIN." };
-  const place = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
-  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, place)) as PrivateKey;
+  const context = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
+  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, context)) as PrivateKey;
   try {
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {
@@ -40,7 +38,7 @@ export async function fetchPin(
   }
 }
 
-/** `failed`: the peer could not be asked, and may have it. */
+/** Returns the PIN response of the peer. `failed` means that the peer did not answer and may have one. */
 async function fetchedPin(
   loaded: LoadedRequest,
   key: SecurityKey,
@@ -74,5 +72,5 @@ async function shippedPin(loaded: LoadedRequest, key: SecurityKey, deps: Connect
   return shipment.items[item]?.keys[position]?.pin;
 }
 
-const keptPin = async (key: SecurityKey, { responses }: ConnectorDeps): Promise<string | undefined> =>
+const storedPin = async (key: SecurityKey, { responses }: ConnectorDeps): Promise<string | undefined> =>
   key.responses === undefined ? undefined : (await responses.get(key.responses))?.pin;

@@ -5,7 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
-import type { Step } from "../model/step.ts";
+import type { Step } from "../store/step.ts";
 import type { Delivery } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
@@ -14,12 +14,12 @@ import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
 /**
- * Mails the PINs of a request again: those of every key whose PIN response is at hand and whose limit allows it (decisions C1,
- * C14). A mail that fails stays due for the job. Returns the number of mails sent.
- * Throws Fault: `not_found`; `conflict` when no PIN response is available, when `PIN_MAIL_DOMAINS` allows none of the addresses, or
- * with `retryAfter` while a job has the lease of a key, for which the call waits 2 seconds at most;
- * `unavailable` when that can not be told now; `throttled` when every key is over its limit.
- * @param place of the keys; all of them where undefined
+ * Mails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). A mail that
+ * fails stays due for the job. Returns the number of mails sent.
+ * Throws Fault: `not_found`; `conflict` if no PIN response is available, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
+ * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer does not answer; `throttled`
+ * if every security key has reached its limit.
+ * @param place that of the security keys; undefined for all
  */
 export async function resendPin(
   requestId: string,
@@ -29,16 +29,16 @@ export async function resendPin(
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const start = await loadFree(requestId, place, run, deps);
-    const sent = await resendEach(start, openKeys(start, place, run, deps), run, askedOnce(deps));
+    const sent = await resendEach(start, openKeys(start, place, run, deps), run, withCachedShipments(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
 }
 
-/** Waits for the lease of a key, each before another read: a job's visit of a key usually lasts less than their sum. */
+/** Waits before each further read while a job has a lease. A job's visit of a key usually lasts less than their sum. */
 const leaseWaitsMs = [200, 300, 500, 1000];
 
-/** Returns the request, read again while a job has the lease of a key to mail, until the waits are used up. */
+/** Returns the request. Reads it again while a job has the lease of a key to mail, until all waits are over. */
 async function loadFree(
   requestId: string,
   place: SecurityKey["place"] | undefined,
@@ -59,14 +59,14 @@ async function loadFree(
   return loaded;
 }
 
-/** The keys of the request whose PINs are mailed. */
+/** Returns the security keys whose PINs are mailed. */
 const mailedKeys = ({ keys }: LoadedRequest, place: SecurityKey["place"] | undefined): readonly SecurityKey[] =>
   keys
     .map(({ value }) => value)
     .filter(key => place === undefined || key.place === place)
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
 
-/** The keys that may be mailed now, or why there are none. */
+/** Returns the ids of the security keys that may be mailed now. Throws a Fault if there are none. */
 function openKeys(
   loaded: LoadedRequest,
   place: SecurityKey["place"] | undefined,
@@ -94,11 +94,11 @@ function openKeys(
 const busy = (): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
 
-/** Whether nobody holds the key and its limit allows one more mail. */
+/** Whether no other run has the lease of the key, and its limit allows one more mail. */
 const mayResend = (key: SecurityKey, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
-/** Mails each key whose PIN is at hand until the time is over. @returns how many were sent; throws why none was even tried */
+/** Mails each key whose PIN is available until the time is over. Returns the number of mails sent. Throws a Fault if no send was tried. */
 async function resendEach(
   start: LoadedRequest,
   keyIds: readonly string[],
@@ -111,10 +111,10 @@ async function resendEach(
   let none = new Fault("conflict", "No PIN response is available for the request.");
   for (const keyId of keyIds) {
     if (isOver(run, deps)) {
-      none = new Fault("unavailable", "There was not time enough to ask for every PIN.", { retryAfter: 30 });
+      none = new Fault("unavailable", "The time of the call was over before every PIN was read.", { retryAfter: 30 });
       break;
     }
-    // It was read again where another was faster with the key before it.
+    // The request may have been read again after a conflict on an earlier key.
     if (!mayResend(securityKeyOf(loaded, keyId), run, deps)) {
       none = busy();
       continue;
@@ -134,22 +134,22 @@ async function resendEach(
   return sent;
 }
 
-/** The delivery service tells all keys of a shipment in one answer, so it is asked for that once a call. */
-function askedOnce(deps: ConnectorDeps): ConnectorDeps {
-  const asked = new Map<string, ReturnType<Delivery["getShipment"]>>();
+/** Returns ports that get each shipment once, because the delivery service returns all its security keys in one response. */
+function withCachedShipments(deps: ConnectorDeps): ConnectorDeps {
+  const cached = new Map<string, ReturnType<Delivery["getShipment"]>>();
   const getShipment: Delivery["getShipment"] = id => {
-    const answer = asked.get(id) ?? deps.delivery.getShipment(id);
-    asked.set(id, answer);
+    const answer = cached.get(id) ?? deps.delivery.getShipment(id);
+    cached.set(id, answer);
     return answer;
   };
   return { ...deps, delivery: { ...deps.delivery, getShipment } };
 }
 
-/** Resends of a key within the last hour, oldest first. */
+/** Returns the times of resends within the last hour, oldest first. */
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/** Makes the mail due under the next number, so that it is another one than the last, and sends it as the job does. */
+/** Makes the mail due under the next number, so that it is a new mail to the mail service, and sends it as the job does. */
 function resend(
   loaded: LoadedRequest,
   keyId: string,

@@ -6,7 +6,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { Outcome, Step } from "../model/step.ts";
+import type { Outcome, Step } from "../store/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin } from "./fetch-pin.ts";
 

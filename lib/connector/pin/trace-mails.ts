@@ -1,7 +1,7 @@
 import type { Mailer } from "../../mail.ts";
 import { traceCall } from "../http/trace.ts";
 
-/** A mailer whose calls are told as those of a peer. */
+/** Returns the mailer with its calls traced as those of a peer. */
 export const traceMails = (mailer: Mailer): Mailer => ({
   send: mail => traceCall("mail", "send", () => mailer.send(mail)),
   status: operationId => traceCall("mail", "status", () => mailer.status(operationId)),

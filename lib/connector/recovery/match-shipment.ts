@@ -1,5 +1,5 @@
 import type { LoadedRequest } from "../deps.ts";
-import { shippedItems } from "../model/shipment-items.ts";
+import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 
 /**

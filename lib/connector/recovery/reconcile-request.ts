@@ -3,7 +3,7 @@ import { between, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { isOnSite } from "../model/request.ts";
-import { referenceOf } from "../model/shipment-items.ts";
+import { referenceOf } from "../model/shipment.ts";
 import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";

@@ -7,9 +7,9 @@ import { isTerminal } from "../model/states.ts";
 
 type Clock = Pick<ConnectorDeps, "now" | "intervals">;
 
-/** The key with its hold given back and the time of its next work. */
+/** Returns the security key with its lease released and the time of its next work. */
 export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock): SecurityKey {
-  const next = nextDue(key) ?? forgetDue(key, clock);
+  const next = nextDue(key) ?? purgeDue(key, clock);
   return { ...key, ...(next && { due: next }) };
 }
 
@@ -28,13 +28,13 @@ export function postponeRequest(
   return { ...request, attempts, due: { queue, at: nextAt, ...(notBefore !== undefined && { notBefore }) } };
 }
 
-/** A key that may have ended without being worked on: its copy of the responses is clean-up's then. */
+/** Returns the security key, due for the deletion of its copy of the responses if it has ended and no mail is due. */
 export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
-  const due = key.mail.state === "due" ? undefined : forgetDue(key, clock);
+  const due = key.mail.state === "due" ? undefined : purgeDue(key, clock);
   return due === undefined ? key : { ...key, due };
 }
 
-/** The earliest of what the key still waits for. */
+/** Returns the earliest time of the work that the security key still waits for. */
 function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">): Due | undefined {
   const waiting = [
     ...(isWaiting(key) ? [key.enrollment] : []),
@@ -48,8 +48,8 @@ function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | 
   return { queue: queueOf(key), at, ...(notBefore !== undefined && { notBefore }) };
 }
 
-/** When the copy of an ended key's responses has served its time (decision C14). */
-function forgetDue(
+/** Returns when the copy of an ended security key's responses expires: it serves a resend of the PIN for that long (C14). */
+function purgeDue(
   { responses, state, mail }: Pick<SecurityKey, "state" | "responses" | "mail">,
   { now, intervals: timing }: Clock,
 ): Due | undefined {
@@ -59,7 +59,7 @@ function forgetDue(
 }
 
 /**
- * The authenticators that wait to be enrolled, each with its first poll (decision C15).
+ * Returns the authenticators that wait to be enrolled, each with its first poll.
  */
 export function withPollDue(
   { keys }: LoadedRequest,

@@ -1,7 +1,7 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
-import type { Call, CircuitBreaker, Step } from "../model/step.ts";
+import type { Call, CircuitBreaker, Step } from "./step.ts";
 import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
 import { newLease, type Run } from "./queue.ts";
@@ -16,13 +16,13 @@ export interface KeyInRun {
 interface Options {
   /** Whether the run works on the security key after this step. Otherwise the write of the outcome releases the lease. */
   readonly isMoreDue: (key: SecurityKey) => boolean;
-  /** Called with what the step has learned of its peer, before the outcome is saved. */
+  /** Called before the outcome is saved, if the step has tripped the circuit breaker of its peer. */
   readonly onTripped?: (tripped: CircuitBreaker) => void;
 }
 
 /**
- * Makes the calls of a step, each right after its intent was stored with a renewed lease, and saves the outcome (decision C15).
- * Returns the request as saved, undefined where another run or request has changed the security key or taken its lease.
+ * Makes the calls of a step, each right after its intent was stored with a renewed lease, and saves the outcome (C15). Returns the saved
+ * request; undefined if another run or request has changed the security key or has its lease.
  */
 export async function runStep(
   { loaded, keyId, run }: KeyInRun,
@@ -45,8 +45,8 @@ export async function runStep(
 }
 
 /**
- * Takes or renews the lease and stores the intent of the call with it.
- * Returns undefined where the security key was changed meanwhile or the call could outlast the lease: the call must not start then.
+ * Takes or renews the lease, and stores the intent of the call in the same write. Returns undefined if the security key was changed
+ * meanwhile or the call could outlast the lease: then the call must not start.
  */
 async function renewLease(
   { loaded, keyId, run }: KeyInRun,

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId } from "../../model/key-ids.ts";
-import { requestLimits } from "../../model/limits.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { requestLimits } from "../limits.ts";
+import { omitUndefined } from "../../../omit-undefined.ts";
 import type { CreateFormat } from "../create-wire.ts";
 import { listOf, withDefault } from "../field-rules.ts";
 import { defaultPinLength, email, emailsTo, keyName, nonEmptyLine, optionalLine, pinLength } from "../text-rules.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { omitUndefined } from "../../../omit-undefined.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
-import { shipmentStates, shipmentStatusOf } from "../../model/shipment-status.ts";
+import { shipmentStates, shipmentStatusOf } from "../../model/shipment.ts";
 
 /** Version 1 shipment status (specification section 2, decision C9). */
 export const shipmentStatusV1 = z.object({

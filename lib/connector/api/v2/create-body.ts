@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { requestLimits } from "../../model/limits.ts";
+import { requestLimits } from "../limits.ts";
 import { addressFields, regionByCountry } from "../address.ts";
 import { ignoreUnknownFields, listOf, optional, withDefault } from "../field-rules.ts";
 import {

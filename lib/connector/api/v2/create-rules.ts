@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { requestLimits } from "../../model/limits.ts";
+import { requestLimits } from "../limits.ts";
 
 // Rules across fields. They run although single fields are wrong, so they take values of any type.
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { credentialMessage } from "../../model/credential.ts";
-import { deliveryProblem } from "../../model/delivery-states.ts";
-import { omitUndefined } from "../../model/omit-undefined.ts";
+import { deliveryProblem } from "../../model/shipment.ts";
+import { omitUndefined } from "../../../omit-undefined.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
 import {
   type Credential,

@@ -30,7 +30,7 @@ async function opened() {
 
 const never = () => false;
 
-describe("the claims of Idempotency-Keys in storage (decision C6)", () => {
+describe("the claims of Idempotency-Keys in storage", () => {
   test("are inserted once, however many try at once", async () => {
     const { store, rows } = await opened();
     const tries = Array.from({ length: 20 }, (_, n) => store.insert({ ...claim("ab1"), requestId: `r${n}` }));

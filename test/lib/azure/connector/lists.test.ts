@@ -20,7 +20,7 @@ const place = (n: number) => ({
   requestId: `3f0f2f0e-1a2b-4c3d-8e4f-${String(n).padStart(12, "0")}`,
 });
 
-describe("lists of requests in storage (decision C19)", () => {
+describe("lists of requests in storage", () => {
   test("hold 103 people's rows at once, and lose them all, whatever is missing already", async () => {
     const lists = await opened();
     const people: readonly RequestList[] = Array.from({ length: 103 }, (_, n) => personList(`user-${n}@example.com`));

@@ -14,7 +14,7 @@ beforeAll(async () => {
   responses = responseBlobs(blobs);
 });
 
-describe("the responses of a key (decision C18)", () => {
+describe("the responses of a key", () => {
   test("come back as they came, by the name that the row keeps, however large they are", async () => {
     const told = { serial: "12", firmware: "5.7.4", credentials: ["a".repeat(100_000), ""], pin: "p" };
     const name = await responses.put("request", "s-01-001", told);

@@ -209,7 +209,7 @@ describe("a credential request in Table storage", () => {
     await store.remove(inserted);
   });
 
-  test("written by a later version is not misread (decision G12)", async () => {
+  test("written by a later version is not misread", async () => {
     const id = newId();
     await tables
       .table("credentialrequests")
@@ -237,7 +237,7 @@ describe("a credential request in Table storage", () => {
     });
   });
 
-  test("of the largest size fits into properties, rows and a transaction (decision C18)", () => {
+  test("of the largest size fits into properties, rows and a transaction", () => {
     const large: Credential = {
       ...credential,
       userId: "ネ".repeat(255),
@@ -298,7 +298,7 @@ describe("the index of due work", () => {
   });
 });
 
-describe("the record of a shipment id (decision C6)", () => {
+describe("the record of a shipment id", () => {
   test("belongs to the first request that it is linked to, and linking again changes nothing", async () => {
     expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "one", { state: "ongoing" })).toBe(true);
     expect(await shipments.link("U89bvfKKCtQfhnqaFBrAZW", "one", { state: "ongoing" })).toBe(true);

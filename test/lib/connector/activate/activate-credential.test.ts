@@ -134,7 +134,7 @@ describe("an activation that fails for a passing reason (decision C8)", () => {
   });
 });
 
-describe("retryable_until (decision C8)", () => {
+describe("retryable_until", () => {
   const until = async (settings: Record<string, string>) => {
     const { connector, credential } = await ready({ settings });
     return between(connector.now(), String((await credential()).retryable_until));
@@ -211,7 +211,7 @@ describe("retryable_until (decision C8)", () => {
   });
 });
 
-describe("an activation that is refused (decision C8)", () => {
+describe("an activation that is refused", () => {
   test.each<[string, (user: string) => void, string]>([
     ["the user is gone", user => peers.entra.setUser(user, "unknown"), "does not exist"],
     ["policy forbids it", user => peers.entra.setUser(user, "blocked"), "restriction policy"],
@@ -229,7 +229,7 @@ describe("an activation that is refused (decision C8)", () => {
   });
 });
 
-describe("an activation that is not answered (decision C8)", () => {
+describe("an activation that is not answered", () => {
   test("is read back first, by credential id, and is active where it was done", async () => {
     const { connector, users, credential } = await ready();
     failing({ kind: "drop", phase: "after" });
@@ -400,7 +400,7 @@ describe("an activation that is not answered (decision C8)", () => {
   });
 });
 
-describe("credentials of one key (decisions C7, C15)", () => {
+describe("credentials of one key", () => {
   test("are activated one after another in the order of the array", async () => {
     const { connector, users } = await ready({}, orderBody([5]));
     await connector.runCredentials();
@@ -439,7 +439,7 @@ describe("credentials of one key (decisions C7, C15)", () => {
     expect(await connector.queue("poll")).toEqual([]);
   });
 
-  test("of an identity provider that has vanished stay due with that message (decision C13)", async () => {
+  test("of an identity provider that has vanished stay due with that message", async () => {
     const { connector, credential } = await ready();
     const without = connector.beside({ ports: () => ({ idps: { defaultId: "entra", get: () => undefined } }) });
     expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isCountryCode, normalRegion, regionProblem } from "../../../../lib/connector/api/regions.ts";
 
-describe("country codes (decision C5)", () => {
+describe("country codes", () => {
   it.each(["US", "us", "Ca", "DE", "GB", "PR", "TW", "AX", "SS"])("%s of ISO 3166-1 is one, in any case", code => {
     expect(isCountryCode(code)).toBe(true);
   });
@@ -14,7 +14,7 @@ describe("country codes (decision C5)", () => {
   );
 });
 
-describe("regions (decision C5)", () => {
+describe("regions", () => {
   it.each(["MA", "ma", "DC", "AA", "AE", "AP", "PR", "GU", "VI", "AS", "MP"])(
     "%s is one of the US: state, military base or territory",
     region => {

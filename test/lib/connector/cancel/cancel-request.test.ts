@@ -45,7 +45,7 @@ async function ordered(body: unknown = orderBody([2, 1]), state = 101) {
 
 const idsOfShipments = async () => (await peers.delivery.shipments()).map(({ id }) => id);
 
-describe("a cancel (decision C19)", () => {
+describe("a cancel", () => {
   test("deletes the shipment, undoes what the IdPs began and ends every key; a second one changes nothing", async () => {
     const { connector, requestId, shipmentId, undone, cancel } = await ordered();
     const { request } = await cancel();
@@ -185,7 +185,7 @@ describe("a cancel (decision C19)", () => {
   });
 });
 
-describe("a cancel whose delivery call fails (decision C19)", () => {
+describe("a cancel whose delivery call fails", () => {
   test.each<[string, FaultRule, object]>([
     ["throttles", { kind: "throttle", retryAfter: 7 }, { status: 503, headers: { "retry-after": "7" } }],
     ["refuses the token", { kind: "refuse", status: 401 }, { status: 500 }],
@@ -288,7 +288,7 @@ describe("a cancel whose delivery call fails (decision C19)", () => {
   });
 });
 
-describe("a cancel that dies on the way (decision C19)", () => {
+describe("a cancel that dies on the way", () => {
   test("is done by the job, whatever step it died before", async () => {
     const steps = new Set<string>();
     for (let step = 0; ; step++) {

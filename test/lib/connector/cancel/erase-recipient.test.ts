@@ -42,7 +42,7 @@ const named = (email: string, user: string) =>
     "shipment.shipment_items[0].credentials[0].user_id": user,
   });
 
-describe("erasing one recipient (decision C19)", () => {
+describe("erasing one recipient", () => {
   test.each<[RecipientName["by"], (email: string, user: string) => string]>([
     ["email", email => email.toUpperCase()],
     ["externalId", (_, user) => ` STAFF ${user} `],

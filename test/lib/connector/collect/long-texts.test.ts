@@ -50,7 +50,7 @@ async function expectBounded({ storage, lines }: TestConnector): Promise<void> {
   }
 }
 
-describe("texts of up to 1 MB with control characters that a peer reports (decision G10)", () => {
+describe("texts of up to 1 MB with control characters that a peer reports", () => {
   test("are cut and cleaned as serial number, firmware version and state of a shipment", async () => {
     const connector = await testConnector(peers, { fetch: answering(/\/shipments\/./, shipmentWith(undefined)) });
     const body = orderBody();

@@ -53,7 +53,7 @@ async function outcome(connector: TestConnector, requestId: string, body: Body) 
 
 const nothing = { registrations: 0, mails: 0, enrollable: 0, atEnrollment: 0, wrong: [] };
 
-describe("a creator that dies at any of its calls (decision C6)", () => {
+describe("a creator that dies at any of its calls", () => {
   /** What becomes of the request, by the call at which its creator died. */
   async function ends(body: () => Body) {
     const found: [call: string, state: string][] = [];
@@ -121,7 +121,7 @@ async function dyingJobs(
 }
 
 describe("a job that dies at any of its calls", () => {
-  test("while it takes over an authenticator that was enrolled: activated once, mailed once (decisions C8, C14, C15)", async () => {
+  test("while it takes over an authenticator that was enrolled: activated once, mailed once", async () => {
     const arrange = async (connector: TestConnector) => {
       const body = onSiteBody();
       const { requestId } = await connector.order(body);
@@ -150,7 +150,7 @@ describe("a job that dies at any of its calls", () => {
     for (const call of expected) expect(calls).toContain(call);
   });
 
-  test("while it takes back what a creator left: nothing can be enrolled (decision C6)", async () => {
+  test("while it takes back what a creator left: nothing can be enrolled", async () => {
     const arrange = async (connector: TestConnector) => {
       const body = onSiteBody([authenticator(), authenticator()]);
       const requestId = newRequestId(connector.context.random);
@@ -184,7 +184,7 @@ describe("a job that dies at any of its calls", () => {
     expect(calls).toContain("rfpr.remove");
   });
 
-  test("while it cleans up: everything is gone here and there in the end, there first (decision C16)", async () => {
+  test("while it cleans up: everything is gone here and there in the end, there first", async () => {
     const arrange = async (connector: TestConnector) => {
       const body = onSiteBody();
       const { requestId } = await connector.order(body);

@@ -74,7 +74,7 @@ describe("an authenticator that is enrolled", () => {
     expect(peers.rfpr.opens(idAt(requestId), pin)).toBe(true);
   });
 
-  test("has its responses stored as received, before the row names them (decision C18)", async () => {
+  test("has its responses stored as received, before the row names them", async () => {
     const written: string[] = [];
     const { connector, requestId } = await waiting([authenticator(3)], {
       ports: ({ requests, responses }) => ({
@@ -183,7 +183,7 @@ describe("an authenticator that is enrolled", () => {
   });
 });
 
-describe("an authenticator that waits (decision C15)", () => {
+describe("an authenticator that waits", () => {
   test("is polled after 5 minutes, backing off to an hour, by a timer; on demand at once", async () => {
     const { connector, requestId } = await waiting();
     const waits: number[] = [];
@@ -223,7 +223,7 @@ describe("an authenticator that waits (decision C15)", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
-  test("ends failed when the IdP's challenge is over, without being asked for any more (decision C8)", async () => {
+  test("ends failed when the IdP's challenge is over, without being asked for any more", async () => {
     const { connector, requestId, credentials } = await waiting();
     connector.advance(days(14));
     await connector.runCredentials("timer");
@@ -233,7 +233,7 @@ describe("an authenticator that waits (decision C15)", () => {
     expect(await connector.queue("key")).toEqual([]);
   });
 
-  test("for 180 days where the IdP names no end (decision C8)", async () => {
+  test("for 180 days where the IdP names no end", async () => {
     const { connector, requestId, states } = await waiting(undefined, {
       ports: ({ idps }) => ({
         idps: {
@@ -452,7 +452,7 @@ describe("a pre-registration API that fails while it is polled", () => {
   });
 });
 
-describe("a mixed request rolls up over both (decision C7)", () => {
+describe("a mixed request rolls up over both", () => {
   type End = "active" | "failed" | "cancelled" | "open" | "partial";
   const ends: readonly [shipped: End, onSite: End, state: string][] = [
     ["active", "active", "complete"],

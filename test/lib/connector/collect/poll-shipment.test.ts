@@ -48,7 +48,7 @@ const answering = (change: (shipment: Body) => Body): ConnectorOptions => ({
   },
 });
 
-describe("a shipment in state (decision C10)", () => {
+describe("a shipment in state", () => {
   test.each([
     [103, "Shipped"],
     [104, "Delivered"],
@@ -139,7 +139,7 @@ describe("a shipment in state (decision C10)", () => {
   });
 });
 
-describe("polling (decision C10)", () => {
+describe("polling", () => {
   test("begins 1 hour after the order and backs off to 6 hours", async () => {
     const { connector, requestId } = await ordered({ state: 101 });
     const waits: number[] = [];
@@ -264,7 +264,7 @@ describe("polling (decision C10)", () => {
   });
 });
 
-describe("a shipment that the service does not know (decision C10)", () => {
+describe("a shipment that the service does not know", () => {
   const missing = async (options: Parameters<typeof ordered>[0] = {}) => {
     const gone = await ordered(options);
     // Others prove that it is not the service that has lost its memory.
@@ -364,7 +364,7 @@ describe("a shipment that the service does not know (decision C10)", () => {
   });
 });
 
-describe("a delivery service that does not accept the connector (decision C10)", () => {
+describe("a delivery service that does not accept the connector", () => {
   test.each([401, 403])("by %i stops the job with an error event and changes no item", async status => {
     const one = await ordered({}, { settings: { JOB_CONCURRENCY: "1" } });
     const { connector } = one;
@@ -465,7 +465,7 @@ describe("a response that is not to be believed (decision C11)", () => {
   });
 });
 
-describe("a credential that waits for its key (decision C8)", () => {
+describe("a credential that waits for its key", () => {
   const reason = "The identity provider's challenge expired before the key was programmed.";
 
   test("ends failed when its challenge has expired, not before", async () => {
@@ -525,14 +525,14 @@ describe("a credential that waits for its key (decision C8)", () => {
   });
 });
 
-test("a delivery service that nobody reaches leaves every item due (decision C10)", async () => {
+test("a delivery service that nobody reaches leaves every item due", async () => {
   const one = await ordered();
   const away = one.connector.beside({ settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
   expect(await away.runShipments()).toMatchObject({ failed: 1 });
   expect(await one.connector.queue("poll")).toHaveLength(1);
 });
 
-test("a key's custom name and serial are what the identity provider shows (decisions C11a, C13)", async () => {
+test("a key's custom name and serial are what the identity provider shows", async () => {
   const named = altered(orderBody([1, 1]), {
     "shipment.shipment_items[1].name": undefined,
     "shipment.shipment_items[1].credentials[0].user_id": newUser(),

@@ -9,7 +9,7 @@ import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 
-describe("what a create is held against beside its own tables (decisions C5, C13, C14)", () => {
+describe("what a create is held against beside its own tables", () => {
   const refused = async (body: Body) => {
     const connector = await testConnector(peers, {
       settings: { PIN_MAIL_DOMAINS: "example.com" },

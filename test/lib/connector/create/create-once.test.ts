@@ -30,7 +30,7 @@ const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller =
 /** The claim of "key-1" as it lies in storage. */
 const claimOf = async ({ context }: TestConnector) => (await context.claims.find(scopeOf("v2", one, "key-1")))?.value;
 
-describe("a create with an Idempotency-Key (decision C6)", () => {
+describe("a create with an Idempotency-Key", () => {
   test("creates one request, and answers the same again, however often and wherever it is repeated", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();
@@ -58,7 +58,7 @@ describe("a create with an Idempotency-Key (decision C6)", () => {
     expect(await once(connector, body)).toMatchObject({ requestId: made[0] });
   });
 
-  test("creates another for another application, another subject of it, another endpoint and another key (decision G3)", async () => {
+  test("creates another for another application, another subject of it, another endpoint and another key", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();
     const v1 = { origin: "v1_shipment", pathOf: createV2.pathOf } as const;
@@ -230,7 +230,7 @@ describe("a create with an Idempotency-Key (decision C6)", () => {
   });
 });
 
-describe("a create with an Idempotency-Key that dies on the way (decision C6)", () => {
+describe("a create with an Idempotency-Key that dies on the way", () => {
   test("is made once, whatever step it died before or after", async () => {
     const ends = new Map<string, string>();
     for (const phase of ["before", "after"] as const) {

@@ -36,7 +36,7 @@ function expectFailed(read: Awaited<ReturnType<typeof endedRequest>>, reason: un
     expect(credential).toMatchObject({ state: "failed", error_message: reason });
 }
 
-describe("a create that an identity provider answers no (decision C6)", () => {
+describe("a create that an identity provider answers no", () => {
   test.each([
     ["unknown", /refused the credential: Resource .* does not exist/],
     ["blocked", /refused the credential: User or group restriction policy failed/],
@@ -136,7 +136,7 @@ describe("a create that an identity provider answers no (decision C6)", () => {
   });
 });
 
-describe("a create that the delivery service answers no (decision C6)", () => {
+describe("a create that the delivery service answers no", () => {
   test.each([400, 404, 408, 409, 422])("with %i: 400 delivery_error with its code and message", async status => {
     const connector = await testConnector(peers);
     const words = { code: "validation_error", message: "recipient_lastname: must be at most 20 characters" };

@@ -106,7 +106,7 @@ describe("a create whose delivery call is not answered (decision C6)", () => {
   });
 });
 
-describe("a create and time (decision C6)", () => {
+describe("a create and time", () => {
   test("orders only within 10 s of sending the mark, later takes the mark back", async () => {
     const late = (ms: number) =>
       testConnector(peers, {
@@ -236,7 +236,7 @@ describe("a create and time (decision C6)", () => {
   });
 });
 
-describe("a creator that returns late with an id (decision C6)", () => {
+describe("a creator that returns late with an id", () => {
   test("still writes it, over what the job has adopted meanwhile", async () => {
     const connector: TestConnector = await testConnector(peers, {
       ports: ({ delivery }, clock) => ({

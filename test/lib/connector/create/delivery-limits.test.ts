@@ -33,7 +33,7 @@ function request(changes: {
   };
 }
 
-describe("the delivery service's own limits (decision C5)", () => {
+describe("the delivery service's own limits", () => {
   const limits: [string, number, (value: string) => Parameters<typeof request>[0]][] = [
     ["first name", 15, firstName => ({ recipient: { firstName } })],
     ["last name", 20, lastName => ({ recipient: { lastName } })],

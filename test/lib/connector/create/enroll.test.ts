@@ -45,7 +45,7 @@ async function failedRequest(connector: TestConnector) {
 
 const firstAuthenticator = (body: Body) => body.authenticators[0];
 
-describe("a create with authenticators (decision C6)", () => {
+describe("a create with authenticators", () => {
   test("gets the access token, asks the IdPs, hands the authenticators over, and orders the shipment last", async () => {
     const { calls, fetch } = recordedCalls(peers);
     const connector = await testConnector(peers, { fetch });
@@ -209,7 +209,7 @@ describe("a create that gets no access token (specification section 5, decision 
   });
 });
 
-describe("a create whose authenticators are not taken (decision C6)", () => {
+describe("a create whose authenticators are not taken", () => {
   /** Undoes at the IdPs as told, and says for whom. */
   const undoing = async (undone: unknown[] = []) =>
     testConnector(peers, {
@@ -303,7 +303,7 @@ describe("a create whose authenticators are not taken (decision C6)", () => {
   });
 });
 
-describe("a mixed request whose shipment is not taken (decision C6)", () => {
+describe("a mixed request whose shipment is not taken", () => {
   test("because the delivery service says no: its authenticators are taken back", async () => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "no", message: "Not there" } });
@@ -356,7 +356,7 @@ describe("a mixed request whose shipment is not taken (decision C6)", () => {
   });
 });
 
-describe("a creator that is held up (decision C6)", () => {
+describe("a creator that is held up", () => {
   test("while it hands over: the job takes everything back, and what arrives later is refused", async () => {
     const connector = await testConnector(peers, { settings: { ENROLLMENT_TIMEOUT_SECONDS: "60" } });
     peers.rfpr.fail({ kind: "hang", method: "PUT" });

@@ -11,7 +11,7 @@ const peers = await peersOfFile();
 const found = (secrets: readonly string[], places: readonly string[]) =>
   secrets.filter(secret => places.some(place => place.includes(secret)));
 
-describe("what is kept and logged of a request (decisions C14, G8, G10)", () => {
+describe("what is kept and logged of a request", () => {
   test("never holds a PIN, a private key, a challenge, a token, or in the log a recipient's data", async () => {
     const privateKeys: string[] = [];
     const challenges: string[] = [];
@@ -86,7 +86,7 @@ describe("what is kept and logged of a request (decisions C14, G8, G10)", () => 
     );
   });
 
-  test("has of a challenge only its SHA-256 (decision C18)", async () => {
+  test("has of a challenge only its SHA-256", async () => {
     const challenges: string[] = [];
     const connector = await testConnector(peers, {
       ports: context => ({
@@ -107,7 +107,7 @@ describe("what is kept and logged of a request (decisions C14, G8, G10)", () => 
     expect(credential?.binding?.challengeHash).toBe(hash);
   });
 
-  test("has the responses as they came, in a blob, and only its name in the row (decision C18)", async () => {
+  test("has the responses as they came, in a blob, and only its name in the row", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(orderBody([3]));
     await connector.runShipments();
@@ -122,7 +122,7 @@ describe("what is kept and logged of a request (decisions C14, G8, G10)", () => 
   });
 });
 
-describe("how much one request holds (decisions C5, C18)", () => {
+describe("how much one request holds", () => {
   /** User ids as long as they may be, in letters of three bytes each. */
   const longUser = (): string => {
     const user = newUser();
@@ -146,7 +146,7 @@ describe("how much one request holds (decisions C5, C18)", () => {
     expect(Math.max(...sizes)).toBeGreaterThan(65_536);
   });
 
-  test("refuses an identity provider that is not configured, in every place, before anything is stored (decision C13)", async () => {
+  test("refuses an identity provider that is not configured, in every place, before anything is stored", async () => {
     const connector = await testConnector(peers);
     const body = altered(orderBody([2, 1]), {
       "shipment.shipment_items[0].credentials[1].idp_id": "nobody",
@@ -169,7 +169,7 @@ describe("how much one request holds (decisions C5, C18)", () => {
     expect(await connector.queue("reconcile")).toEqual([]);
   });
 
-  test("refuses a relying party that is not the identity provider's (decision C5)", async () => {
+  test("refuses a relying party that is not the identity provider's", async () => {
     const connector = await testConnector(peers);
     const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].relying_party_id": "example.com" });
     const { status, body: told } = await refusalOf(connector.order(body));

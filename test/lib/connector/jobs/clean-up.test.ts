@@ -20,12 +20,12 @@ async function completed(connector: TestConnector, body: Body = orderBody([1, 2]
 const traces = async ({ storage }: TestConnector, requestId: string) =>
   (await storedText(storage)).filter(text => text.includes(requestId));
 
-describe("clean-up (decision C16)", () => {
+describe("clean-up", () => {
   test("deletes nothing by 0 days", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector);
     connector.advance(days(10));
-    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, forgotten: 0, claims: 0, left: 0 });
+    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, purged: 0, claims: 0, left: 0 });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
@@ -131,21 +131,21 @@ describe("clean-up (decision C16)", () => {
   });
 });
 
-describe("the copy of a PIN response (decision C14)", () => {
+describe("the copy of a PIN response", () => {
   test("is kept for RFPR_RETRY_NUMBER_DAYS after the first mail, then removed, whatever the days of clean-up", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector, orderBody([1, 1]));
     const { responses = "" } = await connector.keyRow(requestId);
     connector.advance(days(14) - 1);
-    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 0 });
+    expect(await connector.runCleanUp(0)).toMatchObject({ purged: 0 });
     expect(await connector.context.responses.get(responses)).toMatchObject({ pin: expect.any(String) });
     connector.advance(1);
-    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 2 });
+    expect(await connector.runCleanUp(0)).toMatchObject({ purged: 2 });
     expect(await connector.context.responses.get(responses)).toBeUndefined();
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await connector.queue("purge")).toEqual([]);
-    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, forgotten: 0, claims: 0, left: 0 });
+    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, purged: 0, claims: 0, left: 0 });
   });
 
   test("stays while a credential of its key is open", async () => {
@@ -186,7 +186,7 @@ describe("the copy of a PIN response (decision C14)", () => {
     };
     const { requestId } = await completed(connector, silent);
     connector.advance(days(14));
-    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 1 });
+    expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
   });
 
@@ -209,7 +209,7 @@ describe("the copy of a PIN response (decision C14)", () => {
     await connector.runShipments();
     expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
     connector.advance(days(14));
-    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 1 });
+    expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
   });
 });

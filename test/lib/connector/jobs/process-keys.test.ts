@@ -61,7 +61,7 @@ const slow = ({ polls = 0, activations = 0 }): ConnectorOptions => ({
   }),
 });
 
-describe("a job works on what is due (decision C15)", () => {
+describe("a job works on what is due", () => {
   test("at its time by the timer, oldest first", async () => {
     const connector = await testConnector(peers, oneAtATime);
     const placed = await orders(connector, 4);
@@ -182,7 +182,7 @@ describe("a job works on what is due (decision C15)", () => {
   });
 });
 
-describe("a time budget (decision C15)", () => {
+describe("a time budget", () => {
   test.each([
     ["on_demand", seconds(40), 3],
     ["timer", seconds(200), 3],
@@ -242,7 +242,7 @@ describe("a time budget (decision C15)", () => {
     const requestId = one?.requestId ?? "";
     const loaded = await connector.load(requestId);
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
-    const visit = await processKey(loaded, "s-01-001", { run, brakes: newCircuitBreakers() }, connector.context);
+    const visit = await processKey(loaded, "s-01-001", { run, circuitBreakers: newCircuitBreakers() }, connector.context);
     expect(visit.counts.processed).toBe(0);
     expect(posts()).toBe(0);
     expect(await connector.load(requestId)).toEqual(loaded);
@@ -258,7 +258,7 @@ describe("a time budget (decision C15)", () => {
   });
 });
 
-describe("several hosts at once (decision C15)", () => {
+describe("several hosts at once", () => {
   test("poll, activate and mail everything once", async () => {
     const connector = await testConnector(peers);
     const placed = await orders(connector, 6, [2, 1]);
@@ -418,7 +418,7 @@ describe("several hosts at once (decision C15)", () => {
   });
 });
 
-describe("an index row that finds nothing due (decision C15)", () => {
+describe("an index row that finds nothing due", () => {
   const dueAt = (connector: TestConnector, ms: number): Due => ({ queue: "key", at: plus(connector.now(), ms) });
   const etagOf = ({ keys }: LoadedRequest) => keys[0]?.etag;
 

@@ -60,7 +60,7 @@ const request = fc.record(
   { requiredKeys: ["id", "state"] },
 ) as fc.Arbitrary<CredentialRequest>;
 
-describe("a claim of an Idempotency-Key (decision C6)", () => {
+describe("a claim of an Idempotency-Key", () => {
   test("is free when its 7 days are over, whatever it holds", () => {
     forAll(fc.tuple(claim, call), ([claim, call]) => {
       expect(judgeClaim(claim, call).is === "free").toBe(claim.endsAt <= call.now);
@@ -101,7 +101,7 @@ describe("a claim of an Idempotency-Key (decision C6)", () => {
   });
 });
 
-describe("the request of a claim (decision C6)", () => {
+describe("the request of a claim", () => {
   test("is never begun anew where the delivery service may have it", () => {
     forAll(request, request => {
       fc.pre(request.neverSent !== true && request.delivery?.sentAt !== undefined);

@@ -42,7 +42,7 @@ const keys = fc.array(fc.constantFrom(...securityKeyStates), { minLength: 1, max
 const shuffled = <T>(lists: fc.Arbitrary<T[]>) =>
   lists.chain(list => fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })));
 
-describe("transitions of a credential (decision C7)", () => {
+describe("transitions of a credential", () => {
   it.each(legal)("%s, %s: %s", (from, event, to) => {
     expect(transition(from, event)).toBe(to);
   });
@@ -64,7 +64,7 @@ describe("transitions of a credential (decision C7)", () => {
     }
   });
 
-  it("does not cancel a key that is already produced (decision C19)", () => {
+  it("does not cancel a key that is already produced", () => {
     expect(() => transition("activation_pending", "cancelled")).toThrow();
   });
 
@@ -77,7 +77,7 @@ describe("transitions of a credential (decision C7)", () => {
   });
 });
 
-describe("roll-up of a key (decision C7)", () => {
+describe("roll-up of a key", () => {
   it("is processing exactly while any credential is open", () => {
     forAll(credentials, states => {
       expect(rollUpSecurityKey(states) === "processing").toBe(states.some(state => !isTerminal(state)));
@@ -113,7 +113,7 @@ describe("roll-up of a key (decision C7)", () => {
   });
 });
 
-describe("roll-up of a request (decision C7)", () => {
+describe("roll-up of a request", () => {
   it("never changes a terminal state", () => {
     for (const state of requestStates.filter(isTerminal)) {
       forAll(keys, states => {
@@ -163,7 +163,7 @@ describe("roll-up of a request (decision C7)", () => {
   });
 });
 
-describe("start of a request (decision C7)", () => {
+describe("start of a request", () => {
   it("leads from received to started", () => {
     expect(startRequest("received")).toBe("started");
   });

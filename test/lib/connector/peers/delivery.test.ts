@@ -215,7 +215,7 @@ describe("the delivery service (decision C10)", () => {
   });
 });
 
-describe("an order (decision C6)", () => {
+describe("an order", () => {
   test.each([
     [{ kind: "drop", phase: "after" }, "unanswered"],
     [{ kind: "refuse", phase: "after", status: 502 }, "unanswered"],

@@ -34,7 +34,7 @@ const word = nasty.filter(text => plain(text) !== "");
 const pin = fc.stringMatching(/^[!-~]{4,63}$/);
 const any = fc.record({ serial: word, keyName: word, userIds: fc.array(word, { minLength: 2, maxLength: 3 }), pin });
 
-describe("the PIN mail (decision C14)", () => {
+describe("the PIN mail", () => {
   test("tells serial, key name, user ids separated by commas and the PIN, as text and as HTML", () => {
     const { subject, text, html } = composePinMail(content);
     expect(subject).toBe("PIN for security key Desk key: 30000001");

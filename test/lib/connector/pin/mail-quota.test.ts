@@ -4,7 +4,7 @@ import { orderBody, peersOfFile, testConnector } from "../../../support/connecto
 
 const peers = await peersOfFile();
 
-test("the mail service's quota slows the mails of many keys down and loses and doubles none (decision C14)", async () => {
+test("the mail service's quota slows the mails of many keys down and loses and doubles none", async () => {
   const connector = await testConnector(peers);
   const body = orderBody(Array<number>(7).fill(1));
   const { requestId } = await connector.order(body);

@@ -27,7 +27,7 @@ async function enrolled(pin: AuthenticatorWish["pin_request"], by: Parameters<ty
   return { connector, requestId, seen, mails: mailsTo(body.recipient.email), to: body.recipient.email };
 }
 
-describe("the PIN of an authenticator (decision C14)", () => {
+describe("the PIN of an authenticator", () => {
   test("that is generated and delivered by mail is fetched from the pre-registration API, opened, and mailed", async () => {
     const { requestId, seen, mails } = await enrolled({});
     expect(seen.shownPin).toBeUndefined();
@@ -112,7 +112,7 @@ describe("the PIN of an authenticator (decision C14)", () => {
     expect(mailsTo(body.recipient.email)).toHaveLength(1);
   });
 
-  test("is nowhere in storage or log, nor is a credential or token of the pre-registration API, whatever fails (decision G10)", async () => {
+  test("is nowhere in storage or log, nor is a credential or token of the pre-registration API, whatever fails", async () => {
     const tokens: string[] = [];
     const watching: ConnectorOptions["fetch"] = (input, init) => {
       const authorization = new Headers(init?.headers).get("authorization");
@@ -147,7 +147,7 @@ describe("the PIN of an authenticator (decision C14)", () => {
   });
 });
 
-describe("clean-up at the pre-registration API (decision C16)", () => {
+describe("clean-up at the pre-registration API", () => {
   const remaining = (requestId: string) => authenticatorsOf(peers, requestId).length;
 
   test("deletes nothing by 0 days; else what it deletes here, and the rows go last", async () => {

@@ -154,7 +154,7 @@ describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
     await peers.delivery.control(delivery?.shipmentId ?? "", { purge: true });
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
     connector.advance(hours(15 * 24));
-    expect(await connector.runCleanUp(0)).toMatchObject({ forgotten: 1 });
+    expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });
     await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
   });
 

@@ -51,7 +51,7 @@ async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): 
 const madeKeys = async (shipmentId: string) =>
   (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys ?? [];
 
-describe("the PIN mail (decision C14)", () => {
+describe("the PIN mail", () => {
   test("names a user once who has several credentials on the key", async () => {
     const to = newUser();
     const body = orderBody([2], to);
@@ -85,7 +85,7 @@ describe("the PIN mail (decision C14)", () => {
     expect(mailsTo(to[0] ?? "")).toHaveLength(2);
   });
 
-  test("tells the longer PIN of a key that asks for one (decision C10)", async () => {
+  test("tells the longer PIN of a key that asks for one", async () => {
     const body = altered(orderBody(), { "shipment.shipment_items[0].product_id": "8" });
     const { connector, shipmentId, to } = await ready({}, body);
     await connector.runCredentials();
@@ -182,7 +182,7 @@ describe("the PIN mail (decision C14)", () => {
   });
 });
 
-describe("PIN_MAIL_DOMAINS at the time of a send (decision C14)", () => {
+describe("PIN_MAIL_DOMAINS at the time of a send", () => {
   const allowed = () => `${newUser().split("@")[0]}@example.org`;
   const bounded = { settings: { PIN_MAIL_DOMAINS: "example.org" } };
 
@@ -254,7 +254,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send (decision C14)", () => {
   });
 });
 
-describe("a mail service that is throttling (decision C14)", () => {
+describe("a mail service that is throttling", () => {
   test("stops mailing for the run, which stays due at Retry-After and is no failure", async () => {
     const { connector, requestId, to, errorMessage } = await ready({}, orderBody([1, 1, 1]));
     failing({ kind: "throttle", retryAfter: 120 });
@@ -289,7 +289,7 @@ describe("a mail service that is throttling (decision C14)", () => {
   });
 });
 
-describe("a PIN mail that is refused (decision C14)", () => {
+describe("a PIN mail that is refused", () => {
   test("keeps the credential's state, says so in error_message, and is tried again alone with back-off", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "refuse", status: 400, times: 8 });

@@ -31,7 +31,7 @@ async function stateOf(connector: TestConnector) {
   return connector.read(entry?.requestId ?? "");
 }
 
-describe("a device that PingOne began without its answer being read (decision C6)", () => {
+describe("a device that PingOne began without its answer being read", () => {
   let connector: TestConnector;
   /** The calls that began a device, to be made once more. */
   const begun: { readonly url: string; readonly init: RequestInit }[] = [];

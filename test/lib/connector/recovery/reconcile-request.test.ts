@@ -30,7 +30,7 @@ const referenced = (): Body => {
   return altered(body, { "shipment.customer_reference": body.recipient.email });
 };
 
-describe("a delivery call without an answer (decision C6)", () => {
+describe("a delivery call without an answer", () => {
   test("is settled from 15 minutes after the mark, not before, on demand neither", async () => {
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { taken: true });
@@ -159,7 +159,7 @@ describe("a delivery call without an answer (decision C6)", () => {
   });
 });
 
-describe("a shipment that looks like the order (decision C6)", () => {
+describe("a shipment that looks like the order", () => {
   const change = (values: Readonly<Record<string, unknown>>) => (body: Body) => altered(body, values);
   test.each<[string, (body: Body) => Body]>([
     ["recipient's name", change({ "recipient.last_name": "Byron" })],

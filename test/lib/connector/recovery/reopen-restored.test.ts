@@ -68,7 +68,7 @@ const work: Readonly<Record<string, (connector: TestConnector) => Promise<unknow
   "its PIN was mailed": finish,
 };
 
-describe("a request restored from a backup is read back before any call (decision G13)", () => {
+describe("a request restored from a backup is read back before any call", () => {
   test.each(Object.entries(work))("made when %s: nothing is activated or mailed twice", async (_, before) => {
     const connector = await open();
     const { requestId } = await connector.order();
@@ -169,7 +169,7 @@ describe("a request restored from a backup is read back before any call (decisio
   });
 });
 
-test("an Idempotency-Key of a backup is known again (decision C6)", async () => {
+test("an Idempotency-Key of a backup is known again", async () => {
   const connector = await open();
   const claim = {
     scope: "a".repeat(64),
@@ -184,7 +184,7 @@ test("an Idempotency-Key of a backup is known again (decision C6)", async () => 
   expect(await connector.context.claims.removeEnded("2100-01-01T00:00:00.000Z", () => false)).toBe(1);
 });
 
-test("sealing anew leaves no key under the old version, and what was sealed still opens (decision G8)", async () => {
+test("sealing anew leaves no key under the old version, and what was sealed still opens", async () => {
   const connector = await open();
   const { requestId } = await connector.order();
   const before = await connector.keyRow(requestId);

@@ -57,7 +57,7 @@ async function rewrite(
   await context.requests.save(loaded, { keys });
 }
 
-describe("what an IdP needs to go on with a credential (decision G8)", () => {
+describe("what an IdP needs to go on with a credential", () => {
   test("lies sealed for its place in its key's row, and is opened to activate and to read back", async () => {
     const { connector, given, back } = await watched();
     const { requestId } = await connector.order(orderBody([2]));
@@ -122,7 +122,7 @@ describe("what an IdP needs to go on with a credential (decision G8)", () => {
     expect(given).toHaveLength(2);
   });
 
-  test("is taken as it is where the version before wrote it (decision G12)", async () => {
+  test("is taken as it is where the version before wrote it", async () => {
     const { connector, back } = await watched();
     const { requestId } = await connector.order();
     await connector.runShipments();

@@ -32,7 +32,7 @@ const wrong = (body: Body): readonly string[] => {
   return error === undefined ? [] : problemsOf(error).map(({ path }) => path);
 };
 
-describe("the version 1 credential request body (decision C3)", () => {
+describe("the version 1 credential request body", () => {
   it("becomes one on-site authenticator, with version 2's defaults", () => {
     const { recipient, emailsTo, keys, shipment } = createCredentialRequestBodyV1.parse(least());
     expect(shipment).toBeUndefined();

@@ -75,7 +75,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
   it.each([
     ["the recipient's address", undefined, "delivery_shipment_request.recipient.recipient_email"],
     ["the list's", { emails_to: ["one@example.com", "two@elsewhere.org"] }, "enrollment_contacts.emails_to[1]"],
-  ])("name %s as they wrote it where PIN mails may not go there (decisions C4, C14)", async (_, contacts, path) => {
+  ])("name %s as they wrote it where PIN mails may not go there", async (_, contacts, path) => {
     const connector = await testConnector(peers, { settings: { PIN_MAIL_DOMAINS: "example.com" } });
     const body = { ...shipmentBodyV1("ada@elsewhere.org"), ...(contacts && { enrollment_contacts: contacts }) };
     expect(await refusalOf(order(connector, body))).toMatchObject({
@@ -93,7 +93,7 @@ describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11
     [9, "The delivery service reports: Error: DPL Match"],
     [99, "The delivery service reports: Error: Shipping error, contact Support"],
   ])(
-    "are in processing error only by the delivery service's errors, and open in the others: state %i (decision C10)",
+    "are in processing error only by the delivery service's errors, and open in the others: state %i",
     async (state, message) => {
       const connector = await testConnector(peers);
       const made = await order(connector, shipmentBodyV1());

@@ -321,7 +321,7 @@ describe("a valid version 2 create body", () => {
     });
   });
 
-  it("gives shipped keys a mailed, generated PIN and numeric product ids (decision C11a)", () => {
+  it("gives shipped keys a mailed, generated PIN and numeric product ids", () => {
     forAll(fullBodies, body => {
       const shipped = parsed(body).keys.filter(({ place }) => place === "shipment");
       expect(
@@ -409,7 +409,7 @@ describe("a valid version 2 create body", () => {
 });
 
 describe("fields that are absent", () => {
-  it.each(optionalFields)("%s may be null as if absent (decision G4)", path => {
+  it.each(optionalFields)("%s may be null as if absent", path => {
     forAll(
       fullBodies,
       body => {
@@ -529,7 +529,7 @@ describe("what people write is normalised", () => {
     );
   });
 
-  it("countries and the regions that are codes are taken in any case (decision C5)", () => {
+  it("countries and the regions that are codes are taken in any case", () => {
     const [body] = fc.sample(fullBodies, 1);
     const place = (country_code: string, region: string) =>
       parsed(altered(body, { [`${address}.country_code`]: country_code, [`${address}.region`]: region })).shipment
@@ -594,7 +594,7 @@ describe("violations of several rules", () => {
     { selector: ([path]) => path, minLength: 2, maxLength: 8 },
   );
 
-  it("are told all at once (decision C1)", () => {
+  it("are told all at once", () => {
     forAll(fc.tuple(fullBodies, wrong), ([body, violations]) => {
       const values = Object.fromEntries(violations.map(([path, value]) => [path, value]));
       expect(pathsOf(altered(body, values))).toEqual(Object.keys(values).sort());

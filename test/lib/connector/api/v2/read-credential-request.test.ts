@@ -8,7 +8,7 @@ import {
   readV2,
 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
 import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
-import { omitUndefined } from "../../../../../lib/connector/model/omit-undefined.ts";
+import { omitUndefined } from "../../../../../lib/omit-undefined.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { type Body, fullBodies } from "./bodies.ts";
@@ -131,12 +131,12 @@ describe("the version 2 read model (specification section 2)", () => {
     });
   });
 
-  it("never shows the recipient or the contacts (decision C5)", () => {
+  it("never shows the recipient or the contacts", () => {
     const text = JSON.stringify(readV2(request, [key]));
     for (const hidden of ["e@x.example", "+1555", "ext-1", "pin@x.example"]) expect(text).not.toContain(hidden);
   });
 
-  it("calls a key without a name Pre-Reg Key, without its serial (decision C11a)", () => {
+  it("calls a key without a name Pre-Reg Key, without its serial", () => {
     expect(readV2(request, [key]).shipment?.shipment_items[0]?.name).toBe("Pre-Reg Key");
     expect(readV2(request, [{ ...key, place: "authenticator" }]).authenticators?.[0]?.name).toBe("Pre-Reg Key");
   });
@@ -153,7 +153,7 @@ describe("the version 2 read model (specification section 2)", () => {
     }
   });
 
-  it("tells of a failing PIN mail with the active credentials of its key (decision C14)", () => {
+  it("tells of a failing PIN mail with the active credentials of its key", () => {
     const failed = { ...credential, state: "failed", errorMessage: "The user is gone." } as const;
     const mail = {
       ...key.mail,
@@ -183,7 +183,7 @@ describe("the version 2 read model (specification section 2)", () => {
     ]);
   });
 
-  it("reads a request that version 1 made (decision C4)", () => {
+  it("reads a request that version 1 made", () => {
     const keys = [key, { ...key, id: "s-01-002" }];
     const read = readV2({ ...request, origin: "v1_shipment" }, keys);
     expect(read.shipment?.shipment_items.map(({ id }) => id)).toEqual(["s-01-001", "s-01-002"]);

@@ -1,30 +1,27 @@
 import type { Instant } from "../../time.ts";
-import type { SecurityKey } from "./request.ts";
+import type { SecurityKey } from "../model/request.ts";
 
-/**
- * One piece of work on a security key: what became of it, or the call that is to be made for it. A step reads and calls; `runStep`
- * alone renews the lease and writes.
- */
+/** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
 export type Step = Outcome | Call;
 
-/** What became of a step. */
+/** The outcome of a step. */
 export interface Outcome {
-  /** Applied to the security key as it is when it is written: after a conflict the key is read again. */
+  /** The change of the security key. After a conflict it is applied again, to the security key as read again. */
   readonly change: (key: SecurityKey) => SecurityKey;
-  /** What the step has learned of the peer that all security keys share. */
+  /** The state of its peer's circuit breaker, if the step has tripped it. */
   readonly tripped?: Partial<CircuitBreaker>;
 }
 
 /** A call to a peer that may change something there. */
 export interface Call {
-  /** What is stored of the call before it is made, in the same write as the renewed lease (decision C15). */
+  /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */
   readonly timeLimitMs: number;
   /**
    * Makes the call.
    * @param key the security key as stored with the intent
-   * @param notAfter the call must not start later, else it could outlast the lease
+   * @param notAfter the time after which the call must not start, because it could outlast the lease
    */
   readonly perform: (key: SecurityKey, notAfter: Instant) => Promise<Step>;
 }

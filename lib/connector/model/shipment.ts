@@ -1,6 +1,6 @@
 import { credentialMessage } from "./credential.ts";
 import { pinMailMessage } from "./pin-mail.ts";
-import { type CredentialRequest, isOnSite, type SecurityKey } from "./request.ts";
+import { type CredentialRequest, type Delivery, isOnSite, type SecurityKey } from "./request.ts";
 
 /** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
@@ -26,6 +26,7 @@ export function shipmentStatusOf(request: CredentialRequest, keys: readonly Secu
 /** Whether two statuses are equal. */
 export const isSameStatus = (one: Partial<ShipmentStatus>, other: Partial<ShipmentStatus>): boolean =>
   one.state === other.state && one.errorMessage === other.errorMessage;
+
 function stateOf(keys: readonly SecurityKey[]): ShipmentStatus["state"] {
   if (!keys.every(({ state }) => state === "complete")) return "ongoing";
   const isUnsent = ({ mail }: SecurityKey) =>
@@ -33,9 +34,35 @@ function stateOf(keys: readonly SecurityKey[]): ShipmentStatus["state"] {
   if (keys.some(isUnsent)) return "pending_pin_sending";
   return keys.every(({ mail }) => mail.state !== "due") ? "complete" : "ongoing";
 }
+
 function processingError(request: CredentialRequest, keys: readonly SecurityKey[]): string | undefined {
   const ofCredentials = keys.flatMap(key => key.credentials.map(credential => credentialMessage(credential, key)));
   return [...ofCredentials, ...keys.map(({ mail }) => pinMailMessage(mail)), request.errorMessage].find(
     message => message !== undefined,
   );
 }
+
+/** States of the normal course: in work, shipped, delivered. */
+const expectedStates = [101, 102, 103, 104];
+
+/** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course (C10). */
+export function deliveryProblem({ stateId, message }: Pick<Delivery, "stateId" | "message">): string | undefined {
+  if (stateId === undefined || expectedStates.includes(stateId)) return undefined;
+  return `The delivery service reports: ${message ?? `state ${stateId}`}`;
+}
+
+/** Returns the shipped security keys grouped by shipment item, in the order of the request. */
+export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly SecurityKey[])[] {
+  return [
+    ...Map.groupBy(
+      keys.filter(key => key.place === "shipment"),
+      itemOf,
+    ).values(),
+  ];
+}
+
+/** Returns the customer reference of the order: that of the caller, else the request id. Orders are looked up by it (C6). */
+export const referenceOf = (request: CredentialRequest): string => request.shipment?.customerReference ?? request.id;
+
+/** Returns the shipment item of a security key: `s-01-001` and `s-01-002` belong to `s-01`. */
+const itemOf = (key: SecurityKey): string => key.id.slice(0, key.id.lastIndexOf("-"));
