@@ -1,5 +1,5 @@
 import type { OtpKeys } from "../../auth/store.ts";
-import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Row } from "../tables/tables.ts";
 import {
   assignmentEntry,

@@ -1,8 +1,8 @@
 import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
 import { accepted } from "../../auth/model/parsed.ts";
 import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { readAllRows } from "../tables/many.ts";
-import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import { attributeEntry, changeEntry, readSnapshot } from "./index/index-entries.ts";
 import { ifMatches, locateUser } from "./index/locate.ts";
 import { type AttributesOf, keyAttributes } from "./key-attributes.ts";

@@ -1,7 +1,7 @@
 import { type AttributeHead, withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
 import { accepted, type Parsed } from "../../auth/model/parsed.ts";
 import type { Attributes, UserRef } from "../../auth/store.ts";
-import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Action } from "../tables/tables.ts";
 import { headAction, rowAction } from "./index/index-entries.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";

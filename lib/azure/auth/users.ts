@@ -10,8 +10,8 @@ import type {
   Users,
 } from "../../auth/store.ts";
 import { hashUsername } from "../../auth/user-hash.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { mapConcurrently, readAllRows } from "../tables/many.ts";
-import { conflict, retryOnConflict } from "../tables/retry-on-conflict.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";

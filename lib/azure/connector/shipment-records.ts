@@ -5,6 +5,7 @@ import {
   type ShipmentStatus,
   shipmentStatusOf,
 } from "../../connector/model/shipment.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromShipmentRow, shipmentKey, toShipmentColumns } from "./rows.ts";
 
@@ -41,11 +42,11 @@ export function shipmentRecords(
     async unlink(shipmentId: string, requestId: string): Promise<void> {
       const { partitionKey, rowKey } = keysOf(shipmentId);
       // A write of the status changes the ETag, so the removal is repeated until it succeeds.
-      for (;;) {
+      await retryOnConflict(async () => {
         const stored = await find(shipmentId);
-        if (stored?.value.requestId !== requestId) return;
-        if (await table.remove(partitionKey, rowKey, stored.etag)) return;
-      }
+        if (stored?.value.requestId !== requestId) return undefined;
+        return (await table.remove(partitionKey, rowKey, stored.etag)) ? undefined : conflict;
+      });
     },
 
     /**

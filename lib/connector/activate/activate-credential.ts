@@ -8,9 +8,9 @@ import { type Credential, registeredName, type SecurityKey } from "../model/requ
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
-import type { Outcome, Step } from "../store/step.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
+import type { Outcome, Step } from "../store/step.ts";
 
 /** The credential to activate: its security key and its index on it. */
 interface Target {

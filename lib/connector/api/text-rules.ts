@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { requestLimits } from "./limits.ts";
 import { listOf, optional } from "./field-rules.ts";
+import { requestLimits } from "./limits.ts";
 import { isCountryCode } from "./regions.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { Fault } from "../../fault.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
@@ -9,6 +9,7 @@ import { isTerminal } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 import { postponeRequest, releaseLease } from "../store/next-due.ts";
 import { newLease, type Run, retryAfterLease } from "../store/queue.ts";
+import { saveChanges } from "../store/save-changes.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";
 
@@ -99,20 +100,17 @@ async function endCancelRun(
 }
 
 /** Changes the request's row, and retries on a conflict while this run has the lease. Returns undefined when the lease is lost. */
-async function rewriteRequest(
+function rewriteRequest(
   loaded: LoadedRequest,
   { owner }: Run,
   change: (request: CredentialRequest) => CredentialRequest,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | undefined> {
-  let current: LoadedRequest | undefined = loaded;
-  while (current !== undefined) {
-    const written = await deps.requests.save(current, { request: change(current.request.value) });
-    if (written !== undefined) return written;
-    current = await deps.requests.load(loaded.request.value.id);
-    if (current?.request.value.lease?.owner !== owner) return undefined;
-  }
-  return undefined;
+  const changed = (current: LoadedRequest): Changes | undefined => {
+    const request = current.request.value;
+    return current !== loaded && request.lease?.owner !== owner ? undefined : { request: change(request) };
+  };
+  return saveChanges(loaded, changed, deps);
 }
 
 /** Writes the cancelled states, and retries on a conflict: security keys that were cancelled at their peer are never produced. */
@@ -121,21 +119,16 @@ async function writeCancelled(
   keyIds: readonly string[],
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
-  const { requests, now } = deps;
-  for (
-    let current: LoadedRequest | undefined = loaded;
-    current !== undefined;
-    current = await requests.load(loaded.request.value.id)
-  ) {
+  let latest = loaded;
+  const changed = (current: LoadedRequest): Changes | undefined => {
+    latest = current;
     const all = current.keys.map(({ value }) => (keyIds.includes(value.id) ? cancelledKey(value, deps) : value));
     const { lease, due, cancelling, ...request } = current.request.value;
     // A job has ended the request meanwhile.
-    if (cancelling === undefined || isTerminal(request.state)) return current;
-    const keys = all.filter(({ id }) => keyIds.includes(id));
-    const written = await deps.requests.save(current, { request: rolledUp(request, all, now()), keys });
-    if (written !== undefined) return written;
-  }
-  throw new Error("the request vanished while it was cancelled");
+    if (cancelling === undefined || isTerminal(request.state)) return undefined;
+    return { request: rolledUp(request, all, deps.now()), keys: all.filter(({ id }) => keyIds.includes(id)) };
+  };
+  return (await saveChanges(loaded, changed, deps)) ?? latest;
 }
 
 /** Returns the cancelled security key. If a job has the lease on it, that job releases it. */

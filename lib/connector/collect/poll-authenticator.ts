@@ -6,9 +6,9 @@ import { enrollmentId } from "../model/key-ids.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
-import type { Outcome, Step } from "../store/step.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
+import type { Outcome, Step } from "../store/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**

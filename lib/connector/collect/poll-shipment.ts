@@ -1,8 +1,8 @@
 import { PeerFailure } from "../../peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
-import { deliveryProblem } from "../model/shipment.ts";
 import type { CredentialRequest } from "../model/request.ts";
+import { deliveryProblem } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";

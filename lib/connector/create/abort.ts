@@ -3,8 +3,9 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
-import { failRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
+import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
+import { saveChanges } from "../store/save-changes.ts";
 import { withSealedIdpStates } from "../store/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
@@ -56,12 +57,11 @@ const withIdpStates = (key: SecurityKey, challenges: Challenges): SecurityKey =>
 
 /** Ends the request as failed, and retries on a conflict with the job: only the create handler knows that the delivery service refused. */
 async function failUntilSaved(loaded: LoadedRequest, reason: string, deps: ConnectorDeps): Promise<void> {
-  const { id, delivery } = loaded.request.value;
-  let current: LoadedRequest | undefined = loaded;
-  while (current !== undefined && (await failRequest(current, reason, deps)) === undefined) {
-    current = await deps.requests.load(id);
-    const now = current?.request.value;
-    const isOurs = now?.state === "received" && now.delivery?.sentAt === delivery?.sentAt && !now.delivery?.shipmentId;
-    if (!isOurs) return;
-  }
+  const { delivery } = loaded.request.value;
+  const failed = (current: LoadedRequest) => {
+    const now = current.request.value;
+    const isOurs = now.state === "received" && now.delivery?.sentAt === delivery?.sentAt && !now.delivery?.shipmentId;
+    return current === loaded || isOurs ? failedRequest(current, reason, deps.now()) : undefined;
+  };
+  await saveChanges(loaded, failed, deps);
 }

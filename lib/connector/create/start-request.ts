@@ -1,10 +1,11 @@
 import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../store/next-due.ts";
+import { saveChanges } from "../store/save-changes.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
 
 /**
@@ -20,22 +21,25 @@ export async function startWithShipment(
   const { requests, now, intervals: timing, log } = deps;
   const requestId = recorded.request.value.id;
   const due = { queue: "poll", at: plus(now(), timing.shipmentPoll.minMs) } as const;
-  let loaded: LoadedRequest | undefined = recorded;
-  while (loaded !== undefined) {
-    const request = loaded.request.value;
+  let latest = recorded;
+  const started = async (current: LoadedRequest): Promise<Changes | undefined> => {
+    // After a conflict, which a shipment that is linked to another request causes too.
+    if (current !== recorded && (await requests.requestOfShipment(shipmentId)) !== requestId)
+      throw new Error("the delivery service returned the id of another request's shipment");
+    latest = current;
+    const request = current.request.value;
     const { tentative, ...delivery } = request.delivery ?? {};
-    if (!(request.state === "received" || (request.state === "started" && tentative === true))) break;
+    if (!(request.state === "received" || (request.state === "started" && tentative === true))) return undefined;
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
-    const started = { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: intentAt, shipmentId } };
-    const changes = { request: started, keys: withPollDue(loaded, deps) };
-    // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain (C15).
-    if ((await requests.save(loaded, changes, { isUrgent: true })) !== undefined) return { requestId, shipmentId };
-    if ((await requests.requestOfShipment(shipmentId)) !== requestId)
-      throw new Error("the delivery service returned the id of another request's shipment");
-    loaded = await requests.load(requestId);
-  }
-  if (loaded?.request.value.delivery?.shipmentId !== shipmentId)
+    return {
+      request: { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: intentAt, shipmentId } },
+      keys: withPollDue(current, deps),
+    };
+  };
+  // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain (C15).
+  const saved = await saveChanges(recorded, started, deps, { isUrgent: true });
+  if (saved === undefined && latest.request.value.delivery?.shipmentId !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
 }

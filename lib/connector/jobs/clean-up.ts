@@ -50,7 +50,11 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
 }
 
 /** Deletes the copy of a security key's responses, and then its name in the row. */
-async function purgeResponses(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<LoadedRequest | undefined> {
+async function purgeResponses(
+  loaded: LoadedRequest,
+  keyId: string,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | undefined> {
   const { responses, due, ...key } = securityKeyOf(loaded, keyId);
   if (responses !== undefined) await deps.responses.remove(responses);
   return deps.requests.save(loaded, { keys: [key] });

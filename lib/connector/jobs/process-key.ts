@@ -5,13 +5,13 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isSameDue, type SecurityKey } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
-import type { CircuitBreaker, Step } from "../store/step.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { releaseLease } from "../store/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../store/queue.ts";
 import { runStep } from "../store/run-step.ts";
+import type { CircuitBreaker, Step } from "../store/step.ts";
 
 /** The circuit breakers of the peers that all security keys share. */
 export interface CircuitBreakers {
@@ -82,7 +82,11 @@ export async function processKey(
     return isIdle ? release() : visit();
   }
   if (isOver(run, deps)) return stop();
-  await save(await sendPinMail({ loaded, key: current() }, circuitBreakers.mail.stoppedUntil, deps), nothingMore, "mail");
+  await save(
+    await sendPinMail({ loaded, key: current() }, circuitBreakers.mail.stoppedUntil, deps),
+    nothingMore,
+    "mail",
+  );
   return visit();
 }
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { omitUndefined } from "../../omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../plain-text.ts";
 import { instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";

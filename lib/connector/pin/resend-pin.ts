@@ -5,11 +5,11 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
-import type { Step } from "../store/step.ts";
 import type { Delivery } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
 import { runStep } from "../store/run-step.ts";
+import type { Step } from "../store/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 

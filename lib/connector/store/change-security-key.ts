@@ -1,30 +1,28 @@
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import { saveChanges } from "./save-changes.ts";
 
 /**
  * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. On a conflict, reads the request
  * again and retries while `owner` has the lease on the key (C15). Returns undefined when the lease is lost: the caller stops.
  */
-export async function changeSecurityKey(
+export function changeSecurityKey(
   loaded: LoadedRequest,
   keyId: string,
   owner: string,
   change: (key: SecurityKey) => SecurityKey,
   deps: Pick<ConnectorDeps, "requests" | "now">,
 ): Promise<LoadedRequest | undefined> {
-  let current: LoadedRequest | undefined = loaded;
-  while (current !== undefined) {
+  const changed = (current: LoadedRequest): Changes | undefined => {
     const before = securityKeyOf(current, keyId);
     if (current !== loaded && before.lease?.owner !== owner) return undefined;
     const after = change(before);
     const keys = current.keys.map(({ value }) => (value.id === keyId ? after : value));
     const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
-    const saved = await deps.requests.save(current, { ...request, keys: [after] });
-    if (saved !== undefined) return saved;
-    current = await deps.requests.load(loaded.request.value.id);
-  }
-  return undefined;
+    return { ...request, keys: [after] };
+  };
+  return saveChanges(loaded, changed, deps);
 }
 
 /** Returns the security key of a loaded request. Throws if the request has no such key. */

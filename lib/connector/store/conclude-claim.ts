@@ -1,3 +1,4 @@
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault } from "../faults.ts";
 import { type Claim, judgeRequest, type KeptAnswer } from "../model/idempotency.ts";
@@ -12,15 +13,17 @@ export async function concludeClaim(
   { claims }: Pick<ConnectorDeps, "claims">,
   { erased = false } = {},
 ): Promise<void> {
-  if (request.claim === undefined) return;
-  for (;;) {
-    const found = await claims.find(request.claim);
-    if (found === undefined || found.value.requestId !== request.id) return;
+  const { claim } = request;
+  if (claim === undefined) return;
+  await retryOnConflict(async () => {
+    const found = await claims.find(claim);
+    if (found?.value.requestId !== request.id) return undefined;
     const answer = erased ? "erased" : finalAnswer(found.value, request);
-    if (answer === found.value.answer) return;
-    if ((await claims.replace(found, withAnswer(found.value, answer))) !== undefined) return;
-  }
+    if (answer === found.value.answer) return undefined;
+    return (await claims.replace(found, withAnswer(found.value, answer))) ?? conflict;
+  });
 }
+
 function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
   if (answer !== undefined && answer !== "unreconciled") return answer;
   const verdict = judgeRequest(request);
@@ -31,6 +34,7 @@ function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer 
   }
   return undefined;
 }
+
 const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
   ...claim,
   ...(answer !== undefined && { answer }),

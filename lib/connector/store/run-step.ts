@@ -1,10 +1,10 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
-import type { Call, CircuitBreaker, Step } from "./step.ts";
 import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
 import { newLease, type Run } from "./queue.ts";
+import type { Call, CircuitBreaker, Step } from "./step.ts";
 
 /** A security key as this run read it. */
 export interface KeyInRun {

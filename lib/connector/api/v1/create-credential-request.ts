@@ -1,10 +1,10 @@
 import * as z from "zod";
+import { omitUndefined } from "../../../omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId } from "../../model/key-ids.ts";
-import { requestLimits } from "../limits.ts";
-import { omitUndefined } from "../../../omit-undefined.ts";
 import type { CreateFormat } from "../create-wire.ts";
 import { listOf, withDefault } from "../field-rules.ts";
+import { requestLimits } from "../limits.ts";
 import { defaultPinLength, email, emailsTo, keyName, nonEmptyLine, optionalLine, pinLength } from "../text-rules.ts";
 
 const bodyV1 = z.object({

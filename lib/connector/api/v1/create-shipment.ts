@@ -1,11 +1,11 @@
 import * as z from "zod";
+import { omitUndefined } from "../../../omit-undefined.ts";
 import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/key-ids.ts";
-import { requestLimits } from "../limits.ts";
-import { omitUndefined } from "../../../omit-undefined.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
 import type { CreateFormat } from "../create-wire.ts";
 import { ignoreUnknownFields, listOf, optional } from "../field-rules.ts";
+import { requestLimits } from "../limits.ts";
 import {
   countryCode,
   email,

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { requestLimits } from "../limits.ts";
 import { addressFields, regionByCountry } from "../address.ts";
 import { ignoreUnknownFields, listOf, optional, withDefault } from "../field-rules.ts";
+import { requestLimits } from "../limits.ts";
 import {
   countryCode,
   defaultPinLength,

@@ -1,6 +1,6 @@
+import { omitUndefined } from "../../../omit-undefined.ts";
 import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/key-ids.ts";
-import { omitUndefined } from "../../../omit-undefined.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { mailingAddressOf } from "../address.ts";
 import type { CreateFormat, SecurityKeyPath } from "../create-wire.ts";

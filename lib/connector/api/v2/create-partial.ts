@@ -1,7 +1,7 @@
+import { omitUndefined } from "../../../omit-undefined.ts";
 import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/key-ids.ts";
 import { requestLimits } from "../limits.ts";
-import { omitUndefined } from "../../../omit-undefined.ts";
 import { nonEmptyLine } from "../text-rules.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { credentialMessage } from "../../model/credential.ts";
-import { deliveryProblem } from "../../model/shipment.ts";
 import { omitUndefined } from "../../../omit-undefined.ts";
+import { credentialMessage } from "../../model/credential.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
 import {
   type Credential,
@@ -10,6 +9,7 @@ import {
   type MailingAddress,
   type SecurityKey,
 } from "../../model/request.ts";
+import { deliveryProblem } from "../../model/shipment.ts";
 import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 
 const credentialV2 = z.object({

@@ -242,7 +242,12 @@ describe("a time budget", () => {
     const requestId = one?.requestId ?? "";
     const loaded = await connector.load(requestId);
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
-    const visit = await processKey(loaded, "s-01-001", { run, circuitBreakers: newCircuitBreakers() }, connector.context);
+    const visit = await processKey(
+      loaded,
+      "s-01-001",
+      { run, circuitBreakers: newCircuitBreakers() },
+      connector.context,
+    );
     expect(visit.counts.processed).toBe(0);
     expect(posts()).toBe(0);
     expect(await connector.load(requestId)).toEqual(loaded);

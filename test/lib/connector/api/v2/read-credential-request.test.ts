@@ -8,8 +8,8 @@ import {
   readV2,
 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
 import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
-import { omitUndefined } from "../../../../../lib/omit-undefined.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
+import { omitUndefined } from "../../../../../lib/omit-undefined.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { type Body, fullBodies } from "./bodies.ts";
 

@@ -1,7 +1,7 @@
-import { Fault } from "../../fault.ts";
+import { Fault } from "./fault.ts";
 
 /** Result of work that must be repeated, because another writer changed the row. */
-export const conflict = Symbol("lost");
+export const conflict = Symbol("conflict");
 
 const maxAttempts = 100;
 
