@@ -21,7 +21,7 @@ export function unavailableFault(
 }
 
 const nothingOrdered = { consequence: "nothing was ordered" };
-const cancelGoesOn = { consequence: "the cancel goes on" };
+const cancelContinues = { consequence: "a job continues the cancel" };
 
 /** Returns the fault of a create that took too long. */
 export const tooLateFault = (): Fault =>
@@ -76,7 +76,7 @@ export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
 /** Returns the fault of a cancel that a job continues, because a peer failed. */
 export function cancelFault(cause: unknown): Fault {
   if (!(cause instanceof PeerFailure)) return internalFault(cause);
-  return cause.kind === "unauthorized" ? unauthorizedFault(cause) : unavailableFault(cause, cancelGoesOn);
+  return cause.kind === "unauthorized" ? unauthorizedFault(cause) : unavailableFault(cause, cancelContinues);
 }
 
 /** Returns the fault of a create while it is not known whether the order was accepted. */

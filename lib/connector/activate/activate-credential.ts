@@ -177,7 +177,7 @@ interface Delay {
 function retryLater(
   index: number,
   { lastError, retryAfter, mayBeDone = true }: Delay,
-  { now, intervals: timing }: Pick<ConnectorDeps, "now" | "intervals">,
+  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
 ): Outcome {
   const at = now();
   const postponed = ({ triedAt, ...credential }: Credential): Credential => {
@@ -185,7 +185,7 @@ function retryLater(
     const latest = retryableUntil > at ? retryableUntil : undefined;
     return {
       ...credential,
-      retry: postpone(retry, at, timing.retry, { retryAfter, lastError, latest }),
+      retry: postpone(retry, at, intervals.retry, { retryAfter, lastError, latest }),
       ...(mayBeDone && triedAt !== undefined && { triedAt }),
     };
   };

@@ -17,7 +17,7 @@ interface CancelLease {
   endRun(
     loaded: LoadedRequest,
     run: Run,
-    end: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
+    end: { readonly fault: Fault; readonly next: "ends" | "continues" },
     deps: ConnectorDeps,
   ): Promise<Fault>;
 }
@@ -31,7 +31,7 @@ const maxAttempts = 2;
  */
 export async function cancelAtDelivery(
   loaded: LoadedRequest,
-  { run, renewLease: hold, endRun: letGo }: CancelLease,
+  { run, renewLease, endRun }: CancelLease,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;
@@ -40,7 +40,7 @@ export async function cancelAtDelivery(
   let failure: PeerFailure | undefined;
   for (let tried = 0; tried < maxAttempts; tried++) {
     const { deleteSentAt } = current.request.value.cancelling ?? {};
-    current = await hold(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
+    current = await renewLease(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
     try {
       await delivery.deleteShipment(shipmentId);
       return current;
@@ -51,7 +51,7 @@ export async function cancelAtDelivery(
         // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
         const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
-        throw await letGo(current, run, { fault: deletionFault(error, isUnknown(error)), next }, deps);
+        throw await endRun(current, run, { fault: deletionFault(error, isUnknown(error)), next }, deps);
       }
       failure = error;
     }
@@ -59,15 +59,15 @@ export async function cancelAtDelivery(
     if (isThere === false) return current;
     if (isThere === undefined) break;
   }
-  throw await letGo(current, run, { fault: cancelFault(failure), next: "goes_on" }, deps);
+  throw await endRun(current, run, { fault: cancelFault(failure), next: "continues" }, deps);
 }
 
 /** Whether the service itself, and not a proxy, answered that it does not know the shipment. */
 const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" && code !== undefined;
 
 /** Returns `ends` only if the service itself refused: otherwise an earlier attempt may have deleted the shipment. */
-const nextAfter = ({ kind, code }: PeerFailure): "ends" | "goes_on" =>
-  kind === "refused" && code !== undefined ? "ends" : "goes_on";
+const nextAfter = ({ kind, code }: PeerFailure): "ends" | "continues" =>
+  kind === "refused" && code !== undefined ? "ends" : "continues";
 
 /** Whether the service has the shipment; undefined if it does not answer. */
 async function readBack(shipmentId: string, { delivery }: ConnectorDeps): Promise<boolean | undefined> {

@@ -24,7 +24,7 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
 }
 
 function requireCancellable({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {
-  const { now, intervals: timing } = deps;
+  const { now, intervals } = deps;
   const conflict = (message: string, retryAfterMs?: number) =>
     new Fault("conflict", message, retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs / 1000 });
   const { delivery, lease, state } = request;
@@ -33,7 +33,7 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
     throw conflict("A job is working on the request.", seconds(retryAfterLease));
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
-    const createEndsAt = plus(request.createdAt, timing.receivedMaxAge);
+    const createEndsAt = plus(request.createdAt, intervals.receivedMaxAge);
     if (createEndsAt > now()) throw conflict("The request is still being created.", between(now(), createEndsAt));
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys (C6).

@@ -33,7 +33,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const onSite = waiting().filter(isOnSite);
   const enrollments = await cancelEnrollments(id, onSite, deps);
   if (enrollments.failure !== undefined) {
-    throw await endCancelRun(current, run, { fault: cancelFault(enrollments.failure), next: "goes_on" }, deps);
+    throw await endCancelRun(current, run, { fault: cancelFault(enrollments.failure), next: "continues" }, deps);
   }
   const keyIds = [...shipped, ...onSite].map(({ id }) => id).filter(keyId => !enrollments.produced.includes(keyId));
   if (keyIds.length === 0) {
@@ -45,7 +45,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const cancellable = waiting().filter(key => keyIds.includes(key.id));
   const compensated = await toResult(compensateAtIdps(id, cancellable.map(withOpenCredentials), deps));
   if ("error" in compensated) {
-    throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), next: "goes_on" }, deps);
+    throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), next: "continues" }, deps);
   }
   const cancelled = await writeCancelled(current, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });
@@ -80,16 +80,16 @@ async function renewCancelLease(
 
 /**
  * Releases the lease, and returns the fault for the caller.
- * @param next `ends`: nothing was cancelled, and the request continues as before; `goes_on`: the job tries again
+ * @param next `ends`: nothing was cancelled, and the request continues as before; `continues`: the job tries again
  */
 async function endCancelRun(
   loaded: LoadedRequest,
   run: Run,
-  { fault, next }: { readonly fault: Fault; readonly next: "ends" | "goes_on" },
+  { fault, next }: { readonly fault: Fault; readonly next: "ends" | "continues" },
   deps: ConnectorDeps,
 ): Promise<Fault> {
   const released = (request: CredentialRequest): CredentialRequest => {
-    if (next === "goes_on") return postponeRequest(request, "reconcile", deps.intervals.retry, deps);
+    if (next === "continues") return postponeRequest(request, "reconcile", deps.intervals.retry, deps);
     const { lease, due, cancelling, ...rest } = request;
     return { ...rest, ...(cancelling?.before && { due: cancelling.before }) };
   };

@@ -74,7 +74,7 @@ function withResponse(
   credential: Credential,
   answer: DecodedCredential | undefined,
   expiresAt: Instant,
-  { now, intervals: timing }: Clock,
+  { now, intervals }: Clock,
 ): Credential {
   if (expiresAt <= now())
     return afterEvent(
@@ -87,7 +87,7 @@ function withResponse(
   return {
     ...afterEvent(credential, "response_decoded"),
     credentialId: answer.credentialId,
-    retryableUntil: earliest(plus(now(), timing.retryFor), expiresAt) ?? expiresAt,
+    retryableUntil: earliest(plus(now(), intervals.retryFor), expiresAt) ?? expiresAt,
     retry: firstAttempt(now()),
   };
 }

@@ -9,14 +9,14 @@ import { pollLater, savePoll } from "./save-poll.ts";
  * cancelled (C10). Call it only if the service has answered for other shipments in this run.
  */
 export async function countMissingShipment(loaded: LoadedRequest, deps: ConnectorDeps): Promise<void> {
-  const { now, intervals: timing, log } = deps;
+  const { now, intervals, log } = deps;
   const request = loaded.request.value;
   const missing = {
     count: (request.delivery?.missing?.count ?? 0) + 1,
     since: request.delivery?.missing?.since ?? now(),
   };
   const delivery = { ...request.delivery, missing };
-  if (missing.count < 3 || plus(missing.since, timing.shipmentMissing) > now())
+  if (missing.count < 3 || plus(missing.since, intervals.shipmentMissing) > now())
     return pollLater(loaded, { delivery, errorMessage: "The delivery service does not know the shipment." }, deps);
 
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });

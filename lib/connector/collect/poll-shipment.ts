@@ -19,11 +19,11 @@ const errorStates = [8, 9, 99, 105, 106];
  * maker and matches this request become `activation_pending` (C10, C11).
  */
 export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
-  const { now, intervals: timing, delivery, log } = deps;
+  const { now, intervals, delivery, log } = deps;
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), timing) } });
+  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (leased === undefined) return "skipped";
   if (isTooLateForAll(leased, deps)) {
     const { keys } = await decodeShipment(leased, undefined, deps);

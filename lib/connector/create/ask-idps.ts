@@ -50,7 +50,7 @@ export async function askIdps(
   requestId: string,
   keys: readonly SecurityKey[],
   until: Instant,
-  { idps, intervals: timing, concurrency, now }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now">,
+  { idps, intervals, concurrency, now }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now">,
 ): Promise<IdpAnswers & { failure?: AskFailure }> {
   const limit = pLimit(concurrency);
   const challenges = new Map<string, Challenge>();
@@ -70,7 +70,7 @@ export async function askIdps(
       return;
     }
     // A running call is not aborted with the others: its answer is needed to compensate the registration that it begins.
-    const signal = AbortSignal.timeout(timing.idpCall);
+    const signal = AbortSignal.timeout(intervals.idpCall);
     try {
       challenges.set(
         credentialSlot(keyId, index),

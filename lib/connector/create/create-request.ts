@@ -76,7 +76,7 @@ export async function createWithId<D extends RequestDraft>(
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
   const { origin, claim, createdBy } = wire;
-  const { now, intervals: timing, requests, idps } = deps;
+  const { now, intervals, requests, idps } = deps;
   const rows = receivedRequest(draft, {
     id,
     origin,
@@ -84,7 +84,7 @@ export async function createWithId<D extends RequestDraft>(
     createdBy,
     // A claim is judged by its age, so the time limit of the create starts with the claim.
     now: claim?.claimedAt ?? now(),
-    receivedMaxAge: timing.receivedMaxAge,
+    receivedMaxAge: intervals.receivedMaxAge,
     defaultIdp: idps.defaultId,
   });
   const stored = await requests.insert(rows.request, rows.keys);

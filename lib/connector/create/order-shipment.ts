@@ -29,16 +29,16 @@ export async function recordOrderIntent(
   { keys, orders }: PreparedRequest,
   deps: ConnectorDeps,
 ): Promise<RecordedOrder> {
-  const markedAt = deps.now();
-  const request = { ...loaded.request.value, delivery: { sentAt: markedAt } };
+  const intentAt = deps.now();
+  const request = { ...loaded.request.value, delivery: { sentAt: intentAt } };
   const stored = loaded.keys.every(({ value }) =>
     value.credentials.every(({ responseKey }) => responseKey !== undefined),
   );
   const changes = { request, ...(stored ? {} : { keys }) };
-  const isOurs = (now: LoadedRequest) => now.request.value.delivery?.sentAt === markedAt;
+  const isOurs = (now: LoadedRequest) => now.request.value.delivery?.sentAt === intentAt;
   const recorded = await saveFromHandler(loaded, changes, isOurs, deps);
   if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
-  return { loaded: recorded, orders, intentAt: markedAt };
+  return { loaded: recorded, orders, intentAt };
 }
 
 /**
@@ -46,25 +46,25 @@ export async function recordOrderIntent(
  * Throws Fault `delivery_refused`, `unavailable` or `internal`; `internal` also if it is not known whether the order was accepted.
  */
 export async function orderShipment(
-  { loaded, orders, intentAt: markedAt }: RecordedOrder,
+  { loaded, orders, intentAt }: RecordedOrder,
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  const notAfter = plus(markedAt, deps.intervals.orderIntentMaxAge);
+  const notAfter = plus(intentAt, deps.intervals.orderIntentMaxAge);
   const shipment = deliveryOrderOf(loaded, orders);
   let shipmentId: string;
   try {
     ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
   } catch (error) {
     if (!(error instanceof PeerFailure) || mayHaveOrdered(error))
-      throw await leaveForReconciliation(loaded, markedAt, error, deps);
+      throw await leaveForReconciliation(loaded, intentAt, error, deps);
     throw await abortCreate(loaded, orderFault(error), deps);
   }
   try {
-    return await startWithShipment(loaded, shipmentId, markedAt, deps);
+    return await startWithShipment(loaded, shipmentId, intentAt, deps);
   } catch (error) {
     // The shipment is ordered, so a storage failure here must not be reported as a call that may be repeated.
     deps.log.error("start_failed", { credentialRequestId: loaded.request.value.id, shipmentId, error });
-    throw await leaveForReconciliation(loaded, markedAt, error, deps);
+    throw await leaveForReconciliation(loaded, intentAt, error, deps);
   }
 }
 
@@ -75,13 +75,13 @@ const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean =>
 /** Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated (C6). Returns the fault for the caller. */
 async function leaveForReconciliation(
   loaded: LoadedRequest,
-  markedAt: Instant,
+  intentAt: Instant,
   cause: unknown,
   deps: ConnectorDeps,
 ): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
-  const due = { queue: "reconcile", at: plus(markedAt, deps.intervals.reconcileAfter) } as const;
+  const due = { queue: "reconcile", at: plus(intentAt, deps.intervals.reconcileAfter) } as const;
   const written = await toResult(
     deps.requests.save(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }),
   );

@@ -18,9 +18,9 @@ export async function startWithShipment(
   intentAt: Instant,
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  const { requests, now, intervals: timing, log } = deps;
+  const { requests, now, intervals, log } = deps;
   const requestId = recorded.request.value.id;
-  const due = { queue: "poll", at: plus(now(), timing.shipmentPoll.minMs) } as const;
+  const due = { queue: "poll", at: plus(now(), intervals.shipmentPoll.minMs) } as const;
   let latest = recorded;
   const started = async (current: LoadedRequest): Promise<Changes | undefined> => {
     // After a conflict, which a shipment that is linked to another request causes too.

@@ -16,8 +16,8 @@ export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRe
 export const challengeEnd = (
   { challengeExpiresAt }: Credential,
   { createdAt }: Pick<CredentialRequest, "createdAt">,
-  { intervals: timing }: Pick<Clock, "intervals">,
-): Instant => challengeExpiresAt ?? plus(createdAt, timing.credentialMax);
+  { intervals }: Pick<Clock, "intervals">,
+): Instant => challengeExpiresAt ?? plus(createdAt, intervals.credentialMax);
 
 /** Returns the message of a credential in reads: why it ended, or why the last attempt to get or activate it failed. */
 export const credentialMessage = (

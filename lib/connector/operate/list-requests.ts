@@ -117,8 +117,8 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
 
 /** Removes an entry of a list that the request is not in once it is old: its writer may be between two writes (C15). */
 async function heal(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, intervals: timing } = deps;
+  const { requests, now, intervals } = deps;
   const isInList = loaded !== undefined && (!("state" in row.list) || row.list.state === loaded.request.value.state);
-  const maxAgeMs = loaded === undefined ? timing.dueOrphan : timing.dueStale;
+  const maxAgeMs = loaded === undefined ? intervals.dueOrphan : intervals.dueStale;
   if (!isInList && between(row.writtenAt, now()) > maxAgeMs) await requests.removeStale(row, loaded);
 }

@@ -33,7 +33,7 @@ export async function sendPinMail(
 ): Promise<Step> {
   if (stoppedUntil !== undefined) return mailAt(stoppedUntil);
   const { loaded, key } = target;
-  const { now, intervals: timing } = deps;
+  const { now, intervals } = deps;
   const { mail } = key;
   const inDoubt = mail.triedAt !== undefined;
   const status = inDoubt ? await lookUp(operationOf(target, lastNumber(key)), deps.mailer) : undefined;
@@ -42,9 +42,9 @@ export async function sendPinMail(
     return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
   }
   if (status === "succeeded") return sent(key.id, deps);
-  if (status === "running") return mailAt(plus(now(), timing.mailRunning));
+  if (status === "running") return mailAt(plus(now(), intervals.mailRunning));
   const number = status === "failed" ? lastNumber(key) + 1 : lastNumber(key);
-  if (between(mail.firstDueAt ?? now(), now()) > timing.retryFor) return giveUp(key.id, deps);
+  if (between(mail.firstDueAt ?? now(), now()) > intervals.retryFor) return giveUp(key.id, deps);
   const { emailsTo } = loaded.request.value;
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));
@@ -57,7 +57,7 @@ export async function sendPinMail(
   const tried = { number, triedAt: now() };
   return {
     intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
-    timeLimitMs: timing.mailCall,
+    timeLimitMs: intervals.mailCall,
     perform: current => deliver(current, pin.pin, { to, operation: operationOf(target, number), inDoubt }, deps),
   };
 }

@@ -24,25 +24,20 @@ export async function compensate(
 }
 
 /**
- * Removes the registrations that were begun at the IdPs, including those of unanswered calls, whose ids are not known. Throws the first
+ * Removes the registrations that were started at the IdPs, including those of unanswered calls, whose ids are not known. Throws the first
  * failure. May be repeated.
  * @param idpAnswers those of a running create; without them, each credential without an IdP state may have an unanswered call
  */
 export async function compensateAtIdps(
   requestId: string,
   keys: readonly SecurityKey[],
-  {
-    idps,
-    intervals: timing,
-    concurrency,
-    sealer,
-  }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "sealer">,
+  { idps, intervals, concurrency, sealer }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "sealer">,
   idpAnswers?: IdpAnswers,
 ): Promise<void> {
   const limit = pLimit(concurrency);
   const compensateCredential = async (keyId: string, index: number, credential: Credential): Promise<void> => {
     const idp = idps.get(credential.idpId);
-    const signal = AbortSignal.timeout(timing.idpCall);
+    const signal = AbortSignal.timeout(intervals.idpCall);
     if (credential.idpState === undefined) {
       if (idpAnswers === undefined || isUnanswered(idpAnswers, keyId, index))
         await idp?.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);

@@ -11,13 +11,13 @@ export type Challenges = ReadonlyMap<string, Challenge>;
 /** The results of asking the IdPs for creation options. */
 export interface IdpAnswers {
   readonly challenges: Challenges;
-  /** The slots of credentials whose call got no answer: the IdP may have begun a registration for them. */
+  /** The slots of credentials whose call got no answer: the IdP may have started a registration for them. */
   readonly unanswered: ReadonlySet<string>;
 }
 
 /** Whether the IdP did not answer the call for a credential. */
-export const isUnanswered = ({ unanswered: lost }: IdpAnswers, keyId: string, index: number): boolean =>
-  lost.has(credentialSlot(keyId, index));
+export const isUnanswered = ({ unanswered }: IdpAnswers, keyId: string, index: number): boolean =>
+  unanswered.has(credentialSlot(keyId, index));
 
 /** Returns the options request of a credential. Its tag is computed from the credential's row, so that a later look-up finds the same. */
 export const optionsRequestOf = (

@@ -17,12 +17,12 @@ import { matchesOrder } from "./match-shipment.ts";
  * shipment is looked up until it is found or `reconcileFor` has passed (C6).
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  const { now, intervals: timing } = deps;
+  const { now, intervals } = deps;
   const request = loaded.request.value;
   const { sentAt } = request.delivery ?? {};
   if (isLeasedByAnother(request.lease, run, now())) return;
   const dueAt =
-    sentAt === undefined ? plus(request.createdAt, timing.receivedMaxAge) : plus(sentAt, timing.reconcileAfter);
+    sentAt === undefined ? plus(request.createdAt, intervals.receivedMaxAge) : plus(sentAt, intervals.reconcileAfter);
   if (dueAt > now()) {
     // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
@@ -30,7 +30,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     }
     return;
   }
-  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), timing) } });
+  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (leased === undefined) return;
   await (sentAt === undefined ? compensateAndFail(leased, deps) : lookUp(leased, sentAt, deps));
 }
@@ -55,7 +55,7 @@ async function compensateAndFail(leased: LoadedRequest, deps: ConnectorDeps): Pr
 }
 
 async function lookUp(leased: LoadedRequest, sentAt: string, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, intervals: timing, log } = deps;
+  const { requests, now, intervals, log } = deps;
   const request = leased.request.value;
   const { found, retryAfter } = await findCandidates(leased, sentAt, deps);
   const [shipment] = found;
@@ -69,7 +69,7 @@ async function lookUp(leased: LoadedRequest, sentAt: string, deps: ConnectorDeps
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return;
   }
-  if (between(sentAt, now()) > timing.reconcileFor) {
+  if (between(sentAt, now()) > intervals.reconcileFor) {
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";

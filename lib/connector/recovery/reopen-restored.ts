@@ -9,7 +9,7 @@ export interface RestoredRequest {
 }
 
 /**
- * Prepares a request from a backup for further work. What was done after the backup is not known, so each open part is marked as a call
+ * Prepares a request from a backup for further work. What was done after the backup is not known, so each open part is recorded as a call
  * without an answer: it is read back at its peer before the call is repeated (C6).
  */
 export function restoreRequest({ request, keys }: RestoredRequest): RestoredRequest {

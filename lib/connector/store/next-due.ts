@@ -51,11 +51,11 @@ function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | 
 /** Returns when the copy of an ended security key's responses expires: it serves a resend of the PIN for that long (C14). */
 function purgeDue(
   { responses, state, mail }: Pick<SecurityKey, "state" | "responses" | "mail">,
-  { now, intervals: timing }: Clock,
+  { now, intervals }: Clock,
 ): Due | undefined {
   if (responses === undefined || !isTerminal(state)) return undefined;
   const since: Instant = mail.sentAt ?? now();
-  return { queue: "purge", at: plus(since, timing.retryFor) };
+  return { queue: "purge", at: plus(since, intervals.retryFor) };
 }
 
 /**
@@ -63,9 +63,9 @@ function purgeDue(
  */
 export function withPollDue(
   { keys }: LoadedRequest,
-  { now, intervals: timing }: Pick<ConnectorDeps, "now" | "intervals">,
+  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
 ): readonly SecurityKey[] {
-  const at = plus(now(), timing.enrollmentPoll.minMs);
+  const at = plus(now(), intervals.enrollmentPoll.minMs);
   return keys
     .map(({ value }) => value)
     .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)

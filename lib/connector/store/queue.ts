@@ -17,14 +17,14 @@ export interface Run {
 
 export function startRun(
   mode: Run["mode"],
-  { now, random, intervals: timing }: Pick<ConnectorDeps, "now" | "random" | "intervals">,
+  { now, random, intervals }: Pick<ConnectorDeps, "now" | "random" | "intervals">,
 ): Run {
   const startedAt = now();
   return {
     mode,
     owner: Buffer.from(random(12)).toString("base64url"),
     startedAt,
-    endsAt: plus(startedAt, mode === "timer" ? timing.jobTimer : timing.jobOnDemand),
+    endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimer : intervals.jobOnDemand),
   };
 }
 
@@ -142,7 +142,7 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
 
 /** Removes an index row that does not match its request once it is old: its writer may be between two writes. */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, intervals: timing } = deps;
-  const maxAgeMs = loaded === undefined ? timing.dueOrphan : timing.dueStale;
+  const { requests, now, intervals } = deps;
+  const maxAgeMs = loaded === undefined ? intervals.dueOrphan : intervals.dueStale;
   if (between(entry.writtenAt, now()) > maxAgeMs) await requests.removeStale(entry, loaded);
 }

@@ -16,9 +16,9 @@ beforeAll(async () => {
 
 describe("the responses of a key", () => {
   test("come back as they came, by the name that the row keeps, however large they are", async () => {
-    const told = { serial: "12", firmware: "5.7.4", credentials: ["a".repeat(100_000), ""], pin: "p" };
-    const name = await responses.put("request", "s-01-001", told);
-    expect(await responses.get(name)).toEqual(told);
+    const response = { serial: "12", firmware: "5.7.4", credentials: ["a".repeat(100_000), ""], pin: "p" };
+    const name = await responses.put("request", "s-01-001", response);
+    expect(await responses.get(name)).toEqual(response);
     const few = { credentials: ["b"] };
     const other = await responses.put("request", "s-02-001", few);
     expect(other).not.toBe(name);

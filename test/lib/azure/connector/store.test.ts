@@ -222,7 +222,7 @@ describe("a credential request in Table storage", () => {
   const anyCredential = fc
     .record({ userId: text, errorMessage: text, credentialId: text })
     .map(some => ({ ...credential, ...some }));
-  test("is the same after its rows, whatever texts it holds", () => {
+  test("is the same after its rows, for any texts", () => {
     forAll(
       fc.record({ name: text, serial: text, credentials: fc.array(anyCredential, { minLength: 1, maxLength: 20 }) }),
       some => {

@@ -70,7 +70,7 @@ describe("an activation that fails for a passing reason (decision C8)", () => {
     expect(registrationsOf(users[0] ?? "")).toBe(1);
   });
 
-  test("because nobody listens there stays activation_pending, too", async () => {
+  test("because its connection is refused stays activation_pending, too", async () => {
     const { connector, requestId, credential } = await ready();
     const away = connector.beside({ settings: await graphAt(peers, deadAddress()) });
     await away.runCredentials();
@@ -251,7 +251,7 @@ describe("an activation that is not answered", () => {
     expect([posts(), readBacks(), registrationsOf(users[0] ?? "")]).toEqual([2, 1, 1]);
   });
 
-  test("is recorded before it is sent: a creator that dies in the call is read back by the next run", async () => {
+  test("is recorded before it is sent: a create handler that dies in the call is read back by the next run", async () => {
     const { connector, requestId, credential } = await ready({
       ports: context => ({
         idps: idpsOf(context, idp => ({

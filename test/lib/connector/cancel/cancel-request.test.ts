@@ -19,14 +19,14 @@ const peers = await peersOfFile();
 const deletions = () => peers.delivery.count("DELETE", /shipments\//);
 const cancelled = "The request was cancelled.";
 
-/** A connector that tells which handles were undone, and an order that the delivery service has not begun. */
+/** A connector that records which IdP states were compensated, and an order that the delivery service has not started. */
 async function ordered(body: unknown = orderBody([2, 1]), state = 101) {
-  const undone: unknown[] = [];
+  const compensated: unknown[] = [];
   const connector = await testConnector(peers, {
     ports: context => ({
       idps: idpsOf(context, idp => ({
         compensate: (handle, signal) => {
-          undone.push(handle);
+          compensated.push(handle);
           return idp.compensate(handle, signal);
         },
       })),
@@ -40,25 +40,25 @@ async function ordered(body: unknown = orderBody([2, 1]), state = 101) {
     const keys = [...(shipment?.shipment_items ?? []), ...authenticators];
     return { state, keys: keys.map(key => key.credentials.map(credential => credential.state).join()) };
   };
-  return { connector, requestId, shipmentId, undone, cancel, statesOf };
+  return { connector, requestId, shipmentId, compensated, cancel, statesOf };
 }
 
 const idsOfShipments = async () => (await peers.delivery.shipments()).map(({ id }) => id);
 
 describe("a cancel", () => {
-  test("deletes the shipment, undoes what the IdPs began and ends every key; a second one changes nothing", async () => {
-    const { connector, requestId, shipmentId, undone, cancel } = await ordered();
+  test("deletes the shipment, compensates what the IdPs began and ends every key; a second one changes nothing", async () => {
+    const { connector, requestId, shipmentId, compensated, cancel } = await ordered();
     const { request } = await cancel();
     expect(request.value).toMatchObject({ state: "cancelled", terminalAt: connector.now() });
     expect(await idsOfShipments()).not.toContain(shipmentId);
-    expect(undone).toHaveLength(3);
+    expect(compensated).toHaveLength(3);
     const read = await connector.read(requestId);
     expect(read.shipment?.shipment_items).toMatchObject([
       { state: "cancelled", credentials: Array(2).fill({ state: "cancelled", error_message: cancelled }) },
       { state: "cancelled", credentials: [{ state: "cancelled", error_message: cancelled }] },
     ]);
     expect((await cancel()).request.value).toEqual(request.value);
-    expect([deletions(), undone.length]).toEqual([1, 3]);
+    expect([deletions(), compensated.length]).toEqual([1, 3]);
     for (const queue of ["poll", "reconcile", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
     const { requests } = await listRequests({ state: "cancelled" }, { top: 10 }, connector.context);
     expect(requests).toHaveLength(1);
@@ -70,8 +70,8 @@ describe("a cancel", () => {
     [102, "in production"],
     [103, "shipped"],
     [99, "in error"],
-  ])("is refused where the shipment is %i, %s: 409, and the request goes on as before", async state => {
-    const { connector, requestId, undone, cancel } = await ordered(mixedBody([1], [authenticator(1)]), state);
+  ])("is refused where the shipment is %i, %s: 409, and the request continues as before", async state => {
+    const { connector, requestId, compensated, cancel } = await ordered(mixedBody([1], [authenticator(1)]), state);
     const before = await connector.requestRow(requestId);
     expect(await refusalOf(cancel())).toMatchObject({
       status: 409,
@@ -81,20 +81,20 @@ describe("a cancel", () => {
       },
     });
     expect(await connector.requestRow(requestId)).toEqual(before);
-    expect(undone).toEqual([]);
+    expect(compensated).toEqual([]);
     expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "waiting" }]);
     expect(await connector.queue("poll")).toHaveLength(1);
     expect(await connector.queue("reconcile")).toEqual([]);
   });
 
-  test("cancels authenticators that wait and leaves those that are enrolled, which go on to be activated", async () => {
-    const { connector, requestId, undone, cancel, statesOf } = await ordered(
+  test("cancels authenticators that wait and leaves those that are enrolled, which continue to be activated", async () => {
+    const { connector, requestId, compensated, cancel, statesOf } = await ordered(
       onSiteBody([authenticator(2), authenticator(1)]),
     );
     await peers.rfpr.enroll(idAt(requestId));
     await cancel();
     expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "completed" }, { state: "cancelled" }]);
-    expect(undone).toHaveLength(1);
+    expect(compensated).toHaveLength(1);
     expect(await statesOf()).toEqual({ state: "started", keys: ["processing,processing", "cancelled"] });
     await connector.runCredentials();
     expect(await statesOf()).toEqual({ state: "partial", keys: ["active,active", "cancelled"] });
@@ -102,23 +102,23 @@ describe("a cancel", () => {
   });
 
   test("cancels shipment and authenticators of one request together", async () => {
-    const { requestId, shipmentId, undone, cancel, statesOf } = await ordered(mixedBody([1], [authenticator(2)]));
+    const { requestId, shipmentId, compensated, cancel, statesOf } = await ordered(mixedBody([1], [authenticator(2)]));
     await cancel();
     expect(await idsOfShipments()).not.toContain(shipmentId);
     expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "cancelled" }]);
-    expect(undone).toHaveLength(3);
+    expect(compensated).toHaveLength(3);
     expect(await statesOf()).toEqual({ state: "cancelled", keys: ["cancelled", "cancelled,cancelled"] });
   });
 
   test("leaves keys that are produced to be activated, without a word to the delivery service", async () => {
-    const { connector, requestId, shipmentId, undone, cancel, statesOf } = await ordered(
+    const { connector, requestId, shipmentId, compensated, cancel, statesOf } = await ordered(
       mixedBody([1], [authenticator(1)]),
     );
     await peers.delivery.control(shipmentId, { ship: true });
     await connector.runShipments();
     await cancel();
     expect(deletions()).toBe(0);
-    expect(undone).toHaveLength(1);
+    expect(compensated).toHaveLength(1);
     expect(await statesOf()).toEqual({ state: "started", keys: ["activation_pending", "cancelled"] });
     await connector.runCredentials();
     expect(await statesOf()).toEqual({ state: "partial", keys: ["active", "cancelled"] });
@@ -140,7 +140,7 @@ describe("a cancel", () => {
     expect(await onSite.statesOf()).toEqual({ state: "complete", keys: ["active"] });
   });
 
-  test("waits for a job that holds the request: 409 with Retry-After", async () => {
+  test("waits for a job that has the lease of the request: 409 with Retry-After", async () => {
     const { connector, requestId, cancel } = await ordered();
     const loaded = await connector.load(requestId);
     const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
@@ -149,7 +149,7 @@ describe("a cancel", () => {
     expect(deletions()).toBe(0);
   });
 
-  test("is refused while the request is being made, and later undoes what its creator left", async () => {
+  test("is refused while the request is being made, and later compensates what its create handler left", async () => {
     const connector = await testConnector(peers);
     const dying = crashing("delivery.createShipment", "before");
     const marked = crashing("credentialrequests.transact 2", "before");
@@ -161,8 +161,8 @@ describe("a cancel", () => {
     connector.advance(minutes(5));
     expect((await cancel()).request.value.state).toBe("cancelled");
 
-    const unsettled = connector.beside(dying.options).order();
-    await Promise.race([dying.died, unsettled]);
+    const unreconciled = connector.beside(dying.options).order();
+    await Promise.race([dying.died, unreconciled]);
     const [second] = await connector.queue("reconcile");
     expect(await refusalOf(cancelRequest(second?.requestId ?? "", connector.context))).toMatchObject({
       status: 409,
@@ -195,17 +195,20 @@ describe("a cancel whose delivery call fails", () => {
       { kind: "refuse", status: 404, body: { code: "not_found", message: "?" } },
       { status: 409 },
     ],
-  ])("because the service %s: nothing is cancelled, and the request goes on as before", async (_, fault, told) => {
-    const { connector, requestId, undone, cancel } = await ordered();
-    const before = await connector.requestRow(requestId);
-    peers.delivery.fail({ ...fault, method: "DELETE" });
-    expect(await refusalOf(cancel())).toMatchObject(told);
-    expect(await connector.requestRow(requestId)).toEqual(before);
-    expect([undone.length, deletions()]).toEqual([0, 1]);
-    expect(await connector.queue("poll")).toHaveLength(1);
-    await cancel();
-    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
-  });
+  ])(
+    "because the service %s: nothing is cancelled, and the request continues as before",
+    async (_, fault, response) => {
+      const { connector, requestId, compensated, cancel } = await ordered();
+      const before = await connector.requestRow(requestId);
+      peers.delivery.fail({ ...fault, method: "DELETE" });
+      expect(await refusalOf(cancel())).toMatchObject(response);
+      expect(await connector.requestRow(requestId)).toEqual(before);
+      expect([compensated.length, deletions()]).toEqual([0, 1]);
+      expect(await connector.queue("poll")).toHaveLength(1);
+      await cancel();
+      expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+    },
+  );
 
   test.each<[string, FaultRule, number]>([
     ["the connection is lost before it was done", { kind: "drop" }, 2],
@@ -225,25 +228,25 @@ describe("a cancel whose delivery call fails", () => {
     ["before", "not done"],
     ["after", "done"],
   ])(
-    "and can not be read back either: 503, and the job goes on with it, whether it was done or not (%s: %s)",
+    "and can not be read back either: 503, and the job continues with it, whether it was done or not (%s: %s)",
     async phase => {
-      const { connector, requestId, shipmentId, undone, cancel } = await ordered();
+      const { connector, requestId, shipmentId, compensated, cancel } = await ordered();
       peers.delivery.fail({ kind: "drop", phase, method: "DELETE" });
       peers.delivery.fail({ kind: "refuse", status: 500, method: "GET", path: "/v1/fpr/shipments/", times: 100 });
       expect(await refusalOf(cancel())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
       expect(await connector.read(requestId)).toMatchObject({ state: "started" });
-      expect(undone).toEqual([]);
+      expect(compensated).toEqual([]);
       peers.delivery.clearFaults();
       connector.advance(minutes(2));
       await connector.runCredentials("timer");
       expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
       expect(await idsOfShipments()).not.toContain(shipmentId);
-      expect(undone).toHaveLength(3);
+      expect(compensated).toHaveLength(3);
       expect(await connector.queue("reconcile")).toEqual([]);
     },
   );
 
-  test("goes on by the job where the service then says that it is too late: the request goes on as before", async () => {
+  test("continues by the job where the service then says that it is too late: the request continues as before", async () => {
     const { connector, requestId, shipmentId, cancel, statesOf } = await ordered();
     peers.delivery.fail({ kind: "drop", method: "DELETE", times: 2 });
     expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
@@ -257,7 +260,7 @@ describe("a cancel whose delivery call fails", () => {
     expect(await statesOf()).toMatchObject({ state: "complete" });
   });
 
-  test("goes on by the job where the pre-registration API or an IdP does not answer after the shipment is gone", async () => {
+  test("continues by the job where the pre-registration API or an IdP does not answer after the shipment is gone", async () => {
     for (const fail of [
       () => peers.rfpr.fail({ kind: "refuse", status: 500, path: "/cancel", times: 100 }),
       undefined,
@@ -276,8 +279,8 @@ describe("a cancel whose delivery call fails", () => {
       const { requestId, shipmentId = "" } = await connector.order(mixedBody([1], [authenticator(1)]));
       await peers.delivery.control(shipmentId, { state: 101 });
       fail?.();
-      const told = await refusalOf(cancelRequest(requestId, connector.context));
-      expect(told.status).toBeGreaterThanOrEqual(500);
+      const response = await refusalOf(cancelRequest(requestId, connector.context));
+      expect(response.status).toBeGreaterThanOrEqual(500);
       expect(await connector.read(requestId)).toMatchObject({ state: "started" });
       isAway = false;
       peers.rfpr.clearFaults();
@@ -289,7 +292,7 @@ describe("a cancel whose delivery call fails", () => {
 });
 
 describe("a cancel that dies on the way", () => {
-  test("is done by the job, whatever step it died before", async () => {
+  test("is done by the job, whichever call it stopped before", async () => {
     const steps = new Set<string>();
     for (let step = 0; ; step++) {
       const { connector, requestId, shipmentId, statesOf, cancel } = await ordered(mixedBody([1], [authenticator(1)]));
@@ -300,7 +303,7 @@ describe("a cancel that dies on the way", () => {
       connector.advance(minutes(4));
       await connector.runCredentials("timer");
       if ((await connector.requestRow(requestId)).state !== "cancelled") {
-        // Before it was written down that it is cancelled, nothing has begun.
+        // Before the cancel is recorded, no call is made.
         expect(died).toMatch(/^[01]: (due\.upsert|credentialrequests\.replace)$/);
         expect(await statesOf()).toMatchObject({ state: "started" });
         await cancel();
@@ -326,7 +329,7 @@ describe("a cancel that dies on the way", () => {
     expect(deletions()).toBe(1);
   });
 
-  test("ends a request once where a job goes on with it while it is still at work", async () => {
+  test("ends a request once where a job continues with it while it is still at work", async () => {
     const { connector, requestId, statesOf, cancel } = await ordered();
     const late = crashing("idp.compensate", "before", "all");
     const first = cancel(connector.beside(late.options));

@@ -176,7 +176,7 @@ describe("erasing one recipient", () => {
     expect(await traces(connector, [email])).toEqual([]);
   });
 
-  test("leaves nothing when it is done again after it has died, whatever step that was before", async () => {
+  test("leaves nothing when it is done again after it has died, whichever call it stopped before", async () => {
     const steps = new Set<string>();
     for (let step = 0; ; step++) {
       const connector = await testConnector(peers);

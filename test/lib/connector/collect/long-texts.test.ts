@@ -82,9 +82,9 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
   });
 
   test.each(["completed", "failed", "cancelled"])("are cut and cleaned of an authenticator that is %s", async state => {
-    const told = (body: object) =>
+    const response = (body: object) =>
       "state" in body ? { ...body, state, serial_number: long, firmware_version: long, error_message: long } : body;
-    const connector = await testConnector(peers, { fetch: answering(/\/requests\/|authenticator/, told) });
+    const connector = await testConnector(peers, { fetch: answering(/\/requests\/|authenticator/, response) });
     const { requestId } = await connector.order(onSiteBody());
     await peers.rfpr.enroll(idAt(requestId));
     await connector.runCredentials();

@@ -9,7 +9,7 @@ import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "..
 import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
-// Looked up once, then given up: the three days of decision C6 without their waiting.
+// Looked up once and then given up, instead of after three days.
 const settings = { RECONCILE_DAYS: "0" };
 
 /** Runs the jobs for as long as anything is due but clean-up; the agent enrolls whatever still waits. */
@@ -39,7 +39,7 @@ async function outcome(connector: TestConnector, requestId: string, body: Body) 
   for (const queue of ["reconcile", "poll", "key"] as const)
     for (const entry of await connector.queue(queue)) wrong.push(`${queue} has ${entry.keyId ?? "the request"}`);
   for (const { value } of [...(loaded?.keys ?? []), ...(loaded === undefined ? [] : [loaded.request])])
-    if (value.lease !== undefined) wrong.push(`${value.id} is held`);
+    if (value.lease !== undefined) wrong.push(`${value.id} has a lease`);
   return {
     state: loaded?.request.value.state ?? "none",
     registrations: registered.length,
@@ -53,8 +53,8 @@ async function outcome(connector: TestConnector, requestId: string, body: Body) 
 
 const nothing = { registrations: 0, mails: 0, enrollable: 0, atEnrollment: 0, wrong: [] };
 
-describe("a creator that dies at any of its calls", () => {
-  /** What becomes of the request, by the call at which its creator died. */
+describe("a create handler that dies at any of its calls", () => {
+  /** What becomes of the request, by the call at which its create handler died. */
   async function ends(body: () => Body) {
     const found: [call: string, state: string][] = [];
     for (let step = 0; ; step++) {
@@ -83,7 +83,7 @@ describe("a creator that dies at any of its calls", () => {
     expect(statesAt(found, "rfpr.authenticate")).toEqual(["failed"]);
     expect(statesAt(found, "idp.creationOptions")).toEqual(["failed", "failed"]);
     expect(statesAt(found, "rfpr.put")).toEqual(["failed"]);
-    // With the mark nobody can tell whether the order was sent, so it is looked up; from the order on it is found.
+    // After the order intent it is not known whether the order was sent, so it is looked up; from the order on it is found.
     expect(statesAt(found, "delivery.createShipment")).toEqual(["failed"]);
     expect(statesAt(found, "fprshipments.insert")).toEqual(["complete"]);
     // New rows, keys, start; the order intent is in the row of the request alone.
@@ -150,7 +150,7 @@ describe("a job that dies at any of its calls", () => {
     for (const call of expected) expect(calls).toContain(call);
   });
 
-  test("while it takes back what a creator left: nothing can be enrolled", async () => {
+  test("while it compensates what a create handler left: nothing can be enrolled", async () => {
     const arrange = async (connector: TestConnector) => {
       const body = onSiteBody([authenticator(), authenticator()]);
       const requestId = newRequestId(connector.context.random);
@@ -209,7 +209,7 @@ describe("a job that dies at any of its calls", () => {
   });
 });
 
-test("a creator that dies while it hands over tells its caller nothing, and what it sent late is refused", async () => {
+test("a create handler that dies while it hands over sends its caller no answer, and its late call is refused", async () => {
   const connector = await testConnector(peers);
   const dying = crashing("rfpr.put", "before", "all");
   const requestId = newRequestId(connector.context.random);

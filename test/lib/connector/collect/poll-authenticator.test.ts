@@ -292,10 +292,10 @@ describe("an authenticator that is not enrolled", () => {
 
   test("and cannot be by anybody any more, after it was cancelled", async () => {
     const { connector, requestId, states } = await waiting();
-    const begun = peers.rfpr.begin(idAt(requestId));
+    const started = peers.rfpr.begin(idAt(requestId));
     await connector.context.rfpr?.cancel(idAt(requestId));
     await connector.context.rfpr?.cancel(idAt(requestId));
-    await expect(begun.finish()).rejects.toThrow(/cancelled already/);
+    await expect(started.finish()).rejects.toThrow(/cancelled already/);
     await connector.runCredentials();
     expect(await states()).toEqual(["cancelled"]);
   });
@@ -341,11 +341,11 @@ describe("a response that is not to be believed (decision C11)", () => {
           rfpr: {
             ...rfpr,
             get: async (...args) => {
-              const told = await rfpr.get(...args);
-              const [first = "", ...others] = told.responses.credentials;
+              const response = await rfpr.get(...args);
+              const [first = "", ...others] = response.responses.credentials;
               return spoilt
-                ? { ...told, responses: { ...told.responses, credentials: ["garbage", ...others] } }
-                : { ...told, responses: { ...told.responses, credentials: [first, ...others] } };
+                ? { ...response, responses: { ...response.responses, credentials: ["garbage", ...others] } }
+                : { ...response, responses: { ...response.responses, credentials: [first, ...others] } };
             },
           },
         }),
@@ -410,7 +410,7 @@ describe("a pre-registration API that fails while it is polled", () => {
   });
 
   test.each([401, 403])(
-    "by %i: one error event, no item changes, and what is enrolled already goes on",
+    "by %i: one error event, no item changes, and what is enrolled already continues",
     async status => {
       const { connector, requestId, states } = await waiting(
         Array.from({ length: 3 }, () => authenticator()),
@@ -495,10 +495,10 @@ describe("a mixed request rolls up over both", () => {
       connector.advance(hours(12));
     }
     const read = await connector.read(requestId);
-    const told = (end: End) => ({ active: "complete", open: "processing" })[end as "active"] ?? end;
+    const response = (end: End) => ({ active: "complete", open: "processing" })[end as "active"] ?? end;
     expect([read.shipment?.shipment_items[0]?.state, read.authenticators?.[0]?.state, read.state]).toEqual([
-      told(shipped),
-      told(onSite),
+      response(shipped),
+      response(onSite),
       state,
     ]);
   });

@@ -181,7 +181,7 @@ describe("polling", () => {
     expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 1 });
   });
 
-  test("takes what is ready and goes on for the rest", async () => {
+  test("takes what is ready and continues for the rest", async () => {
     let ready = 1;
     const one = await ordered(
       { body: orderBody([1, 2]) },
@@ -236,7 +236,7 @@ describe("polling", () => {
   });
 
   test("keeps what came before where the service tells the rest later and the first no more", async () => {
-    let told: readonly [from: number, to: number] = [0, 1];
+    let shown: readonly [from: number, to: number] = [0, 1];
     const one = await ordered(
       { body: orderBody([2]) },
       answering(shipment => ({
@@ -245,9 +245,9 @@ describe("polling", () => {
           ...item,
           product_data: item.product_data.map(({ fido_pin_response: pin, ...key }: Body) => ({
             ...key,
-            ...(told[0] === 0 && { fido_pin_response: pin }),
+            ...(shown[0] === 0 && { fido_pin_response: pin }),
             fido_credential_responses: key.fido_credential_responses.map((response: string, index: number) =>
-              index >= told[0] && index < told[1] ? response : "",
+              index >= shown[0] && index < shown[1] ? response : "",
             ),
           })),
         })),
@@ -255,7 +255,7 @@ describe("polling", () => {
     );
     const { connector, requestId, users } = one;
     await connector.runShipments();
-    told = [1, 2];
+    shown = [1, 2];
     await connector.runShipments();
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

@@ -9,17 +9,17 @@ import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 
-describe("what a create is held against beside its own tables", () => {
+describe("what a create is checked against besides its own tables", () => {
   const refused = async (body: Body) => {
     const connector = await testConnector(peers, {
       settings: { PIN_MAIL_DOMAINS: "example.com" },
       ports: context => ({ idps: idpsOf(context, () => ({ defaultRelyingPartyId: "keys.example" })) }),
     });
-    const { status, body: told } = await refusalOf(connector.order(body));
+    const { status, body: response } = await refusalOf(connector.order(body));
     expect(status).toBe(400);
     expect(await connector.queue("reconcile")).toEqual([]);
     expect(peers.entra.requests()).toEqual([]);
-    return (told as Body).error_data.fields;
+    return (response as Body).error_data.fields;
   };
 
   test("a relying party that is not the IdP's, an IdP that is none and an address out of bounds are named where they stand", async () => {
@@ -53,9 +53,9 @@ describe("what a create is held against beside its own tables", () => {
     const at = "shipment.shipment_items[0].credentials[0]";
     const body = (relyingParty: string) =>
       altered(orderBody(), { [`${at}.idp_id`]: idp, [`${at}.relying_party_id`]: relyingParty });
-    const { status, body: told } = await refusalOf(connector.order(body("other.example")));
+    const { status, body: response } = await refusalOf(connector.order(body("other.example")));
     expect(status).toBe(400);
-    expect((told as Body).error_data.fields).toEqual([
+    expect((response as Body).error_data.fields).toEqual([
       { path: `${at}.relying_party_id`, reason: "is not the identity provider's relying party" },
     ]);
     expect([...peers.entra.requests(), ...peers.aic.requests(), ...peers.pingone.requests()]).toEqual([]);
@@ -70,10 +70,10 @@ describe("what a create is held against beside its own tables", () => {
       // Configured when the request is checked, gone when the IdPs are asked.
       ports: ({ idps }) => ({ idps: { ...idps, get: id => (looks++ < 2 ? idps.get(id) : undefined) } }),
     });
-    const { status, body: told } = await refusalOf(connector.order(orderBody([2])));
+    const { status, body: response } = await refusalOf(connector.order(orderBody([2])));
     expect(status).toBe(400);
-    expect(told).toMatchObject({ error_code: "api_error", error_data: { error_type: "validation" } });
-    expect((told as Body).error_data.fields).toEqual([
+    expect(response).toMatchObject({ error_code: "api_error", error_data: { error_type: "validation" } });
+    expect((response as Body).error_data.fields).toEqual([
       {
         path: expect.stringMatching(/^shipment\.shipment_items\[0\]\.credentials\[[01]\]\.idp_id$/),
         reason: "is not a configured identity provider",

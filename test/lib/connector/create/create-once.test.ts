@@ -143,7 +143,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
-  test("answers the same 500 while the order is unsettled, then the shipment that was found", async () => {
+  test("answers the same 500 while the order is unreconciled, then the shipment that was found", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();
     peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });
@@ -231,7 +231,7 @@ describe("a create with an Idempotency-Key", () => {
 });
 
 describe("a create with an Idempotency-Key that dies on the way", () => {
-  test("is made once, whatever step it died before or after", async () => {
+  test("is made once, whichever call it stopped before or after", async () => {
     const ends = new Map<string, string>();
     for (const phase of ["before", "after"] as const) {
       for (let step = 0; ; step++) {
@@ -242,7 +242,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
         const first = await Promise.race([dying.died, once(connector.beside(dying.options), body)]);
         if (typeof first !== "string") break;
 
-        // Whoever repeats at once is told to wait, or what is known.
+        // A caller that repeats at once is asked to wait, or gets what is known.
         const atOnce = await once(connector, body).catch((error: unknown) => refusalOf(Promise.reject(error)));
         const made = () => peers.delivery.shipments().then(all => all.length - known);
         if ("status" in atOnce) expect([409, 500]).toContain(atOnce.status);
@@ -301,7 +301,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
     ["before its request was stored", "credentialrequests.transact", "before"],
     ["before its order intent was stored", "credentialrequests.transact 2", "before"],
   ] as const)(
-    "orders nothing when it comes back after its claim was taken over: held up %s",
+    "orders nothing when it comes back after its claim was taken over: delayed %s",
     async (_, step, phase) => {
       const connector = await testConnector(peers);
       const late = crashing(step, phase);

@@ -27,7 +27,7 @@ async function endedRequest(connector: TestConnector) {
   return connector.read(entry?.requestId ?? "");
 }
 
-/** A request that ended `failed` takes all below it along (decision C7). */
+/** Expects that a request ended `failed` with all its keys and credentials. */
 function expectFailed(read: Awaited<ReturnType<typeof endedRequest>>, reason: unknown) {
   expect(read).toMatchObject({ state: "failed", error_message: reason });
   const items = read.shipment?.shipment_items ?? [];
@@ -46,10 +46,10 @@ describe("a create that an identity provider answers no", () => {
     const user = newUser();
     peers.entra.setUser(user, standing);
     const body = altered(orderBody([2, 1]), { "shipment.shipment_items[1].credentials[0].user_id": user });
-    const { status, body: told } = await refusalOf(connector.order(body));
-    expect({ status, told }).toEqual({
+    const { status, body: response } = await refusalOf(connector.order(body));
+    expect({ status, response }).toEqual({
       status: 400,
-      told: { error_code: "idp_error", error_message: expect.stringMatching(message) },
+      response: { error_code: "idp_error", error_message: expect.stringMatching(message) },
     });
     expectFailed(await endedRequest(connector), expect.stringMatching(message));
     expect(ordered()).toBe(0);
@@ -95,7 +95,7 @@ describe("a create that an identity provider answers no", () => {
     expect(ordered()).toBe(0);
   });
 
-  test("because nobody listens there: 503 with Retry-After", async () => {
+  test("because its connection is refused: 503 with Retry-After", async () => {
     const connector = await testConnector(peers, { settings: await graphAt(peers, deadAddress()) });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
     expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
@@ -111,9 +111,9 @@ describe("a create that an identity provider answers no", () => {
     expectFailed(await endedRequest(connector), expect.stringMatching(/does not accept the connector/));
   });
 
-  test("asks no more of it, and undoes what was begun", async () => {
+  test("asks no more of it, and compensates what was started", async () => {
     const asked: string[] = [];
-    const undone: unknown[] = [];
+    const compensated: unknown[] = [];
     const users = Array.from({ length: 20 }, newUser);
     peers.entra.setUser(users[9] ?? "", "unknown");
     const connector = await testConnector(peers, {
@@ -124,7 +124,7 @@ describe("a create that an identity provider answers no", () => {
             asked.push(wanted.userId);
             return idp.creationOptions(wanted, signal);
           },
-          compensate: async handle => void undone.push(handle.userId),
+          compensate: async handle => void compensated.push(handle.userId),
         })),
       }),
     });
@@ -132,7 +132,7 @@ describe("a create that an identity provider answers no", () => {
     const credentials = users.map(user_id => ({ user_id }));
     await refusalOf(connector.order(altered(body, { "shipment.shipment_items[0].credentials": credentials })));
     expect(asked).toEqual(users.slice(0, 10));
-    expect(undone).toEqual(users.slice(0, 9));
+    expect(compensated).toEqual(users.slice(0, 9));
   });
 });
 
@@ -180,11 +180,11 @@ describe("a create that the delivery service answers no", () => {
     [500, 503],
   ])(
     "by transport keys that are answered %i: %i, nothing is ordered and the shipment is not at fault",
-    async (answered, told) => {
+    async (answered, response) => {
       const connector = await testConnector(peers);
       peers.delivery.fail({ kind: "refuse", path: "transport", status: answered, times: 3 });
       expect(await refusalOf(connector.order())).toMatchObject({
-        status: told,
+        status: response,
         body: { error_code: "api_error", error_data: { error_type: "internal" } },
       });
       expectFailed(await endedRequest(connector), expect.any(String));
@@ -192,29 +192,29 @@ describe("a create that the delivery service answers no", () => {
     },
   );
 
-  test("undoes at the identity providers what was begun", async () => {
-    const undone: unknown[] = [];
+  test("compensates at the identity providers what was started", async () => {
+    const compensated: unknown[] = [];
     const connector = await testConnector(peers, {
       ports: context => ({
-        idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle.userId) })),
+        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle.userId) })),
       }),
     });
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
     const body = orderBody([2, 1]);
     await refusalOf(connector.order(body));
     const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
-    expect(undone.toSorted()).toEqual(users.toSorted());
+    expect(compensated.toSorted()).toEqual(users.toSorted());
   });
 
-  test("leaves the undoing to the job where it fails, and ends with the reason that the caller was told", async () => {
+  test("leaves the compensation to the job where it fails, and ends with the reason that the caller got", async () => {
     let away = true;
-    let undone = 0;
+    let compensated = 0;
     const connector = await testConnector(peers, {
       ports: context => ({
         idps: idpsOf(context, () => ({
           compensate: async () => {
             if (away) throw new PeerFailure("IdP entra", "undo", "unanswered");
-            undone++;
+            compensated++;
           },
         })),
       }),
@@ -235,7 +235,7 @@ describe("a create that the delivery service answers no", () => {
     connector.advance(seconds(60));
     await connector.runCredentials("timer");
     expectFailed(await endedRequest(connector), "Not there");
-    expect(undone).toBe(1);
+    expect(compensated).toBe(1);
     expect(ordered()).toBe(1);
   });
 });

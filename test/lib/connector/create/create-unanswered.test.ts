@@ -20,8 +20,8 @@ const unconfirmed = "The delivery service has not confirmed the shipment; it is 
 
 /** Orders, is told that nobody knows, and gives the id that the answer names. */
 async function unanswered(connector: TestConnector, body = orderBody()): Promise<string> {
-  const told = await refusalOf(connector.order(body));
-  expect(told).toEqual({
+  const response = await refusalOf(connector.order(body));
+  expect(response).toEqual({
     status: 500,
     headers: {},
     body: {
@@ -30,7 +30,7 @@ async function unanswered(connector: TestConnector, body = orderBody()): Promise
       error_data: { error_type: "internal", credential_request_id: expect.any(String) },
     },
   });
-  return (told.body as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+  return (response.body as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
 }
 
 describe("a create whose delivery call is not answered (decision C6)", () => {
@@ -79,17 +79,19 @@ describe("a create whose delivery call is not answered (decision C6)", () => {
     expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBe(other.requestId);
   });
 
-  test("undoes nothing", async () => {
-    const undone: unknown[] = [];
+  test("compensates nothing", async () => {
+    const compensated: unknown[] = [];
     const connector = await testConnector(peers, {
-      ports: context => ({ idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle) })) }),
+      ports: context => ({
+        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle) })),
+      }),
     });
     peers.delivery.fail({ kind: "drop", method: "POST" });
     await unanswered(connector);
     connector.advance(hours(80));
     await connector.runCredentials();
     expect((await connector.queue("clean")).length).toBe(1);
-    expect(undone).toEqual([]);
+    expect(compensated).toEqual([]);
   });
 
   test("also where storage fails once the order was taken: the job finds the shipment", async () => {
@@ -107,7 +109,7 @@ describe("a create whose delivery call is not answered (decision C6)", () => {
 });
 
 describe("a create and time", () => {
-  test("orders only within 10 s of sending the mark, later takes the mark back", async () => {
+  test("orders only within 10 s of sending the order intent, and withdraws the intent later", async () => {
     const late = (ms: number) =>
       testConnector(peers, {
         ports: ({ delivery }, clock) => ({
@@ -133,7 +135,7 @@ describe("a create and time", () => {
     expect(ordered()).toBe(1);
   });
 
-  test("counts the 10 s from before the mark was sent, however long storage takes to answer", async () => {
+  test("counts the 10 s from before the order intent was sent, however long storage takes to answer", async () => {
     const connector = await testConnector(peers, {
       ports: ({ requests }, clock) => ({
         requests: {
@@ -150,7 +152,7 @@ describe("a create and time", () => {
     expect(ordered()).toBe(0);
   });
 
-  test("stops at its next write after 150 s and leaves the undoing to the job", async () => {
+  test("stops at its next write after 150 s and leaves the compensation to the job", async () => {
     const slowBy = (ms: number) =>
       testConnector(peers, {
         ports: (context, clock) => ({
@@ -188,30 +190,30 @@ describe("a create and time", () => {
   test.each([
     ["a shipment", () => orderBody([2])],
     ["an authenticator", () => onSiteBody([authenticator(2)])],
-  ])("takes back by itself after 150 s what it began for %s, because no row tells the job of it", async (_, body) => {
-    const begun: unknown[] = [];
-    const undone: unknown[] = [];
+  ])("compensates by itself after 150 s what it began for %s, because no row tells the job of it", async (_, body) => {
+    const started: unknown[] = [];
+    const compensated: unknown[] = [];
     const connector = await testConnector(peers, {
       ports: (context, clock) => ({
         idps: idpsOf(context, idp => ({
           creationOptions: async (wanted, signal) => {
             const challenge = await idp.creationOptions(wanted, signal);
             clock.advance(seconds(76));
-            begun.push(challenge.idpState);
+            started.push(challenge.idpState);
             return challenge;
           },
-          compensate: async handle => void undone.push(handle),
+          compensate: async handle => void compensated.push(handle),
         })),
       }),
     });
     expect(await refusalOf(connector.order(body()))).toMatchObject({ status: 503 });
-    expect(begun).toHaveLength(2);
-    expect(undone).toEqual(expect.arrayContaining(begun));
+    expect(started).toHaveLength(2);
+    expect(compensated).toEqual(expect.arrayContaining(started));
     expect(ordered()).toBe(0);
   });
 
-  test("that died before its mark is undone after 5 minutes and ends failed, never sent", async () => {
-    const undone: unknown[] = [];
+  test("that stopped before its order intent is compensated after 5 minutes and ends failed, never sent", async () => {
+    const compensated: unknown[] = [];
     const connector = await testConnector(peers, {
       ports: context => ({
         requests: { ...context.requests, save: () => Promise.reject(new Error("killed")) },
@@ -219,7 +221,9 @@ describe("a create and time", () => {
     });
     await expect(connector.order(orderBody([1, 2]))).rejects.toThrow("killed");
     const host = connector.beside({
-      ports: context => ({ idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle) })) }),
+      ports: context => ({
+        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle) })),
+      }),
     });
     const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     expect(await host.read(requestId)).toMatchObject({ state: "received" });
@@ -236,8 +240,8 @@ describe("a create and time", () => {
   });
 });
 
-describe("a creator that returns late with an id", () => {
-  test("still writes it, over what the job has adopted meanwhile", async () => {
+describe("a create handler that returns late with an id", () => {
+  test("still writes it, over what the job has linked meanwhile", async () => {
     const connector: TestConnector = await testConnector(peers, {
       ports: ({ delivery }, clock) => ({
         delivery: {
@@ -263,11 +267,11 @@ describe("a creator that returns late with an id", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
-  test("gives a stranger's shipment back that the job has adopted meanwhile", async () => {
-    const strangers = await testConnector(peers);
+  test("unlinks another request's shipment that the job has linked meanwhile", async () => {
+    const others = await testConnector(peers);
     const body = orderBody();
     const reference = { ...body, shipment: { ...body.shipment, customer_reference: body.recipient.email } };
-    const stranger = await strangers.order(reference);
+    const other = await others.order(reference);
     const connector: TestConnector = await testConnector(peers, {
       ports: ({ delivery }, clock) => ({
         delivery: {
@@ -281,9 +285,9 @@ describe("a creator that returns late with an id", () => {
       }),
     });
     const { requestId, shipmentId } = await connector.order(reference);
-    expect(shipmentId).not.toBe(stranger.shipmentId);
+    expect(shipmentId).not.toBe(other.shipmentId);
     expect(await connector.requestRow(requestId)).toMatchObject({ state: "started", delivery: { shipmentId } });
     expect(await connector.context.requests.requestOfShipment(shipmentId ?? "")).toBe(requestId);
-    expect(await connector.context.requests.requestOfShipment(stranger.shipmentId ?? "")).toBeUndefined();
+    expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBeUndefined();
   });
 });

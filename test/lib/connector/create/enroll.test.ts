@@ -26,13 +26,13 @@ const deletes = () => peers.rfpr.count("DELETE", /./);
 const ordered = () => peers.delivery.count("POST", /shipments$/);
 const asked = () => peers.entra.count("GET", /creationOptions/);
 
-/** The one request in storage, which waits to be settled. */
+/** The one request in storage, which waits to be reconciled. */
 async function unsettledId(connector: TestConnector): Promise<string> {
   const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
   return requestId;
 }
 
-/** The one request in storage, which has ended `failed` with all below it (decision C7). */
+/** The one request in storage, which has ended `failed` with all its keys and credentials. */
 async function failedRequest(connector: TestConnector) {
   for (const queue of ["reconcile", "poll", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
   const [{ requestId } = { requestId: "" }, ...others] = await connector.queue("clean");
@@ -114,7 +114,7 @@ describe("a create with authenticators", () => {
     expect(polls.map(({ keyId }) => keyId).toSorted()).toEqual(["a-01", "a-02"]);
   });
 
-  test("has its sealed keys stored before anything is handed over, and its mark only after that", async () => {
+  test("has its sealed keys stored before anything is handed over, and its order intent only after that", async () => {
     const connector = await testConnector(peers);
     peers.rfpr.fail({ kind: "hang", method: "PUT" });
     const taken = connector.order(mixedBody([1], [authenticator(2)]));
@@ -166,7 +166,7 @@ describe("a create with authenticators", () => {
   });
 });
 
-describe("a create that gets no access token (specification section 5, decision C12)", () => {
+describe("a create that gets no access token (specification section 5)", () => {
   const failed = async (connector: TestConnector) => {
     expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
       status: 500,
@@ -192,7 +192,7 @@ describe("a create that gets no access token (specification section 5, decision 
     await failed(await testConnector(peers));
   });
 
-  test("because nobody listens there: the same", async () =>
+  test("because its connection is refused: the same", async () =>
     failed(await testConnector(peers, { settings: { ENROLLMENT_SERVICE_API_BASE_URL: await deadAddress() } })));
 
   test("because the vault has no credential: the same", async () => {
@@ -211,16 +211,16 @@ describe("a create that gets no access token (specification section 5, decision 
 
 describe("a create whose authenticators are not taken", () => {
   /** Undoes at the IdPs as told, and says for whom. */
-  const undoing = async (undone: unknown[] = []) =>
+  const withCompensation = async (compensated: unknown[] = []) =>
     testConnector(peers, {
       ports: context => ({
-        idps: idpsOf(context, () => ({ compensate: async handle => void undone.push(handle.userId) })),
+        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle.userId) })),
       }),
     });
 
   test("because one is refused: 400 with its position and why; all of it is undone", async () => {
-    const undone: unknown[] = [];
-    const connector = await undoing(undone);
+    const compensated: unknown[] = [];
+    const connector = await withCompensation(compensated);
     peers.rfpr.fail({
       kind: "refuse",
       method: "PUT",
@@ -245,7 +245,7 @@ describe("a create whose authenticators are not taken", () => {
     const users = [...body.shipment.shipment_items, ...body.authenticators].flatMap(({ credentials }) =>
       credentials.map(({ user_id }) => user_id),
     );
-    expect(undone.toSorted()).toEqual(users.toSorted());
+    expect(compensated.toSorted()).toEqual(users.toSorted());
   });
 
   test.each<[string, FaultRule, number, string | undefined]>([
@@ -256,17 +256,17 @@ describe("a create whose authenticators are not taken", () => {
     ["it does not let the connector in", { kind: "refuse", status: 403 }, 500, undefined],
     ["it holds another content under the id", { kind: "refuse", status: 409 }, 500, undefined],
   ])("because %s: undone, and nothing can be enrolled", async (_, fault, status, retryAfter) => {
-    const connector = await undoing();
+    const connector = await withCompensation();
     peers.rfpr.fail({ ...fault, method: "PUT", times: 10 });
-    const told = await refusalOf(connector.order(mixedBody()));
-    expect([told.status, told.headers?.["retry-after"]]).toEqual([status, retryAfter]);
+    const response = await refusalOf(connector.order(mixedBody()));
+    expect([response.status, response.headers?.["retry-after"]]).toEqual([status, retryAfter]);
     const { requestId } = await failedRequest(connector);
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
     expect(ordered()).toBe(0);
   });
 
-  test("is left to the job where the undoing fails, and ends with the reason that the caller was told", async () => {
-    const connector = await undoing();
+  test("is left to the job where the compensation fails, and ends with the reason that the caller got", async () => {
+    const connector = await withCompensation();
     peers.rfpr.fail({ kind: "refuse", method: "PUT", path: "a-02", status: 400, body: { code: "no", message: "No" } });
     peers.rfpr.fail({ kind: "refuse", method: "DELETE", path: "a-01", status: 500, times: 3 });
     expect(await refusalOf(connector.order(onSiteBody([authenticator(), authenticator()])))).toMatchObject({
@@ -283,17 +283,17 @@ describe("a create whose authenticators are not taken", () => {
   });
 
   test("is undone at the IdPs too where the pre-registration API does not let go of it", async () => {
-    const undone: unknown[] = [];
-    const connector = await undoing(undone);
+    const compensated: unknown[] = [];
+    const connector = await withCompensation(compensated);
     peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 400 });
     peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
     const body = onSiteBody();
     await refusalOf(connector.order(body));
-    expect(undone).toEqual([firstAuthenticator(body)?.credentials[0].user_id]);
+    expect(compensated).toEqual([firstAuthenticator(body)?.credentials[0].user_id]);
   });
 
-  test("because an IdP says no: nothing was handed over, so nothing is taken back", async () => {
-    const connector = await undoing();
+  test("because an IdP says no: nothing was handed over, so nothing is removed", async () => {
+    const connector = await withCompensation();
     const user = newUser();
     peers.entra.setUser(user, "unknown");
     const body = altered(mixedBody(), { "authenticators[0].credentials[0].user_id": user });
@@ -304,7 +304,7 @@ describe("a create whose authenticators are not taken", () => {
 });
 
 describe("a mixed request whose shipment is not taken", () => {
-  test("because the delivery service says no: its authenticators are taken back", async () => {
+  test("because the delivery service says no: its authenticators are removed", async () => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "no", message: "Not there" } });
     expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
@@ -356,7 +356,7 @@ describe("a mixed request whose shipment is not taken", () => {
   });
 });
 
-describe("a creator that is held up", () => {
+describe("a create handler that is delayed", () => {
   test("while it hands over: the job takes everything back, and what arrives later is refused", async () => {
     const connector = await testConnector(peers, { settings: { ENROLLMENT_TIMEOUT_SECONDS: "60" } });
     peers.rfpr.fail({ kind: "hang", method: "PUT" });
@@ -380,7 +380,7 @@ describe("a creator that is held up", () => {
   });
 
   test.each(["runs", "stands still"])(
-    "after it has handed over all, whose clock %s: it does not start what was taken back",
+    "after it has handed over all, whose clock %s: it does not start what was compensated",
     async clock => {
       const connector = await testConnector(peers);
       const began = connector.now();
@@ -411,7 +411,7 @@ describe("a creator that is held up", () => {
       });
       stop.resolve();
       expect(await answer).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
-      // The index row of the poll that it wrote first is swept (decision C15).
+      // The index row of the poll that it wrote first is swept.
       connector.advance(minutes(11));
       await connector.runCredentials();
       expect(await failedRequest(connector)).toMatchObject({ requestId });
@@ -419,7 +419,7 @@ describe("a creator that is held up", () => {
     },
   );
 
-  test("beyond its time hands over no more, and leaves the undoing to the job", async () => {
+  test("beyond its time hands over no more, and leaves the compensation to the job", async () => {
     const connector = await testConnector(peers, {
       ports: (context, clock) => ({
         idps: idpsOf(context, idp => ({
@@ -491,7 +491,7 @@ describe("a creator that is held up", () => {
   });
 });
 
-test("an undoing for which the deployment has no pre-registration API any more stays due and says so", async () => {
+test("a compensation for which the deployment has no pre-registration API any more stays due and says so", async () => {
   const connector = await testConnector(peers);
   peers.rfpr.fail({ kind: "hang", method: "PUT" });
   const answer = refusalOf(connector.order(onSiteBody()));

@@ -38,7 +38,7 @@ describe("sequential round trips to storage", () => {
     expect(rows.length).toBeLessThanOrEqual(6);
   });
 
-  test.each([[[1]], [Array<number>(10).fill(3)]])("of a read are 1, whatever the request holds: %j", async shape => {
+  test.each([[[1]], [Array<number>(10).fill(3)]])("of a read are 1, for any size of the request: %j", async shape => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(orderBody(shape));
     const { sequential, total } = await connector.counted(() => connector.context.requests.load(requestId));

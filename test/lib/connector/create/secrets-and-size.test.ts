@@ -152,9 +152,9 @@ describe("how much one request holds", () => {
       "shipment.shipment_items[0].credentials[1].idp_id": "nobody",
       "shipment.shipment_items[1].credentials[0].idp_id": "nobody",
     });
-    const told = await refusalOf(connector.order(body));
+    const response = await refusalOf(connector.order(body));
     const reason = "is not a configured identity provider";
-    expect(told).toMatchObject({
+    expect(response).toMatchObject({
       status: 400,
       body: {
         error_data: {
@@ -172,9 +172,9 @@ describe("how much one request holds", () => {
   test("refuses a relying party that is not the identity provider's", async () => {
     const connector = await testConnector(peers);
     const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].relying_party_id": "example.com" });
-    const { status, body: told } = await refusalOf(connector.order(body));
+    const { status, body: response } = await refusalOf(connector.order(body));
     expect(status).toBe(400);
-    expect(told).toMatchObject({
+    expect(response).toMatchObject({
       error_code: "api_error",
       error_data: {
         fields: [

@@ -103,7 +103,7 @@ describe("a job works on what is due", () => {
     }
   });
 
-  test("and goes on where one item fails, which stays due", async () => {
+  test("and continues where one item fails, which stays due", async () => {
     const connector = await testConnector(peers);
     const placed = await orders(connector, 3);
     await connector.runShipments();
@@ -125,7 +125,7 @@ describe("a job works on what is due", () => {
     expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
   });
 
-  test("and goes on with the other keys of a request of which one fails", async () => {
+  test("and continues with the other keys of a request of which one fails", async () => {
     const connector = await testConnector(peers);
     const [placed] = await orders(connector, 1, [1, 1, 1]);
     const requestId = placed?.requestId ?? "";
@@ -235,7 +235,7 @@ describe("a time budget", () => {
     expect(mailsTo(to)).toBe(1);
   });
 
-  test("that is over before a key's first credential begins none, and touches no row", async () => {
+  test("that is over before a key's first credential starts none, and touches no row", async () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     await connector.runShipments();
@@ -299,7 +299,7 @@ describe("several hosts at once", () => {
     ).toBeDefined();
   }
 
-  test("leave what another holds alone until its lease has expired", async () => {
+  test("leave what another has leased alone until its lease has expired", async () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     const requestId = one?.requestId ?? "";
@@ -337,7 +337,7 @@ describe("several hosts at once", () => {
     await connector.runShipments();
     await connector.runCredentials();
     expect(posts()).toBe(calls);
-    // It stopped: a call that was not begun is no failed one.
+    // It stopped: a call that was not started is no failed one.
     expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.retry?.attempts ?? 0).toBe(0);
   });
 
@@ -366,7 +366,7 @@ describe("several hosts at once", () => {
     expect(connector.events("work_failed")).toEqual([]);
   });
 
-  test("write nothing to a key that another holds by now, not even a failure", async () => {
+  test("write nothing to a key that another has leased meanwhile, not even a failure", async () => {
     const entered = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     let working: Promise<unknown> = Promise.resolve();

@@ -61,7 +61,7 @@ const request = fc.record(
 ) as fc.Arbitrary<CredentialRequest>;
 
 describe("a claim of an Idempotency-Key", () => {
-  test("is free when its 7 days are over, whatever it holds", () => {
+  test("is free when its 7 days are over, with any content", () => {
     forAll(fc.tuple(claim, call), ([claim, call]) => {
       expect(judgeClaim(claim, call).is === "free").toBe(claim.endsAt <= call.now);
     });
@@ -92,24 +92,24 @@ describe("a claim of an Idempotency-Key", () => {
     });
   });
 
-  test("that is unsettled is judged by its request at once", () => {
+  test("that is unreconciled is judged by its request at once", () => {
     forAll(fc.tuple(claim, call), ([claim, call]) => {
       fc.pre(claim.endsAt > call.now);
-      const unsettled: Claim = { ...claim, fingerprint: call.fingerprint, answer: "unreconciled" };
-      expect(judgeClaim(unsettled, call)).toEqual({ is: "look" });
+      const unreconciled: Claim = { ...claim, fingerprint: call.fingerprint, answer: "unreconciled" };
+      expect(judgeClaim(unreconciled, call)).toEqual({ is: "look" });
     });
   });
 });
 
 describe("the request of a claim", () => {
-  test("is never begun anew where the delivery service may have it", () => {
+  test("is never started again where the delivery service may have it", () => {
     forAll(request, request => {
       fc.pre(request.neverSent !== true && request.delivery?.sentAt !== undefined);
       expect(["free", "abandoned"]).not.toContain(judgeRequest(request).is);
     });
   });
 
-  test("is begun anew where there is none, where nothing was sent, or where it is left without a mark", () => {
+  test("is started again where there is none, where nothing was sent, or where it is left without an order intent", () => {
     expect(judgeRequest(undefined)).toEqual({ is: "free" });
     forAll(request, request => {
       const { is } = judgeRequest(request);
@@ -129,7 +129,7 @@ describe("the request of a claim", () => {
     });
   });
 
-  test("is told to have ended where it was cancelled before it started, or never confirmed", () => {
+  test("is answered as ended where it was cancelled before it started, or never confirmed", () => {
     const ended = { id: "r1", shipment: order, errorMessage: "why" } as CredentialRequest;
     expect(judgeRequest({ ...ended, state: "cancelled" })).toEqual({ is: "cancelled" });
     const failed = { ...ended, state: "failed", delivery: { sentAt: instant(start) } } as const;

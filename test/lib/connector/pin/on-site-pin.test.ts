@@ -63,8 +63,8 @@ describe("the PIN of an authenticator", () => {
     expect((await connector.context.responses.get(key.responses ?? ""))?.pin).toBeUndefined();
     expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({ status: 409 });
     const secret = pin ?? seen.shownPin;
-    const told = [...(await storedText(connector.storage)), ...connector.lines];
-    if (secret !== undefined) expect(told.filter(text => text.includes(`"${secret}"`))).toEqual([]);
+    const response = [...(await storedText(connector.storage)), ...connector.lines];
+    if (secret !== undefined) expect(response.filter(text => text.includes(`"${secret}"`))).toEqual([]);
   });
 
   test("is mailed with its own key's in a mixed request, and resent from the copies when both peers have purged them", async () => {
@@ -139,9 +139,9 @@ describe("the PIN of an authenticator", () => {
     const pin = pinIn(mailsTo(body.recipient.email)[0]?.text);
     const credential = peers.vault.get("enrollment-credential") ?? "";
     expect([pin.length, credential.length > 20, tokens.length > 3]).toEqual([12, true, true]);
-    const told = [...(await storedText(connector.storage)), ...connector.lines];
+    const response = [...(await storedText(connector.storage)), ...connector.lines];
     const secrets = [pin, credential, ...tokens];
-    expect(secrets.filter(secret => told.some(text => text.includes(secret)))).toEqual([]);
+    expect(secrets.filter(secret => response.some(text => text.includes(secret)))).toEqual([]);
     const people = [body.recipient.email, "Lovelace"];
     expect(people.filter(name => connector.lines.some(line => line.includes(name)))).toEqual([]);
   });

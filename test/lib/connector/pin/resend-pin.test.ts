@@ -20,7 +20,7 @@ const missing = (): never => {
 };
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
-describe("resend-pin (specification section 4, decisions C1 and C14)", () => {
+describe("resend-pin (specification section 4)", () => {
   it("mails the PIN of every key again, under a number of its own", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 2);

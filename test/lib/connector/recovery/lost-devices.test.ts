@@ -34,13 +34,13 @@ async function stateOf(connector: TestConnector) {
 describe("a device that PingOne began without its answer being read", () => {
   let connector: TestConnector;
   /** The calls that began a device, to be made once more. */
-  const begun: { readonly url: string; readonly init: RequestInit }[] = [];
+  const started: { readonly url: string; readonly init: RequestInit }[] = [];
   beforeEach(async () => {
-    begun.length = 0;
+    started.length = 0;
     connector = await testConnector(peers, {
       settings,
       fetch: (input, init = {}) => {
-        if (init.method === "POST" && String(input).endsWith("/devices")) begun.push({ url: String(input), init });
+        if (init.method === "POST" && String(input).endsWith("/devices")) started.push({ url: String(input), init });
         return fetch(input, init);
       },
     });
@@ -71,7 +71,7 @@ describe("a device that PingOne began without its answer being read", () => {
         url,
         init: { signal: _, ...late },
       } = { url: "", init: {} },
-    ] = begun;
+    ] = started;
     expect((await fetch(url, late)).status).toBe(201);
     connector.advance(minutes(6));
     await connector.runCredentials();

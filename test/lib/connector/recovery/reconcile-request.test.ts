@@ -12,8 +12,8 @@ const message = "The delivery service has not confirmed the shipment; it is bein
 /** A request whose order the delivery service took, or not, without a word. Its reference is the request's id where `body` has none. */
 async function unanswered(connector: TestConnector, { taken = false, body = orderBody() as Body } = {}) {
   peers.delivery.fail({ kind: "drop", method: "POST", phase: taken ? "after" : "before" });
-  const { body: told } = await refusalOf(connector.order(body));
-  return (told as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+  const { body: response } = await refusalOf(connector.order(body));
+  return (response as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
 }
 
 /** Looks up for as long as the decision has it. */
@@ -31,7 +31,7 @@ const referenced = (): Body => {
 };
 
 describe("a delivery call without an answer", () => {
-  test("is settled from 15 minutes after the mark, not before, on demand neither", async () => {
+  test("is reconciled from 15 minutes after the order intent, not before, on demand neither", async () => {
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { taken: true });
     connector.advance(minutes(15) - 1);
@@ -48,7 +48,7 @@ describe("a delivery call without an answer", () => {
     });
   });
 
-  test("whose creator died is settled from 15 minutes after the mark, too", async () => {
+  test("whose create handler died is reconciled from 15 minutes after the order intent, too", async () => {
     const connector = await testConnector(peers, {
       ports: ({ delivery }) => ({
         delivery: {
@@ -75,7 +75,7 @@ describe("a delivery call without an answer", () => {
     expect(await host.read(requestId)).toMatchObject({ state: "started" });
   });
 
-  test("is left alone while another host settles it", async () => {
+  test("is left alone while another host reconciles it", async () => {
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { taken: true });
     connector.advance(minutes(15));
@@ -90,7 +90,7 @@ describe("a delivery call without an answer", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
-  test("that was taken is found by the request's id, and the request goes on to its end", async () => {
+  test("that was taken is found by the request's id, and the request continues to its end", async () => {
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { taken: true, body: orderBody([2, 1]) });
     connector.advance(minutes(15));
@@ -173,10 +173,10 @@ describe("a shipment that looks like the order", () => {
       body => ({ ...body, shipment: { ...body.shipment, shipment_items: body.shipment.shipment_items.slice(1) } }),
     ],
     ["reference", change({ "shipment.customer_reference": "another" })],
-  ])("is not adopted with another %s", async (_, different) => {
+  ])("is not linked with another %s", async (_, different) => {
     const body = referenced();
-    const strangers = await testConnector(peers);
-    await strangers.order(different(body));
+    const others = await testConnector(peers);
+    await others.order(different(body));
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { body });
     connector.advance(minutes(15));
@@ -185,10 +185,10 @@ describe("a shipment that looks like the order", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
   });
 
-  test("is adopted where case and outer blanks alone differ, or an empty field is left out", async () => {
+  test("is linked where case and outer blanks alone differ, or an empty field is left out", async () => {
     const body = altered(referenced(), { "shipment.mailing_address.street_line2": "" });
-    const strangers = await testConnector(peers);
-    await strangers.order(
+    const others = await testConnector(peers);
+    await others.order(
       altered(body, { "recipient.first_name": "ADA", "shipment.mailing_address.street_line2": undefined }),
     );
     const connector = await testConnector(peers);
@@ -201,10 +201,10 @@ describe("a shipment that looks like the order", () => {
   test.each([
     [minutes(5) - seconds(30), "started"],
     [minutes(5) + seconds(30), "received"],
-  ])("made %i ms before the mark: the request is %s then", async (ms, state) => {
+  ])("made %i ms before the order intent: the request is %s then", async (ms, state) => {
     const body = referenced();
-    const strangers = await testConnector(peers);
-    await strangers.order(body);
+    const others = await testConnector(peers);
+    await others.order(body);
     const connector = await testConnector(peers);
     connector.advance(ms);
     const requestId = await unanswered(connector, { body });
@@ -213,7 +213,7 @@ describe("a shipment that looks like the order", () => {
     expect(await connector.read(requestId)).toMatchObject({ state });
   });
 
-  test("is not adopted where it belongs to another request", async () => {
+  test("is not linked where it belongs to another request", async () => {
     const body = referenced();
     const connector = await testConnector(peers);
     const { requestId: other, shipmentId = "" } = await connector.order(body);
@@ -236,7 +236,7 @@ describe("a shipment that looks like the order", () => {
     expect(shipment?.shipment_id).not.toBe(theirs);
   });
 
-  test("is adopted by one of two requests that wait for it, whichever job is first", async () => {
+  test("is linked to one of two requests that wait for it, whichever job is first", async () => {
     const body = referenced();
     const connector = await testConnector(peers);
     const requests = [await unanswered(connector, { body, taken: true }), await unanswered(connector, { body })];
@@ -246,10 +246,10 @@ describe("a shipment that looks like the order", () => {
     expect(states.toSorted()).toEqual(["received", "started"]);
   });
 
-  test("is not adopted where there are several", async () => {
+  test("is not linked where there are several", async () => {
     const body = referenced();
-    const strangers = await testConnector(peers);
-    await strangers.order(body);
+    const others = await testConnector(peers);
+    await others.order(body);
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { body, taken: true });
     connector.advance(minutes(15));
@@ -260,10 +260,10 @@ describe("a shipment that looks like the order", () => {
     expect(connector.events("shipment_not_found")).toMatchObject([{ candidates: 2 }]);
   });
 
-  test("and belongs to a stranger is released as soon as its responses do not open, never activated, and not adopted again", async () => {
+  test("and belongs to another request is released as soon as its responses do not open, never activated, and not linked again", async () => {
     const body = referenced();
-    const strangers = await testConnector(peers);
-    const { shipmentId = "" } = await strangers.order(body);
+    const others = await testConnector(peers);
+    const { shipmentId = "" } = await others.order(body);
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { body });
     connector.advance(minutes(15));
@@ -288,8 +288,8 @@ describe("a shipment that looks like the order", () => {
 
   test("is not confirmed by responses that are no such thing", async () => {
     const body = referenced();
-    const strangers = await testConnector(peers);
-    const { shipmentId = "" } = await strangers.order(body);
+    const others = await testConnector(peers);
+    const { shipmentId = "" } = await others.order(body);
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { body });
     connector.advance(minutes(15));
@@ -302,20 +302,20 @@ describe("a shipment that looks like the order", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });
   });
 
-  test("and belongs to a stranger gives way to the request's own one", async () => {
+  test("and belongs to another request gives way to the request's own one", async () => {
     const body = referenced();
-    const strangers = await testConnector(peers);
-    const stranger = await strangers.order(body);
-    await peers.delivery.control(stranger.shipmentId ?? "", { state: 101 });
+    const others = await testConnector(peers);
+    const other = await others.order(body);
+    await peers.delivery.control(other.shipmentId ?? "", { state: 101 });
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { body });
     connector.advance(minutes(15));
     await connector.runCredentials();
-    expect(await connector.read(requestId)).toMatchObject({ shipment: { shipment_id: stranger.shipmentId } });
+    expect(await connector.read(requestId)).toMatchObject({ shipment: { shipment_id: other.shipmentId } });
     // The order that nobody answered for is there after all, seen only now.
     const late = await testConnector(peers);
     const own = await late.order(body);
-    await peers.delivery.control(stranger.shipmentId ?? "", { ship: true });
+    await peers.delivery.control(other.shipmentId ?? "", { ship: true });
     await connector.runShipments();
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });
     await connector.runCredentials();

@@ -40,7 +40,7 @@ async function finish(connector: TestConnector): Promise<void> {
   }
 }
 
-test("a request restored beside a new vault goes on with the old keys that an operator copied (decision G8)", async () => {
+test("a request restored beside a new vault continues with the old keys that an operator copied (decision G8)", async () => {
   const connector = await open();
   const { requestId } = await connector.order();
   const backup = await backUp(connector);
@@ -133,7 +133,7 @@ describe("a request restored from a backup is read back before any call", () => 
     expect(counts()).toEqual(done);
   });
 
-  test("made while its authenticator was being handed over: it is asked for, not taken back", async () => {
+  test("made while its authenticator was being handed over: it is polled, not removed", async () => {
     const { connector, backup, requestId } = await backedUpAt(/PUT .*authenticator-requests/, onSiteBody());
     await peers.rfpr.enroll(enrollmentId(requestId, "a-01"));
     const done = counts();
@@ -146,7 +146,7 @@ describe("a request restored from a backup is read back before any call", () => 
     expect(counts()).toEqual({ ...done, activations: done.activations + 1, mails: done.mails + 1 });
   });
 
-  test("made before the keys of its authenticator were stored: whatever was handed over is taken back", async () => {
+  test("made before the keys of its authenticator were stored: everything that was handed over is removed", async () => {
     const { connector, backup, requestId } = await backedUpAt(/GET .*creationOptions/, onSiteBody());
     await restore(connector, backup);
     await finish(connector);

@@ -10,8 +10,8 @@ const loaded = (state: CredentialRequest["state"]): LoadedRequest => ({
   keys: [],
 });
 
-/** What is told while a store saves, which may lose to another. */
-async function told(changes: Changes, saves: boolean): Promise<readonly unknown[]> {
+/** Returns the events that are logged while a store saves, which may be a conflict. */
+async function eventsOf(changes: Changes, saves: boolean): Promise<readonly unknown[]> {
   const lines: unknown[] = [];
   const store = { save: async () => (saves ? loaded("started") : undefined) } as unknown as RequestStore;
   const log = createLog((_, line) => lines.push(JSON.parse(line)));
@@ -19,17 +19,17 @@ async function told(changes: Changes, saves: boolean): Promise<readonly unknown[
   return lines;
 }
 
-it("a state that a request comes into is told once it is written", async () => {
-  expect(await told({ request: request("started") }, true)).toEqual([
+it("logs the new state of a request after it is written", async () => {
+  expect(await eventsOf({ request: request("started") }, true)).toEqual([
     { event: "request_state", credentialRequestId: "r1", state: "started", from: "received" },
   ]);
 });
 
-it("a write that lost to another tells nothing: the other has told", async () => {
-  expect(await told({ request: request("started") }, false)).toEqual([]);
+it("logs nothing on a conflict, because the other writer has logged the state", async () => {
+  expect(await eventsOf({ request: request("started") }, false)).toEqual([]);
 });
 
-it("a write that leaves the state as it is tells nothing", async () => {
-  expect(await told({ request: request("received") }, true)).toEqual([]);
-  expect(await told({ keys: [] }, true)).toEqual([]);
+it("logs nothing when the state does not change", async () => {
+  expect(await eventsOf({ request: request("received") }, true)).toEqual([]);
+  expect(await eventsOf({ keys: [] }, true)).toEqual([]);
 });

@@ -57,7 +57,7 @@ async function rewrite(
   await context.requests.save(loaded, { keys });
 }
 
-describe("what an IdP needs to go on with a credential", () => {
+describe("what an IdP needs to continue with a credential", () => {
   test("lies sealed for its place in its key's row, and is opened to activate and to read back", async () => {
     const { connector, given, back } = await watched();
     const { requestId } = await connector.order(orderBody([2]));
@@ -86,13 +86,13 @@ describe("what an IdP needs to go on with a credential", () => {
     expect(back).toEqual(["live-0", "live-1", "live-0"]);
   });
 
-  test("is handed back to undo, by whoever gives up and by the job after it", async () => {
+  test("is passed to compensate, by the create that is aborted and by the job after it", async () => {
     const { connector, given, back } = await watched();
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, path: "shipments$" });
     await refusalOf(connector.order(orderBody([2])));
     expect(back.toSorted()).toEqual(["live-0", "live-1"]);
 
-    let undone = 0;
+    let compensated = 0;
     const failing = connector.beside({
       ports: context => ({
         idps: idpsOf(context, idp => ({
@@ -103,7 +103,7 @@ describe("what an IdP needs to go on with a credential", () => {
             return { ...challenge, idpState: { authId: "kept" } };
           },
           compensate: async () => {
-            undone++;
+            compensated++;
             throw new Error("away");
           },
         })),
@@ -113,7 +113,7 @@ describe("what an IdP needs to go on with a credential", () => {
     for (const item of body.shipment.shipment_items)
       item.credentials.push({ user_id: `second-${item.credentials[0]?.user_id}` });
     await refusalOf(failing.order(body));
-    expect(undone).toBeGreaterThan(0);
+    expect(compensated).toBeGreaterThan(0);
     const stored = await storedText(connector.storage);
     expect(stored.some(text => text.includes("kept"))).toBe(false);
     connector.advance(minutes(5));

@@ -26,7 +26,7 @@ async function read(connector: TestConnector, { requestId, shipmentId }: { reque
 
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
-describe("version 1 shipments (specification sections 2 and 4, decisions C9, C11a, C14, C15)", () => {
+describe("version 1 shipments (specification sections 2 and 4)", () => {
   it("are activated and mailed by process-shipments, to the recipient where no list is given", async () => {
     const connector = await testConnector(peers);
     const to = newUser();

@@ -9,7 +9,7 @@ import { refusalOf, type TestConnector } from "../../../../support/connector.ts"
 import { idAt } from "../../../../support/on-site.ts";
 import type { Scene, Stage } from "./stage.ts";
 
-/** What a caller is told: status, code, and when to come again. */
+/** What a caller gets: status, code, and when to come again. */
 async function answerOf(status: number, work: Promise<unknown>): Promise<string> {
   const good: Reply = { status, headers: {} };
   const reply = await work.then(

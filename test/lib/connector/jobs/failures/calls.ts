@@ -15,13 +15,13 @@ export const also = (step: Step, ...more: readonly Failure[]): Step => ({
   failures: [...step.failures, ...more],
 });
 
-/** The step with one failure of each sort that is told apart, where the same call fails in every way in another table. */
+/** The step with one failure of each distinct sort, where the same call fails in every way in another table. */
 export const briefly = (step: Step): Step => ({
   ...step,
   failures: step.failures.filter(({ name }) => brief.includes(name)),
 });
 
-const brief = ["nobody listens", "400", "401", "429, Retry-After 90", "500", "closed", "closed though done"];
+const brief = ["connection refused", "400", "401", "429, Retry-After 90", "500", "closed", "closed though done"];
 
 /** The step with another name, where its failures mean something else. */
 export const as = (name: string, step: Step): Step => ({ ...step, call: name });

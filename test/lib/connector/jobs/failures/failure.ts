@@ -15,7 +15,7 @@ const page = "<html><body>This is not what you asked for.</body></html>";
 
 /** What can happen to any call: the peer does nothing of it, or it reads only. */
 export const undone = (of: Words): readonly Failure[] => [
-  { name: "nobody listens", by: "away" },
+  { name: "connection refused", by: "away" },
   ...[400, 401].map(status => ({ name: String(status), by: { kind: "refuse", status, body: of(status) } as const })),
   { name: "404 of a proxy", by: { kind: "nonsense", status: 404, body: page } },
   { name: "429, Retry-After 90", by: { kind: "throttle", retryAfter: 90, body: of(429) } },

@@ -32,7 +32,7 @@ export async function wrongInTheEnd(
   const shipments = await stage.peers.delivery.shipments();
   return [
     ...(isTerminal(loaded.request.value.state) ? [] : [`the request is ${loaded.request.value.state}`]),
-    ...rowsOf(loaded).flatMap(({ id, lease }) => (lease === undefined ? [] : [`${id} is held`])),
+    ...rowsOf(loaded).flatMap(({ id, lease }) => (lease === undefined ? [] : [`${id} has a lease`])),
     ...index.filter(isWork).map(({ queue, at }) => `${queue} has a row of ${at}`),
     ...unindexed(loaded, index),
     ...brokenJobs(stage.connector),
@@ -78,7 +78,7 @@ function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peer
   return loaded.keys.flatMap(({ value }) =>
     value.credentials.flatMap(({ userId, state, errorMessage }) => {
       const times = all.filter(each => each.userId === userId).length;
-      // The one way in which it is known here that nobody knows (decision C8).
+      // The only message that says that the state at the IdP is not known (C8).
       const mayBe = state === "failed" && errorMessage?.includes("may be registered, check") === true;
       if (times === (state === "active" ? 1 : 0) || (times === 1 && mayBe)) return [];
       return [`a credential that is ${state} is registered ${times} times`];
@@ -108,7 +108,7 @@ function wrongMails(
     const isRight = (told: string) =>
       shipped.some(({ serial, pin }) => serial === key.serial && pin === told) ||
       (key.place === "authenticator" && peers.rfpr.opens(enrollmentId(requestId, key.id), told));
-    if (!pins.every(isRight)) wrong.push(`the PIN of ${key.id} is told wrong`);
+    if (!pins.every(isRight)) wrong.push(`the PIN of ${key.id} gets wrong`);
   }
   const most = wanting.length * Math.max(...allowed);
   return mails.length > most ? [...wrong, `${mails.length} mails for ${wanting.length} keys`] : wrong;

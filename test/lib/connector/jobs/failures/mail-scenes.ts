@@ -18,7 +18,7 @@ const undelivered: Failure = {
   by: { begin: ({ peers }) => peers.mail.outcome({ status: "Failed", runningPolls: 0 }) },
 };
 
-/** Where nobody listens, the send before it fails already. */
+/** Where the connection is refused, the send before it fails already. */
 const lookUp = {
   ...as("look-up of a mail that was taken", mail.lookUp),
   failures: mail.lookUp.failures.filter(({ by }) => by !== "away"),

@@ -33,15 +33,15 @@ const waiting = async (stage: Stage): Promise<void> => {
   stage.connector.advance(stage.connector.context.intervals.enrollmentPoll.minMs);
 };
 
-/** A shipment that the service has not begun, an authenticator that waits. */
+/** A shipment that the service has not started, an authenticator that waits. */
 async function notProduced(stage: Stage): Promise<void> {
   stage.peers.delivery.settings({ shipAfterMs: hours(10) });
   await started(stage);
-  // Its creator's time is over.
+  // The time of its create handler is over.
   stage.connector.advance(1000);
 }
 
-/** The job goes on with a cancel while the shipment still is not begun. */
+/** The job continues a cancel while the shipment is not started. */
 async function resumed(stage: Stage): Promise<void> {
   stage.connector.advance(minutes(2));
   await processCredentialRequests(stage, stage.connector);

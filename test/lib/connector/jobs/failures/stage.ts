@@ -7,7 +7,7 @@ import type { Body } from "../../api/v2/bodies.ts";
 export interface Failure {
   /** As the table names it. */
   readonly name: string;
-  /** What the peer is told about the call; `away`: nobody listens at its address; else what is done to the peer, and how it is made good. */
+  /** The fault that the peer is set to; `away`: the connection is refused; else what is done to the peer, and how it is repaired. */
   readonly by: Fault | "away" | Trouble;
 }
 
@@ -50,7 +50,7 @@ export interface Scene {
   readonly body: () => Body;
   /** Brings the request to where the work begins; all goes well but what it breaks itself. */
   readonly before?: (stage: Stage) => Promise<void>;
-  /** The work; answers what a caller is told. @param connector to whom the call fails */
+  /** The work; returns the response to the caller. @param connector to whom the call fails */
   readonly act: (stage: Stage, connector: TestConnector) => Promise<string>;
   readonly steps: readonly Step[];
   /** What brings it to its end, where the jobs alone do not. */

@@ -32,7 +32,7 @@ export async function recover(stage: Stage, { at }: Step, { by }: Failure): Prom
   if (by !== "away" && "end" in by) await by.end?.(stage);
 }
 
-/** The calls go to an address where nobody listens. */
+/** The calls go to an address that refuses connections. */
 async function awayPeer(peers: Peers, { peer, method, path, after = 0 }: Step["at"]): Promise<ConnectorOptions> {
   const dead = await deadAddress();
   let before = after;
