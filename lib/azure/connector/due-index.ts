@@ -6,7 +6,7 @@ import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromDueRow, toDueColumns } from "./rows.ts";
 
-/** Table of the index of due work (C15). */
+/** Table of the index of due work. */
 export const dueTable = "due";
 
 /** The work that is due on a request or on one of its security keys. */

@@ -3,7 +3,7 @@ import type { Claim } from "../../connector/model/idempotency.ts";
 import type { Row, Tables } from "../tables/tables.ts";
 import { fromClaimRow, schemaVersion } from "./rows.ts";
 
-/** Table of the claims of Idempotency-Keys (C6). */
+/** Table of the claims of Idempotency-Keys. */
 export const claimsTable = "idempotency";
 
 /**

@@ -6,7 +6,7 @@ import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromListRow, schemaVersion } from "./rows.ts";
 
-/** Table of the lists of requests (C19). */
+/** Table of the lists of requests. */
 export const listsTable = "requestlists";
 
 /** One partition for each state. All persons share one, so that a request is added to their lists in one transaction. */

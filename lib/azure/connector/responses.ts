@@ -3,7 +3,7 @@ import type { ResponseStore } from "../../connector/deps.ts";
 import type { KeyResponses } from "../../connector/model/key-responses.ts";
 import type { Blobs } from "../blobs.ts";
 
-/** The container of the responses of security keys, as received (C18). */
+/** The container of the responses of security keys, as received. */
 export const responsesContainer = "responses";
 
 const keyResponses = z.object({

@@ -1,7 +1,7 @@
 import type { ClaimStore, RequestStore } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
 import { isTerminal } from "../../connector/model/states.ts";
-import { type RestoredRequest, restoreRequest } from "../../connector/recovery/reopen-restored.ts";
+import { type RestoredRequest, restoreRequest } from "../../connector/recovery/restore-request.ts";
 import type { Log } from "../../log.ts";
 import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";

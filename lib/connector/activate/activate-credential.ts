@@ -134,7 +134,7 @@ function end(
 
 /**
  * Returns the outcome of a failed activation: a retry if that may help, else the end of the credential. After an earlier attempt without
- * an answer, a refusal is accepted only when a later read-back confirms it, or at once if the IdP offers no read-back (C8).
+ * an answer, a refusal is accepted only when a later read-back confirms it, or at once if the IdP offers no read-back.
  */
 function afterFailure(
   target: Target,

@@ -36,7 +36,7 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
     const createEndsAt = plus(request.createdAt, intervals.receivedMaxAge);
     if (createEndsAt > now()) throw conflict("The request is still being created.", between(now(), createEndsAt));
   }
-  // A shipment that was found by look-up may belong to another request until a response opens with our response keys (C6).
+  // A shipment that was found by look-up may belong to another request until a response opens with our response keys.
   if (delivery?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
   if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
 }

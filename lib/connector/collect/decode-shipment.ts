@@ -7,7 +7,7 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { withPurgeDue } from "../store/next-due.ts";
 import { decodeKey } from "./decode-key.ts";
 
-/** Shipment states in which responses are read if they are present (C10). */
+/** Shipment states in which responses are read if they are present. */
 const readyStates = [103, 104, 105, 106];
 
 export interface DecodedShipment {

@@ -13,7 +13,7 @@ import { decodeKey } from "./decode-key.ts";
 
 /**
  * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a valid signature and
- * matches this request become `activation_pending` (C11, C12).
+ * matches this request become `activation_pending`.
  * @param stoppedUntil the time before which the pre-registration API must not be called, because it is throttling
  */
 export function pollAuthenticator(

@@ -11,7 +11,7 @@ import { pollLater, savePoll } from "./save-poll.ts";
 /** The result of a poll, which the run uses to decide about the other shipments. */
 export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped";
 
-/** States that the delivery service documents as errors: their message is shown, and polling continues (C10). */
+/** States that the delivery service documents as errors: their message is shown, and polling continues. */
 const errorStates = [8, 9, 99, 105, 106];
 
 /**
@@ -83,7 +83,7 @@ function withConfirmedLink(request: CredentialRequest): CredentialRequest {
   return { ...request, delivery };
 }
 
-/** Unlinks a tentative shipment whose responses are for other response keys, so it belongs to another request. The look-up continues (C6). */
+/** Unlinks a tentative shipment whose responses are for other response keys, so it belongs to another request. The look-up continues. */
 async function unlinkShipment(leased: LoadedRequest, shipmentId: string, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
   deps.log.error("shipment_link_rejected", { shipmentId });

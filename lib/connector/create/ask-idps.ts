@@ -87,7 +87,7 @@ export async function askIdps(
   return { challenges, unanswered, ...(failure && { failure }) };
 }
 
-/** Returns the fault of a create for which an IdP returned no creation options (C6). */
+/** Returns the fault of a create for which an IdP returned no creation options. */
 export function idpFault(failure: AskFailure, pathOf: (field: SecurityKeyPath) => string): Fault {
   if ("notConfigured" in failure) {
     const problems = [{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }];

@@ -10,7 +10,7 @@ import { enrollmentId, positionOf } from "../model/key-ids.ts";
 import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
-import { abortCreate } from "./abort.ts";
+import { abortCreate } from "./abort-create.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";

@@ -5,7 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { CreatedIds } from "../model/draft.ts";
-import { abortCreate } from "./abort.ts";
+import { abortCreate } from "./abort-create.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
@@ -72,7 +72,7 @@ export async function orderShipment(
 const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean =>
   status >= 500 || (kind === "unanswered" && !isClientError(status));
 
-/** Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated (C6). Returns the fault for the caller. */
+/** Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Returns the fault for the caller. */
 async function leaveForReconciliation(
   loaded: LoadedRequest,
   intentAt: Instant,

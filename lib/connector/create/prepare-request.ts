@@ -5,7 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { abortCreate } from "./abort.ts";
+import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
 import { type EncryptedRequests, encryptKeyRequests } from "./encrypt-key-requests.ts";
 

@@ -8,7 +8,7 @@ import { compensateAtIdps } from "../recovery/compensate.ts";
 
 /**
  * Saves a request from its create handler. A write whose response was lost looks like a conflict, so the request is read again then.
- * Returns undefined if the create took too long, or if the job has taken the request over: the handler stops, and the job continues (C6).
+ * Returns undefined if the create took too long, or if the job has taken the request over: the handler stops, and the job continues.
  * @param isOurs whether the stored request is the one that this call wrote
  */
 export async function saveFromHandler(

@@ -37,7 +37,7 @@ export async function startWithShipment(
       keys: withPollDue(current, deps),
     };
   };
-  // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain (C15).
+  // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain.
   const saved = await saveChanges(recorded, started, deps, { isUrgent: true });
   if (saved === undefined && latest.request.value.delivery?.shipmentId !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });

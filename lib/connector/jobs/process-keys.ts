@@ -10,7 +10,7 @@ export interface KeysReport extends KeyCounts {
   readonly left: number;
 }
 
-/** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN mails (C15). */
+/** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN mails. */
 export async function processKeys(
   queue: "key" | "shipment_key",
   { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },

@@ -17,8 +17,8 @@ export interface ShipmentsReport {
 }
 
 /**
- * Polls every due shipment, and activates and mails the security keys of version 1 shipments (C15). Ends the run with an error event if the
- * delivery service rejects the connector's token, or knows none of the polled shipments (C10).
+ * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an error event if the
+ * delivery service rejects the connector's token, or knows none of the polled shipments.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);

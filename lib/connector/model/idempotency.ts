@@ -64,7 +64,7 @@ export type RequestVerdict =
   | { readonly is: "never_confirmed"; readonly reason: string };
 
 /**
- * Returns the verdict on a stored claim (C6).
+ * Returns the verdict on a stored claim.
  * @param runningFor milliseconds after which a call without an answer counts as stopped
  */
 export function judgeClaim(
@@ -79,7 +79,7 @@ export function judgeClaim(
   return { is: between(claimedAt, call.now) > call.runningFor ? "look" : "running" };
 }
 
-/** Returns the verdict on the request of a claim whose create handler failed or stopped (C6). */
+/** Returns the verdict on the request of a claim whose create handler failed or stopped. */
 export function judgeRequest(request: CredentialRequest | undefined): RequestVerdict {
   if (request === undefined || request.neverSent === true) return { is: "free" };
   const { id, state, delivery } = request;

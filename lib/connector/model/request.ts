@@ -40,14 +40,14 @@ export interface Delivery {
   /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
   readonly sentAt?: Instant;
   readonly shipmentId?: string;
-  /** Whether the shipment was found by look-up, and no response has opened with our response keys yet (C6). */
+  /** Whether the shipment was found by look-up, and no response has opened with our response keys yet. */
   readonly tentative?: boolean;
   /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
   readonly rejectedShipmentIds?: readonly string[];
   readonly stateId?: number;
   /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
-  /** The number of polls that got 404 with the service's own error object, and the time of the first (C10). */
+  /** The number of polls that got 404 with the service's own error object, and the time of the first. */
   readonly missing?: { readonly count: number; readonly since: Instant };
 }
 
@@ -87,7 +87,7 @@ export interface CredentialRequest {
   readonly shipment?: ShipmentOrder;
   readonly delivery?: Delivery;
   readonly errorMessage?: string;
-  /** Whether it ended before an order was sent, or because the delivery service refused the order (C6). */
+  /** Whether it ended before an order was sent, or because the delivery service refused the order. */
   readonly neverSent?: boolean;
   /** Set while a cancel is in progress: when the DELETE of the shipment was first sent, and what was due before. */
   readonly cancelling?: { readonly before?: Due; readonly deleteSentAt?: Instant };
@@ -126,15 +126,15 @@ export interface Credential {
   readonly responseKey?: string;
   readonly credentialId?: string;
   readonly retryableUntil?: Instant;
-  /** Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one (C8). */
+  /** Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one. */
   readonly triedAt?: Instant;
-  /** A refusal after an unanswered attempt. It is accepted only after a second read-back (C8). */
+  /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
   readonly refusal?: { readonly at: Instant; readonly reason: string };
   /** The attempts to activate it, from its response to its end. */
   readonly retry?: Retry;
 }
 
-/** The PIN mail of a security key (C14). */
+/** The PIN mail of a security key. */
 export interface PinMail {
   readonly state: "waiting" | "due" | "sent" | "given_up" | "none";
   /** The number of sends, 0 before the first. The operation id of a send is computed from it. */
@@ -174,7 +174,7 @@ export interface SecurityKey {
   readonly mail: PinMail;
   /** The polls of an authenticator, from the start of the request to the end of the enrollment. */
   readonly enrollment?: Retry;
-  /** Set for security keys of version 1 shipments, which process-shipments also activates and mails (C15). */
+  /** Set for security keys of version 1 shipments, which process-shipments also activates and mails. */
   readonly ofShipmentV1?: boolean;
   readonly due?: Due;
   readonly lease?: Lease;

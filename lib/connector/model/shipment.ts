@@ -45,7 +45,7 @@ function processingError(request: CredentialRequest, keys: readonly SecurityKey[
 /** States of the normal course: in work, shipped, delivered. */
 const expectedStates = [101, 102, 103, 104];
 
-/** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course (C10). */
+/** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course. */
 export function deliveryProblem({ stateId, message }: Pick<Delivery, "stateId" | "message">): string | undefined {
   if (stateId === undefined || expectedStates.includes(stateId)) return undefined;
   return `The delivery service reports: ${message ?? `state ${stateId}`}`;
@@ -61,7 +61,7 @@ export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly S
   ];
 }
 
-/** Returns the customer reference of the order: that of the caller, else the request id. Orders are looked up by it (C6). */
+/** Returns the customer reference of the order: that of the caller, else the request id. Orders are looked up by it. */
 export const referenceOf = (request: CredentialRequest): string => request.shipment?.customerReference ?? request.id;
 
 /** Returns the shipment item of a security key: `s-01-001` and `s-01-002` belong to `s-01`. */

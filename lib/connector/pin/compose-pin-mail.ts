@@ -1,4 +1,4 @@
-/** The content of the PIN mail of one security key (C14). */
+/** The content of the PIN mail of one security key. */
 export interface PinMailContent {
   /** Empty if the key maker sent none. */
   readonly serial: string;

@@ -6,7 +6,7 @@ import { type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.t
 import { removeAuthenticators } from "./remove-authenticators.ts";
 
 /**
- * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs (C6). Throws the first
+ * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws the first
  * failure, after both have ended. May be repeated.
  */
 export async function compensate(

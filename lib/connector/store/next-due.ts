@@ -48,7 +48,7 @@ function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | 
   return { queue: queueOf(key), at, ...(notBefore !== undefined && { notBefore }) };
 }
 
-/** Returns when the copy of an ended security key's responses expires: it serves a resend of the PIN for that long (C14). */
+/** Returns when the copy of an ended security key's responses expires: it serves a resend of the PIN for that long. */
 function purgeDue(
   { responses, state, mail }: Pick<SecurityKey, "state" | "responses" | "mail">,
   { now, intervals }: Clock,

@@ -11,7 +11,7 @@ import { challengeOf } from "./ask-idps.ts";
 
 /**
  * Compensates the completed steps of a create and ends the request as failed. If compensation fails, saves the request without its order
- * intent, with the reason and the IdP states, so that the job compensates it later (C6). Returns `fault`, for the caller to throw.
+ * intent, with the reason and the IdP states, so that the job compensates it later. Returns `fault`, for the caller to throw.
  * @param idpAnswers the IdPs' answers that are not stored yet
  */
 export async function abortCreate(
