@@ -50,7 +50,7 @@ export interface ListedEntry extends ListEntry {
  * before the rows of the request and removes former ones after, so that a crash leaves a row too many and never one too few (C15, C19).
  */
 export interface RequestStore {
-  /** Inserts all rows in one transaction. Returns the stored request if the id exists. */
+  /** Inserts all rows in one transaction. Returns the stored request if the id exists. Links its shipment, if no other request has it. */
   insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest>;
   load(id: string): Promise<LoadedRequest | undefined>;
   /**

@@ -202,7 +202,7 @@ describe("a credential request in Table storage", () => {
   test("is not saved where it was removed, nor a key that is none of its own", async () => {
     const id = newId();
     const inserted = await store.insert(least(id), [leastKey("s-01-001")]);
-    await expect(store.save(inserted, { keys: [leastKey("s-09-001")] })).rejects.toThrow("none of the request");
+    await expect(store.save(inserted, { keys: [leastKey("s-09-001")] })).rejects.toThrow("has no security key");
     await store.remove(inserted);
     expect(await store.load(id)).toBeUndefined();
     expect(await store.save(inserted, { request: least(id) })).toBeUndefined();
@@ -282,19 +282,19 @@ describe("the index of due work", () => {
   });
 
   test("has the key, notBefore and the time of writing, and one row for each queue, time and key", async () => {
-    const due = { queue: "key", at: at(1) } as const;
+    const due = { queue: "purge", at: at(1) } as const;
     await index.add({ due: { ...due, notBefore: at(5) }, requestId: "one", keyId: "s-01-001" });
-    const [first] = await all("key");
+    const [first] = await all("purge");
     expect(first).toEqual({ ...due, requestId: "one", keyId: "s-01-001", notBefore: at(5), writtenAt: now });
     await index.add({ due, requestId: "one", keyId: "s-01-001" });
     await index.add({ due, requestId: "one", keyId: "s-02-001" });
-    expect((await all("key")).map(({ keyId, notBefore }) => [keyId, notBefore])).toEqual([
+    expect((await all("purge")).map(({ keyId, notBefore }) => [keyId, notBefore])).toEqual([
       ["s-01-001", undefined],
       ["s-02-001", undefined],
     ]);
     await index.remove({ due, requestId: "one", keyId: "s-01-001" });
     await index.remove({ due, requestId: "one", keyId: "s-01-001" });
-    expect((await all("key")).map(({ keyId }) => keyId)).toEqual(["s-02-001"]);
+    expect((await all("purge")).map(({ keyId }) => keyId)).toEqual(["s-02-001"]);
   });
 });
 
