@@ -209,6 +209,43 @@ describe("a credential request in Table storage", () => {
     await store.remove(inserted);
   });
 
+  test("is not saved with a shipment that is linked to another request", async () => {
+    const [id, other] = [newId(), newId()];
+    const shipped = (of: string) => ({ ...least(of), delivery: { shipmentId: "taken" } });
+    await store.insert(shipped(other), [leastKey("s-01-001")]);
+    const inserted = await store.insert(least(id), [leastKey("s-01-001")]);
+    expect(await store.save(inserted, { request: shipped(id) })).toBeUndefined();
+    expect(await store.load(id)).toEqual(inserted);
+    expect(await store.requestOfShipment("taken")).toBe(other);
+    // Two requests of a backup may have one shipment, and both are restored.
+    const restored = await store.insert(shipped(newId()), [leastKey("s-01-001")]);
+    expect(await store.load(restored.request.value.id)).toEqual(restored);
+    expect(await store.requestOfShipment("taken")).toBe(other);
+  });
+
+  test("loses its former index rows, and keeps its new ones, in every save", async () => {
+    const id = newId();
+    const at = (second: number) => `2026-03-01T00:00:0${second}.000Z`;
+    const poll = { queue: "poll", at: at(1) } as const;
+    const inserted = await store.insert({ ...least(id), due: { queue: "reconcile", at: at(0) } }, [
+      leastKey("s-01-001"),
+    ]);
+    const started = { ...least(id), state: "started", due: poll } as const;
+    const key = { ...leastKey("s-01-001"), due: { queue: "key", at: at(2), notBefore: at(2) } } as const;
+    const saved = await store.save(inserted, { request: started, keys: [key] });
+    const dueOf = async (queue: Queue) => {
+      const found: string[] = [];
+      for await (const { requestId, at } of store.due(queue)) if (requestId === id) found.push(at);
+      return found;
+    };
+    const listed = async (state: "received" | "started") =>
+      (await store.entries({ state }, { top: 100 })).filter(({ requestId }) => requestId === id).length;
+    expect([await dueOf("reconcile"), await dueOf("poll"), await dueOf("key")]).toEqual([[], [at(1)], [at(2)]]);
+    expect([await listed("received"), await listed("started")]).toEqual([0, 1]);
+    if (saved !== undefined) await store.remove(saved);
+    expect([await dueOf("poll"), await dueOf("key"), await listed("started")]).toEqual([[], [], 0]);
+  });
+
   test("written by a later version is not misread", async () => {
     const id = newId();
     await tables
