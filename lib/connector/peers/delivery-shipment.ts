@@ -3,7 +3,6 @@ import { omitUndefined } from "../../omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../plain-text.ts";
 import { instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { omitUndefined } from "../../omit-undefined.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 
 const number = z.union([
