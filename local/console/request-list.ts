@@ -1,6 +1,6 @@
 import { requestLists } from "../../lib/azure/connector/lists.ts";
+import { requestRow } from "../../lib/azure/connector/request-rows.ts";
 import { fromRequestRow } from "../../lib/azure/connector/rows.ts";
-import { requestRow } from "../../lib/azure/connector/store.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
 import { positionOf } from "../../lib/connector/model/people-lists.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
