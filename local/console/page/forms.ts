@@ -168,7 +168,7 @@ function useBusy(work: () => Promise<unknown>) {
 interface ButtonProps {
   readonly label: string;
   readonly run: () => Promise<unknown>;
-  readonly kind?: "main" | "danger" | "quiet";
+  readonly kind?: "main" | "danger" | "small";
   readonly title?: string;
   readonly confirm?: Question;
 }
@@ -248,7 +248,6 @@ export function DropFile({
   take: (name: string, text: string) => Promise<void>;
 }) {
   const [isOver, setOver] = useState(false);
-  const read = useBusy(async () => {});
   const use = async (files: FileList | null | undefined) => {
     setOver(false);
     const [file] = files ?? [];
@@ -261,7 +260,6 @@ export function DropFile({
   };
   return html`<label
     class=${`drop ${isOver ? "over" : ""}`}
-    aria-busy=${read.isBusy}
     onDragOver=${(event: DragEvent) => {
       event.preventDefault();
       setOver(true);

@@ -88,7 +88,7 @@ export function Overview({ facts, choices }: ViewProps) {
             rows=${nextRuns.map(({ name, at }) => [
               name,
               time(at),
-              html`<${Button} label="Run now" title=${`Run ${name} now`} run=${() => callHost("POST", `/admin/functions/${name}`, { body: {} })} />`,
+              html`<${Button} label="Run now" kind="small" title=${`Run ${name} now`} run=${() => callHost("POST", `/admin/functions/${name}`, { body: {} })} />`,
             ])}
             empty="The timers of this host are not known here. Jobs can be run by the buttons above." />
         <//>

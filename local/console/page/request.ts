@@ -65,15 +65,6 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
       typeof data === "string"
         ? html`<p class="problem">${data}</p>`
         : html`<p class="state-line">The request is <${Badge} state=${data.request.state} /> ${data.request.error_message}</p>
-            <div class="split">
-              <div>
-                <${Keys} request=${data.request} />
-                ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
-                ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
-                ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} />`}
-              </div>
-              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} facts=${facts} />`)}</div>
-            </div>
             <div class="bar">
               <div class="buttons" role="group" aria-label="Jobs">${others.map(each => html`<${Button} key=${each.label} ...${each} />`)}</div>
               <div class="buttons" role="group" aria-label="This request">
@@ -87,6 +78,15 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
                   }} />`
                 }
               </div>
+            </div>
+            <div class="split">
+              <div>
+                <${Keys} request=${data.request} />
+                ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
+                ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
+                ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} />`}
+              </div>
+              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} facts=${facts} />`)}</div>
             </div>
             <details class="card"><summary>As the API answers it</summary><${Json} value=${data.request} label="The request" /></details>`,
     )}
