@@ -39,6 +39,7 @@ const inPage = <T>(page: Page, expression: string): Promise<T> => page.evaluate(
 async function go(page: Page, view: string, heading: string): Promise<void> {
   await inPage(page, `location.hash = "#/${view}"`);
   await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+  await expect.poll(() => page.locator("main [aria-busy]").count(), patient).toBe(0);
 }
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
