@@ -8,6 +8,7 @@ import {
   combineReads,
   type Environment,
   isLocalHost,
+  misspeltSettings,
   readSettings,
   validSettings,
 } from "../lib/settings.ts";
@@ -27,6 +28,9 @@ async function start(environment: Environment): Promise<void> {
   }
   const { deployment, opened } = app;
   const { log, settings, tracing } = deployment;
+  for (const schema of [deploymentSettings, ...services.map(service => service.schema)]) {
+    for (const misspelt of misspeltSettings(schema, environment)) log.warn("setting_misspelt", { ...misspelt });
+  }
   if (tracing !== undefined) {
     traceInvocations(tracing, tracing.sink.flush);
     traceSdkCalls();

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { type Caller, callerFields } from "../lib/caller.ts";
 import type { ApiName, DeploymentSettings } from "../lib/deployment-settings.ts";
 import type { Identify } from "../lib/http/api.ts";
@@ -7,6 +8,8 @@ import type { Deployment } from "./deployment.ts";
 
 /** A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs is served. */
 export interface Service<Settings = unknown> {
+  /** The schema of the service's own settings. */
+  readonly schema: z.ZodObject;
   /** Parses the settings of the service. Throws BadSettings. */
   read(environment: Environment): Settings;
   /** Creates the clients of the service, without any call. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Problem } from "./fault.ts";
 import { isNcrontab } from "./ncrontab.ts";
+import { nearestName } from "./nearest-name.ts";
 import { trimEnd } from "./trim-end.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
@@ -102,12 +103,36 @@ export function readSettings<T extends z.ZodObject>(schema: T, environment: Envi
   const problems = [
     ...issues.map(issue => ({
       path: issue.path.join("."),
-      reason: issue.code === "invalid_type" ? "must be set" : issue.message,
+      reason: issue.code === "invalid_type" ? missing(issue.path.join("."), schema, environment) : issue.message,
     })),
     ...(isLocalHost(environment) ? [] : findLoopbackProblems(schema, environment)),
   ];
   if (!result.success || problems.length > 0) throw new BadSettings(problems);
   return result.data;
+}
+
+function missing(name: string, schema: z.ZodObject, environment: Environment): string {
+  const misspelt = misspeltSettings(schema, environment).find(({ nearest }) => nearest === name);
+  return misspelt === undefined ? "must be set" : `must be set; ${misspelt.setting} is set, but is not a setting`;
+}
+
+/** A variable that is not a setting, and the setting whose name is nearest to it. */
+export interface MisspeltSetting {
+  readonly setting: string;
+  readonly nearest: string;
+}
+
+/**
+ * Returns the variables whose names are probably misspelt names of a schema's settings. They are no reason to refuse the start,
+ * because the platform and other programs have variables of their own.
+ */
+export function misspeltSettings(schema: z.ZodObject, environment: Environment): readonly MisspeltSetting[] {
+  const known = Object.keys(schema.shape);
+  return Object.entries(environment).flatMap(([setting, value]) => {
+    if (!value?.trim() || known.includes(setting)) return [];
+    const nearest = nearestName(setting, known);
+    return nearest === undefined ? [] : [{ setting, nearest }];
+  });
 }
 
 /** Settings with origins of pages that call the app. They may be on a developer's machine, unlike addresses that the app calls. */

@@ -1,4 +1,4 @@
-import type { AuthSettings } from "../../../lib/auth/settings.ts";
+import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
 import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
@@ -15,6 +15,7 @@ import { authTasks } from "./tasks.ts";
 
 /** The authentication server: the Core API, the Client API, or both (G1). */
 export const authService: Service<AuthSettings> = {
+  schema: authSettings,
   read: readAuthSettings,
   open(deployment, settings) {
     const auth = openAuth(deployment, settings);

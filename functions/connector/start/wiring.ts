@@ -1,4 +1,5 @@
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
+import { connectorSettings } from "../../../lib/connector/settings.ts";
 import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
 import type { Identify } from "../../../lib/http/api.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
@@ -14,6 +15,7 @@ import { connectorTasks } from "./tasks.ts";
 
 /** The connector (G1). */
 export const connectorService: Service<ConnectorStart> = {
+  schema: connectorSettings,
   read: readConnectorSettings,
   open(deployment, start) {
     const context = openConnector(deployment, start);
