@@ -7,6 +7,7 @@ import type { Claim } from "./model/idempotency.ts";
 import type { Intervals } from "./model/intervals.ts";
 import type { KeyResponses } from "./model/key-responses.ts";
 import type { ListKey, RequestList } from "./model/people-lists.ts";
+import type { PinMailSender } from "./model/pin-mail.ts";
 import type { CredentialRequest, Due, Queue, SecurityKey } from "./model/request.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { Delivery } from "./peers/delivery.ts";
@@ -129,6 +130,8 @@ export interface ConnectorDeps {
   readonly idps: Idps;
   /** Domains to which PIN mails may be sent, in lower case. An empty list allows any domain. */
   readonly pinMailDomains: readonly string[];
+  /** What PIN mails say about their sender, and their language. */
+  readonly pinMailSender: PinMailSender;
   readonly intervals: Intervals;
   /** How often the PIN of a security key may be resent within an hour. */
   readonly resendsPerHour: number;

@@ -6,6 +6,7 @@ import { idpId } from "./idp/idp-id.ts";
 import { idpKinds } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 import { idpVariableSettings } from "./idp/variables.ts";
+import { pinMailLanguages } from "./model/pin-mail.ts";
 
 const hourly = "0 0 * * * *";
 
@@ -16,6 +17,12 @@ const timeLimits = [
   "ENROLLMENT_TIMEOUT_SECONDS",
   "MAIL_TIMEOUT_SECONDS",
 ] as const;
+
+/** Returns the schema of a text that PIN mails contain. */
+const mailText = (description: string) =>
+  setting.text(description).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u, {
+    error: "must be one line of 1 to 200 characters without control characters",
+  });
 
 /** The settings of the connector. */
 export const connectorSettings = z
@@ -49,6 +56,12 @@ export const connectorSettings = z
         "Comma-separated list of domains to which PIN mails may be sent; empty allows any. Checked at create and before each send.",
       )
       .prefault(""),
+    PIN_MAIL_LANGUAGE: setting.oneOf(pinMailLanguages, "Language of PIN mails.").prefault("en"),
+    PIN_MAIL_ORGANIZATION: mailText("Organization that PIN mails name as the one that prepared the key.").optional(),
+    PIN_MAIL_SUPPORT_CONTACT: mailText(
+      "Contact for questions that PIN mails name: mail address, telephone or URL.",
+    ).optional(),
+    PIN_MAIL_SIGN_IN_URL: setting.address("URL at which users sign in, as PIN mails show it.").optional(),
 
     DELIVERY_API_BASE_URL: setting.address("Base URL of the delivery service."),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("JWKS of the delivery service with its signing keys."),

@@ -1,4 +1,4 @@
-// Development tool: takes the picture of the PIN mail that the README shows, as a telephone has it in light and in dark.
+// Development tool: takes the picture of the PIN mail that the README shows, as a telephone shows it in light and in dark.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,16 +6,24 @@ import type { Browser } from "playwright-core";
 import { composePinMail } from "../../lib/connector/pin/compose-pin-mail.ts";
 import { launchBrowser } from "../browser/browser.ts";
 
-/** CSS pixels; the narrowest telephones that are sold. */
+/** In CSS pixels, as on the narrowest telephones on sale. */
 const width = 320;
 const path = fileURLToPath(new URL("../../docs/images/pin-mail.png", import.meta.url));
 
-const { html } = composePinMail({
-  serial: "30000001",
-  keyName: "Ada Key",
-  userIds: ["ada@example.com", "a.lovelace@keys.example.com"],
-  pin: "482913",
-});
+const { html } = composePinMail(
+  {
+    serial: "30000001",
+    keyName: "Ada Key",
+    userIds: ["ada@example.com", "a.lovelace@keys.example.com"],
+    pin: "482913",
+  },
+  {
+    language: "en",
+    organization: "Example Corp",
+    supportContact: "support@example.com",
+    signInUrl: "https://sign-in.example.com",
+  },
+);
 
 const browser = await launchBrowser();
 try {
@@ -27,14 +35,14 @@ try {
   await browser.close();
 }
 
-/** The whole mail, however long. */
+/** Returns a picture of the whole mail. */
 async function shot(browser: Browser, colorScheme: "light" | "dark"): Promise<Buffer> {
   const page = await browser.newPage({ colorScheme, viewport: { width, height: 200 }, deviceScaleFactor: 1 });
   await page.setContent(html);
   return page.screenshot({ fullPage: true });
 }
 
-/** Both pictures side by side, on nothing. */
+/** Returns both pictures side by side on a transparent background. */
 async function besides(browser: Browser, pictures: readonly Buffer[]): Promise<Buffer> {
   const page = await browser.newPage({ viewport: { width: 3 * width, height: 200 }, deviceScaleFactor: 1 });
   const images = pictures.map(

@@ -53,6 +53,12 @@ export function openConnector(
     idpSettings: idps.settings,
     ready: idps.ready,
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
+    pinMailSender: {
+      language: settings.PIN_MAIL_LANGUAGE,
+      organization: settings.PIN_MAIL_ORGANIZATION ?? "",
+      supportContact: settings.PIN_MAIL_SUPPORT_CONTACT ?? "",
+      signInUrl: settings.PIN_MAIL_SIGN_IN_URL ?? "",
+    },
     intervals: intervalsOf(settings),
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
     concurrency: settings.JOB_CONCURRENCY,

@@ -1,5 +1,18 @@
 import type { PinMail } from "./request.ts";
 
+/** The languages of PIN mails, as BCP 47 tags. */
+export const pinMailLanguages = ["en", "de"] as const;
+
+export type PinMailLanguage = (typeof pinMailLanguages)[number];
+
+/** Who sends PIN mails and in which language, from the settings. Empty texts are left out of the mail. */
+export interface PinMailSender {
+  readonly language: PinMailLanguage;
+  readonly organization: string;
+  readonly supportContact: string;
+  readonly signInUrl: string;
+}
+
 /** Whether PIN mails may be sent to the address. @param domains in lower case; an empty list allows any domain */
 export function isMailable(email: string, domains: readonly string[]): boolean {
   return domains.length === 0 || domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase());

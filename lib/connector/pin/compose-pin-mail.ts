@@ -1,10 +1,13 @@
-/** The content of the PIN mail of one security key. */
+import type { PinMailLanguage, PinMailSender } from "../model/pin-mail.ts";
+import { type PinMailTexts, pinMailTexts } from "./pin-mail-texts.ts";
+
+/** The values of the PIN mail of one security key. */
 export interface PinMailContent {
-  /** Empty if the key maker sent none. */
+  /** Empty if the delivery service reports none. */
   readonly serial: string;
-  /** Without the serial number. */
+  /** Name of the security key, without the serial number. */
   readonly keyName: string;
-  /** The users with a credential on the security key. */
+  /** Users with a credential on the key. */
   readonly userIds: readonly string[];
   readonly pin: string;
 }
@@ -15,68 +18,86 @@ export interface MailText {
   readonly html: string;
 }
 
-/** Returns the PIN mail as plain text and HTML. Values are escaped, and the PIN is in the body only. */
-export function composePinMail(content: PinMailContent): MailText {
+/** Returns the PIN mail as plain text and HTML. All values are escaped, and the subject never contains the PIN. */
+export function composePinMail(content: PinMailContent, sender: PinMailSender): MailText {
+  const texts = pinMailTexts[sender.language];
   const pin = oneLine(content.pin);
   const serial = oneLine(content.serial);
   const name = [oneLine(content.keyName), ...(serial === "" ? [] : [serial])].join(": ");
-  const rows: Rows = [
-    ["Security key", name],
-    ...(serial === "" ? [] : [["Serial number", serial] as const]),
-    [content.userIds.length === 1 ? "User" : "Users", content.userIds.map(oneLine).join(", ")],
+  const rows: readonly Row[] = [
+    [texts.securityKey, name],
+    [texts.serialNumber, serial],
+    [texts.user(content.userIds.length), content.userIds.map(oneLine).join(", ")],
+    [texts.signInAddress, oneLine(sender.signInUrl)],
+    [texts.support, oneLine(sender.supportContact)],
   ];
-  const full = `PIN for security key ${name}`;
+  const mail: PinMail = {
+    pin,
+    introduction: texts.introduction(oneLine(sender.organization)),
+    rows: rows.filter(([, value]) => value !== ""),
+    texts,
+  };
+  const subject = texts.subject(name);
   return {
-    // A name or serial number may contain the digits of the PIN.
-    subject: full.includes(pin) ? "PIN for your security key" : full,
-    text: textBody(rows, pin),
-    html: htmlBody(rows, pin),
+    // Callers choose names, and key makers serial numbers: either may contain the digits of the PIN.
+    subject: subject.includes(pin) ? texts.shortSubject : subject,
+    text: textBody(mail),
+    html: htmlBody(mail, sender.language),
   };
 }
 
-const greeting = "A security key has been prepared. Its PIN is:";
-const advice = [
-  "The PIN is asked for when the key is used to sign in.",
-  "Hand it only to the person who uses the key, and keep it apart from the key. Nobody will ever ask you for it by mail or telephone.",
-] as const;
+type Row = readonly [label: string, value: string];
 
-type Rows = readonly (readonly [label: string, value: string])[];
+interface PinMail {
+  readonly pin: string;
+  readonly introduction: string;
+  readonly rows: readonly Row[];
+  readonly texts: PinMailTexts;
+}
 
-const textBody = (rows: Rows, pin: string): string =>
-  [greeting, "", `    ${pin}`, "", ...rows.map(([label, value]) => `${label}: ${value}`), "", ...advice, ""].join(
-    "\r\n",
-  );
+const textBody = ({ pin, introduction, rows, texts }: PinMail): string =>
+  [
+    introduction,
+    "",
+    `    ${pin}`,
+    "",
+    ...rows.map(([label, value]) => `${label}: ${value}`),
+    "",
+    ...texts.advice,
+    "",
+  ].join("\r\n");
 
 /**
- * Returns the HTML body. It has no colours except those of the reader's light or dark scheme, no fixed widths and no external content, and
- * asks telephones not to make links of serial number and PIN.
+ * Uses no colours, so that the mail follows the reader's light or dark scheme, no fixed widths, and loads nothing. The sign-in
+ * address is not a link, because readers should not get used to signing in through links in mails. Telephones are asked not to
+ * turn serial number and PIN into links.
  */
-const htmlBody = (rows: Rows, pin: string): string => `<!doctype html>
-<html lang="en">
+const htmlBody = ({ pin, introduction, rows, texts }: PinMail, language: PinMailLanguage): string => `<!doctype html>
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
 <meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">
-<title>Security key PIN</title>
+<title>${escaped(texts.shortSubject)}</title>
 <style>:root { color-scheme: light dark; }</style>
 </head>
 <body style="margin: 0; padding: 24px 16px; font-family: 'Segoe UI', Helvetica, Arial, sans-serif; font-size: 16px; line-height: 1.5;">
 <div style="max-width: 560px; margin: 0 auto;">
-<p>${greeting}</p>
+<p style="overflow-wrap: anywhere;">${escaped(introduction)}</p>
 <p style="margin: 24px 0; padding: 16px; border: 1px solid #808080; border-radius: 8px; text-align: center; font-family: Consolas, Menlo, monospace; font-size: 28px; overflow-wrap: anywhere;">${escaped(pin)}</p>
 <table style="border-collapse: collapse;">
-${rows.map(row).join("\n")}
+${rows.map(htmlRow).join("\n")}
 </table>
-${advice.map(sentence => `<p>${sentence}</p>`).join("\n")}
+${texts.advice.map(sentence => `<p>${escaped(sentence)}</p>`).join("\n")}
 </div>
 </body>
 </html>
 `;
 
-const row = ([label, value]: Rows[number]) =>
-  `<tr><th scope="row" style="padding: 4px 16px 4px 0; text-align: left; vertical-align: top;">${label}</th><td style="padding: 4px 0; vertical-align: top; overflow-wrap: anywhere;">${escaped(value)}</td></tr>`;
+const htmlRow = ([label, value]: Row): string =>
+  `<tr><th scope="row" style="padding: 4px 16px 4px 0; text-align: left; vertical-align: top;">${escaped(label)}</th><td style="padding: 4px 0; vertical-align: top; overflow-wrap: anywhere;">${escaped(value)}</td></tr>`;
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -85,9 +106,9 @@ const entities: Readonly<Record<string, string>> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-const escaped = (text: string): string => text.replace(/[&<>"']/g, sign => entities[sign] ?? "");
+const escaped = (text: string): string => text.replace(/[&<>"']/g, character => entities[character] ?? "");
 
-/** Returns the text without control and direction characters, which could break a header or reverse the displayed text. */
+/** Replaces control and direction characters, which would break a header or change the order in which a text is shown. */
 const oneLine = (text: string): string =>
   text
     .toWellFormed()

@@ -84,8 +84,9 @@ async function deliver(
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
   try {
-    const text = composePinMail({ pin, keyName: displayName(key), serial: key.serial ?? "", userIds });
-    await deps.mailer.send({ to, ...text, operationId: operation });
+    const content = { pin, keyName: displayName(key), serial: key.serial ?? "", userIds };
+    const mail = composePinMail(content, deps.pinMailSender);
+    await deps.mailer.send({ to, ...mail, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     return notAccepted(key.id, error, inDoubt, deps);

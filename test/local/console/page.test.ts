@@ -526,12 +526,15 @@ describe("whoever looks at it", () => {
 
 describe("the PIN mail (decision C14)", () => {
   const longest = "a.person.with.a.name.that.knows.no.end".repeat(2);
-  const { html } = composePinMail({
-    serial: "30000001",
-    keyName: "Eighteen letters..",
-    userIds: [`${longest}@example.com`],
-    pin: "9".repeat(63),
-  });
+  const { html } = composePinMail(
+    {
+      serial: "30000001",
+      keyName: "Eighteen letters..",
+      userIds: [`${longest}@example.com`],
+      pin: "9".repeat(63),
+    },
+    { language: "de", organization: longest, supportContact: longest, signInUrl: `https://${longest}.example.com` },
+  );
 
   test("is read on the narrowest telephone without moving it sideways, in light and in dark, and loads nothing", async () => {
     const { page, troubles, asked } = await browser.open("about:blank", { viewport: { width: 320, height: 568 } });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { composePinMail, type PinMailContent } from "../../../../lib/connector/pin/compose-pin-mail.ts";
+import { type PinMailSender, pinMailLanguages } from "../../../../lib/connector/model/pin-mail.ts";
+import { composePinMail as compose, type PinMailContent } from "../../../../lib/connector/pin/compose-pin-mail.ts";
 
 const content: PinMailContent = {
   serial: "30000001",
@@ -8,6 +9,16 @@ const content: PinMailContent = {
   userIds: ["jan@example.com", "o'neil+1@example.com"],
   pin: "482913",
 };
+
+/** A deployment that has none of the settings. */
+const unnamed: PinMailSender = { language: "en", organization: "", supportContact: "", signInUrl: "" };
+const named: PinMailSender = {
+  language: "en",
+  organization: "Example & Sons",
+  supportContact: "support@example.com",
+  signInUrl: "https://sign-in.example.com",
+};
+const composePinMail = (of: PinMailContent, sender = unnamed) => compose(of, sender);
 
 const tags = (html: string) => html.match(/<[^>]*>/g) ?? [];
 const unescaped = (html: string) =>
@@ -33,9 +44,15 @@ const nasty = fc.oneof(
 const word = nasty.filter(text => plain(text) !== "");
 const pin = fc.stringMatching(/^[!-~]{4,63}$/);
 const any = fc.record({ serial: word, keyName: word, userIds: fc.array(word, { minLength: 2, maxLength: 3 }), pin });
+const anySender = fc.record({
+  language: fc.constantFrom(...pinMailLanguages),
+  organization: word,
+  supportContact: word,
+  signInUrl: word,
+});
 
 describe("the PIN mail", () => {
-  test("tells serial, key name, user ids separated by commas and the PIN, as text and as HTML", () => {
+  test("shows serial, key name, user ids separated by commas and the PIN, as text and as HTML", () => {
     const { subject, text, html } = composePinMail(content);
     expect(subject).toBe("PIN for security key Desk key: 30000001");
     for (const part of ["Desk key: 30000001", "482913"]) {
@@ -46,17 +63,17 @@ describe("the PIN mail", () => {
     expect(html).toContain("jan@example.com, o&#39;neil+1@example.com");
   });
 
-  test("with one user speaks of one user", () => {
+  test("names one user in the singular", () => {
     expect(composePinMail({ ...content, userIds: ["jan"] }).text).toContain("User: jan\r\n");
   });
 
-  test("without a serial names the key alone", () => {
+  test("names the key alone if there is no serial number", () => {
     const { subject, text } = composePinMail({ ...content, serial: "" });
     expect(subject).toBe("PIN for security key Desk key");
     expect(text).not.toContain("Serial");
   });
 
-  test("never has the PIN in the subject, not even by chance", () => {
+  test("never has the PIN in the subject, also if name or serial number contains it", () => {
     expect(composePinMail({ ...content, serial: "48291399" }).subject).toBe("PIN for your security key");
     const chance = fc.property(any, fc.stringMatching(/^[0-9]{4,8}$/), (made, digits) => {
       const { subject } = composePinMail({ ...made, keyName: `${made.keyName}${digits}`, pin: digits });
@@ -65,24 +82,50 @@ describe("the PIN mail", () => {
     fc.assert(chance);
   });
 
-  test("whatever the values hold, the HTML has the same tags and shows the values", () => {
-    const expected = tags(composePinMail(content).html);
-    const samples = fc.property(any, made => {
-      const { html } = composePinMail(made);
-      expect(tags(html)).toEqual(expected);
+  test("names organization, sign-in address and support, and says what to do if the mail is not expected", () => {
+    const { text, html } = composePinMail(content, named);
+    expect(text).toMatch(/^Example & Sons has prepared a security key\. Its PIN is:\r\n\r\n {4}482913\r\n/);
+    expect(html).toContain("Example &amp; Sons has prepared a security key.");
+    for (const row of ["Sign in at: https://sign-in.example.com", "Support: support@example.com"])
+      expect(text).toContain(`${row}\r\n`);
+    for (const value of [">https://sign-in.example.com<", ">support@example.com<"]) expect(html).toContain(value);
+    for (const body of [text, html]) expect(body).toContain("If you did not expect this mail, do not use the PIN");
+  });
+
+  test("leaves out what the settings do not name", () => {
+    const { text } = composePinMail(content);
+    expect(text).toMatch(/^A security key has been prepared\. Its PIN is:\r\n/);
+    expect(text).not.toMatch(/^(?:Sign in at|Support):/m);
+  });
+
+  test("is written in the language of the settings", () => {
+    const { subject, text, html } = composePinMail(content, { ...named, language: "de" });
+    expect(subject).toBe("PIN für Sicherheitsschlüssel Desk key: 30000001");
+    expect(text).toMatch(/^Example & Sons hat einen Sicherheitsschlüssel vorbereitet\. Seine PIN lautet:\r\n/);
+    expect(text).toContain("Benutzer: jan@example.com, o'neil+1@example.com\r\n");
+    expect(text).toContain("Falls Sie diese E-Mail nicht erwartet haben");
+    expect(html).toContain('<html lang="de">');
+  });
+
+  test("has the same tags and shows all values, with any values in any language", () => {
+    const expected = tags(composePinMail(content, named).html).slice(2);
+    const samples = fc.property(any, anySender, (made, sender) => {
+      const { html } = composePinMail(made, sender);
+      expect(tags(html).slice(2)).toEqual(expected);
       expect(html.replace(/&(amp|lt|gt|quot|#39);/g, "")).not.toContain("&");
       const shown = unescaped(html).split("\u0001");
-      expect(shown).toContain(made.pin);
-      expect(shown).toContain(plain(made.serial));
+      for (const value of [made.pin, made.serial, sender.supportContact, sender.signInUrl])
+        expect(shown).toContain(plain(value));
+      expect(shown.join("")).toContain(plain(sender.organization));
       expect(shown).toContain(made.userIds.map(plain).join(", "));
     });
     fc.assert(samples, { numRuns: 500 });
   });
 
-  test("no value makes a new line, in the subject or in the text", () => {
-    const lines = composePinMail(content).text.split("\r\n").length;
-    const samples = fc.property(any, made => {
-      const { subject, text } = composePinMail(made);
+  test("has the same lines with any values in any language, so that no value starts a line or a header", () => {
+    const lines = composePinMail(content, named).text.split("\r\n").length;
+    const samples = fc.property(any, anySender, (made, sender) => {
+      const { subject, text } = composePinMail(made, sender);
       expect(subject).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
       expect(text.split(/[\r\n\u2028\u2029]+/)).toHaveLength(text.split(/(?:\r\n)+/).length);
       expect(text.split("\r\n")).toHaveLength(lines);
@@ -91,8 +134,8 @@ describe("the PIN mail", () => {
   });
 
   test("loads nothing, links nothing, and keeps to the reader's light or dark scheme", () => {
-    const { html } = composePinMail(content);
-    expect(html).not.toMatch(/src=|href=|url\(|@import|<img|<link|https?:/i);
+    const { html } = composePinMail(content, named);
+    expect(html.replace(named.signInUrl, "")).not.toMatch(/src=|href=|url\(|@import|<img|<link|https?:/i);
     expect(html).toContain('name="color-scheme" content="light dark"');
     expect(html).not.toMatch(/[;"\s](?:color|background(?:-color)?):/);
     expect(html).toContain('name="viewport"');

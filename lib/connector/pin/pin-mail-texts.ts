@@ -1,0 +1,57 @@
+import type { PinMailLanguage } from "../model/pin-mail.ts";
+
+/** The fixed texts of the PIN mail in one language. They contain no markup; the caller escapes them. */
+export interface PinMailTexts {
+  /** @param key name and serial number of the security key */
+  readonly subject: (key: string) => string;
+  /** The subject if name or serial number contains the digits of the PIN. */
+  readonly shortSubject: string;
+  /** The sentence before the PIN. @param organization who sends the mail; empty if the settings do not name it */
+  readonly introduction: (organization: string) => string;
+  readonly securityKey: string;
+  readonly serialNumber: string;
+  readonly user: (count: number) => string;
+  readonly signInAddress: string;
+  readonly support: string;
+  /** What the PIN is for, how to keep it, and what to do if the mail was not expected. */
+  readonly advice: readonly string[];
+}
+
+export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
+  en: {
+    subject: key => `PIN for security key ${key}`,
+    shortSubject: "PIN for your security key",
+    introduction: organization =>
+      organization === ""
+        ? "A security key has been prepared. Its PIN is:"
+        : `${organization} has prepared a security key. Its PIN is:`,
+    securityKey: "Security key",
+    serialNumber: "Serial number",
+    user: count => (count === 1 ? "User" : "Users"),
+    signInAddress: "Sign in at",
+    support: "Support",
+    advice: [
+      "You need the PIN when you sign in with the security key.",
+      "Give the PIN only to the person who uses the security key, and keep it apart from the key. Support will never ask for it, neither by mail nor by telephone.",
+      "If you did not expect this mail, do not use the PIN and do not pass it on: report the mail to your support.",
+    ],
+  },
+  de: {
+    subject: key => `PIN für Sicherheitsschlüssel ${key}`,
+    shortSubject: "PIN für Ihren Sicherheitsschlüssel",
+    introduction: organization =>
+      organization === ""
+        ? "Ein Sicherheitsschlüssel wurde vorbereitet. Seine PIN lautet:"
+        : `${organization} hat einen Sicherheitsschlüssel vorbereitet. Seine PIN lautet:`,
+    securityKey: "Sicherheitsschlüssel",
+    serialNumber: "Seriennummer",
+    user: () => "Benutzer",
+    signInAddress: "Anmelden unter",
+    support: "Support",
+    advice: [
+      "Sie brauchen die PIN, wenn Sie sich mit dem Sicherheitsschlüssel anmelden.",
+      "Geben Sie die PIN nur der Person, die den Sicherheitsschlüssel benutzt, und bewahren Sie sie getrennt vom Schlüssel auf. Der Support fragt nie nach der PIN, weder per E-Mail noch am Telefon.",
+      "Falls Sie diese E-Mail nicht erwartet haben, benutzen Sie die PIN nicht und geben Sie sie nicht weiter: Melden Sie die E-Mail Ihrem Support.",
+    ],
+  },
+};
