@@ -1,11 +1,30 @@
-// Creates, lists and revokes static API tokens of an API (decisions G3, G13).
-import { parseArgs } from "node:util";
+// Creates, lists and revokes static API tokens of an API (G3, G13).
 import * as z from "zod";
-import { connectApi, refusalOf } from "./api.ts";
+import { type ApiAnswer, connectApi, refusalOf } from "./api.ts";
+import { readArguments, usageError } from "./read-arguments.ts";
 
-const usage = `Usage: npm run api-tokens -- <create NAME | list | revoke ID> --url <address of the api>
-  --url   as in https://core.example.com/core, or https://connector.example.com
-The bearer token of an administrator is read from API_TOKEN.`;
+const name = "npm run api-tokens";
+const command = {
+  name,
+  help: `Creates, lists and revokes static API tokens of Core or the connector.
+
+Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
+  create NAME   create a token for the caller NAME and print it; it is shown only once
+  list          list id, time and name of each token
+  revoke ID     revoke a token; hosts refuse it within minutes
+  --url URL     address of the API, such as https://core.example.com/core or https://connector.example.com
+  --help        show this text
+
+API_TOKEN is a bearer token for the API. To create or revoke, it must be an access token of the tenant with the role
+Core.Admin or Connector.Call, because a static API token cannot create or revoke others. In Azure, "Callers" in
+docs/deploy.md shows how to get one. On the local system (npm start) the simulated tenant issues them:
+  export API_TOKEN=$(curl -s -H "Content-Type: application/json" http://127.0.0.1:7076/_control/tokens \\
+    -d '{"audience": "api://local", "roles": ["Core.Admin", "Connector.Call"]}' | node -p 'JSON.parse(fs.readFileSync(0)).token')
+  npm run api-tokens -- create "my program" --url http://127.0.0.1:7071/core
+(7076 is the default port of "issuer" in the table that npm start prints.)`,
+  options: { url: { type: "string" } },
+  allowPositionals: true,
+} as const;
 
 const created = z.object({ id: z.string(), name: z.string(), token: z.string() });
 const listed = z.array(z.object({ id: z.string(), name: z.string(), created_at: z.string() }));
@@ -16,24 +35,39 @@ await main().catch((error: unknown) => {
 });
 
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({ options: { url: { type: "string" } }, allowPositionals: true });
-  const [action, argument = ""] = positionals;
+  const parsed = readArguments(command);
+  if (parsed === undefined) return;
+  const { values, positionals } = parsed;
+  const [action, argument = "", ...others] = positionals;
+  const needsArgument = action === "create" || action === "revoke";
+  if (action !== "list" && !needsArgument) throw usageError(name, "The action must be create, list or revoke.");
+  if (needsArgument !== (argument !== "") || others.length > 0)
+    throw usageError(name, needsArgument ? `${action} needs one argument.` : "list has no argument.");
+  if (values.url === undefined) throw usageError(name, "--url is missing.");
   const token = process.env.API_TOKEN;
-  if (values.url === undefined || token === undefined || action === undefined) throw new Error(usage);
+  if (!token) throw usageError(name, "API_TOKEN is not set.");
   const api = connectApi(values.url, token);
   if (action === "list") {
     const answer = await api.call({ method: "GET", path: "/api-tokens" });
     if (answer.status !== 200) throw new Error(refusalOf(answer));
     for (const { id, name, created_at } of listed.parse(answer.body)) console.log(`${id}  ${created_at}  ${name}`);
-  } else if (action === "create" && argument !== "") {
+  } else if (action === "create") {
     const answer = await api.call({ method: "POST", path: "/api-tokens", body: { name: argument } });
-    if (answer.status !== 201) throw new Error(refusalOf(answer));
+    if (answer.status !== 201) throw managementError(answer);
     const made = created.parse(answer.body);
-    console.error(`API token ${made.id} for ${made.name}. It is shown now and never again:`);
+    console.error(`API token ${made.id} for ${made.name}. It is shown only now:`);
     console.log(made.token);
-  } else if (action === "revoke" && argument !== "") {
+  } else {
     const answer = await api.call({ method: "POST", path: `/api-tokens/${encodeURIComponent(argument)}/delete` });
-    if (answer.status !== 204) throw new Error(refusalOf(answer));
+    if (answer.status !== 204) throw managementError(answer);
     console.error(`API token ${argument} is revoked; hosts refuse it within minutes.`);
-  } else throw new Error(usage);
+  }
+}
+
+/** A 401 or 403 means that API_TOKEN is not the tenant's token that creating and revoking requires. */
+function managementError(answer: ApiAnswer): Error {
+  const isRefused = answer.status === 401 || answer.status === 403;
+  return isRefused
+    ? usageError(name, `${refusalOf(answer)} API_TOKEN must be an access token of the tenant.`)
+    : new Error(refusalOf(answer));
 }

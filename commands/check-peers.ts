@@ -1,12 +1,23 @@
 // Checks every peer of a deployed connector with a call that changes nothing, and reports what each response means (G13).
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { connectApi, refusalOf } from "./api.ts";
+import { readArguments, usageError } from "./read-arguments.ts";
 
-const usage = `Usage: npm run check-peers -- --url <address of the connector> [--user [IDP=]USER]…
-  --url    as in https://connector.example.com
-  --user   a test user who is asked for creation options, which are taken back; of the default IdP where none is named
-The host's master key is read from FUNCTIONS_KEY.`;
+const name = "npm run check-peers";
+const command = {
+  name,
+  help: `Checks every external system of a connector with a call that changes nothing, and reports what each response means.
+
+Usage: FUNCTIONS_KEY=<master key of the host> npm run check-peers -- --url URL [--user [IDP=]USER]…
+  --url URL            address of the connector, such as https://connector.example.com
+  --user [IDP=]USER    test user for whom an IdP is asked for creation options, which are then cancelled;
+                       of the default IdP unless IDP is given; may be repeated
+  --help               show this text
+
+The exit code is 0 if every check succeeds, 1 if one fails, 2 if nothing was checked. On the local system (npm start)
+FUNCTIONS_KEY is the member masterKey of .local/run.json.`,
+  options: { url: { type: "string" }, user: { type: "string", multiple: true } },
+} as const;
 
 const answered = z.object({
   data: z.object({
@@ -21,9 +32,11 @@ await main().catch((error: unknown) => {
 });
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { url: { type: "string" }, user: { type: "string", multiple: true } } });
+  const values = readArguments(command)?.values;
+  if (values === undefined) return;
+  if (values.url === undefined) throw usageError(name, "--url is missing.");
   const key = process.env.FUNCTIONS_KEY;
-  if (values.url === undefined || key === undefined) throw new Error(usage);
+  if (!key) throw usageError(name, "FUNCTIONS_KEY is not set.");
   const api = connectApi(values.url, { functionsKey: key });
   const users = (values.user ?? []).map(parseUser);
   const answer = await api.call({ method: "POST", path: "/maintenance/connector/check-peers", body: { users } });

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { instant } from "../lib/time.ts";
 import { type Api, connectApi } from "./api.ts";
-import { type ImportArguments, importArguments, usage } from "./import/arguments.ts";
+import { type ImportArguments, importArguments } from "./import/arguments.ts";
 import { createAsk, ImportStopped } from "./import/calls.ts";
 import { readPreSharedKey, readTexts, readToken } from "./import/inputs.ts";
 import { catchInterrupt } from "./import/interrupt.ts";
@@ -34,10 +34,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(messageOf(error));
     return exitCodes.notStarted;
   }
-  if (prepared === undefined) {
-    console.log(usage);
-    return exitCodes.done;
-  }
+  if (prepared === undefined) return exitCodes.done;
   try {
     return await run(prepared);
   } catch (error) {

@@ -1,20 +1,43 @@
-import { parseArgs } from "node:util";
+import { readArguments, usageError } from "../read-arguments.ts";
 import type { LogOptions } from "./formats/personalisation-log.ts";
 
-export const usage = `Usage: npm run import-otpkeys -- --url <address of the Core API> [options] FILE ...
+const name = "npm run import-otpkeys";
+const text = { type: "string" } as const;
+const flag = { type: "boolean" } as const;
+const command = {
+  name,
+  help: `Imports OTP keys into Core from the files of key makers.
+
+Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   FILE                  personalisation log or PSKC; - for standard input
-  --url URL             as in https://core.example.com/core
-  --replace             let a key take the place of another secret that Core has for its prefix
-  --report FILE         write what became of each line, as CSV
+  --url URL             address of the Core API, such as https://core.example.com/core
+  --replace             replace the secret of an OTP key that Core has with another secret
+  --report FILE         write the result of each line, as CSV
   --dry-run             read and check the files; send nothing
-  --digits 6|8          length of HOTP codes where a log does not say; 6 by default
-  --identifier TEXT     what HOTP keys type before their serial number where a log does not say, as in ubhe
-  --token-file FILE     the bearer token; - for standard input. By default it is read from API_TOKEN
-  --pskc-key-file FILE  pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
+  --digits 6|8          length of HOTP codes where a log does not specify it; 6 by default
+  --identifier TEXT     text that HOTP keys type before their serial number where a log does not specify it, such as ubhe
+  --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
+  --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
   --parallel N          calls at a time, 1 to 32; 8 by default
   --timeout SECONDS     time limit of one call; 30 by default
-Ends with 0: every line is in; 1: some lines are not; 2: nothing was tried; 3: stopped before the end; 130: interrupted.
-More in docs/import.md.`;
+  --help                show this text
+
+The exit code is 0 if every line is imported, 1 if some are not, 2 if nothing was tried, 3 if the import stopped before
+the end, 130 if it was interrupted. More in docs/import.md.`,
+  options: {
+    url: text,
+    replace: flag,
+    report: text,
+    "dry-run": flag,
+    digits: text,
+    identifier: text,
+    "token-file": text,
+    "pskc-key-file": text,
+    parallel: text,
+    timeout: text,
+  },
+  allowPositionals: true,
+} as const;
 
 /** The parsed command line. */
 export interface ImportArguments {
@@ -30,15 +53,16 @@ export interface ImportArguments {
   readonly log: LogOptions;
 }
 
-/** Parses the command line. Returns undefined if it asks for help. Throws an error with the usage if it is wrong. */
+/** Parses the command line. Returns undefined if it asks for help, which is printed then. Throws an error if it is wrong. */
 export function importArguments(args: readonly string[]): ImportArguments | undefined {
-  const { values, positionals: files } = parsed(args);
-  if (values.help === true) return undefined;
+  const parsed = readArguments(command, args);
+  if (parsed === undefined) return undefined;
+  const { values, positionals: files } = parsed;
   const { url = "", "dry-run": dryRun = false } = values;
-  if (files.length === 0) throw new Error(`No FILE is given.\n${usage}`);
-  if (url === "" && !dryRun) throw new Error(`--url is missing.\n${usage}`);
+  if (files.length === 0) throw usageError(name, "No FILE is given.");
+  if (url === "" && !dryRun) throw usageError(name, "--url is missing.");
   const inputs = [...files, values["token-file"], values["pskc-key-file"]];
-  if (inputs.filter(name => name === "-").length > 1) throw new Error("Only one thing can be standard input.");
+  if (inputs.filter(name => name === "-").length > 1) throw new Error("Only one input can be standard input.");
   const digits = values.digits === undefined ? undefined : wholeNumber("--digits", values.digits, 6, 8);
   if (digits === 7) throw new Error("--digits must be 6 or 8.");
   return {
@@ -56,29 +80,6 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
       ...(values.identifier !== undefined && { identifier: values.identifier }),
     },
   };
-}
-
-function parsed(args: readonly string[]) {
-  const text = { type: "string" } as const;
-  const flag = { type: "boolean" } as const;
-  const options = {
-    url: text,
-    replace: flag,
-    report: text,
-    "dry-run": flag,
-    digits: text,
-    identifier: text,
-    "token-file": text,
-    "pskc-key-file": text,
-    parallel: text,
-    timeout: text,
-    help: { ...flag, short: "h" },
-  } as const;
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true });
-  } catch (error) {
-    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
-  }
 }
 
 function wholeNumber(name: string, value: string, min: number, max: number): number {

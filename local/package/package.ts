@@ -1,18 +1,29 @@
 // `npm run package`: the deployable folder package/ and the same as package.zip.
-import { parseArgs } from "node:util";
+import { readArguments } from "../../commands/read-arguments.ts";
 import { buildPackage } from "./build.ts";
 import { writePackage, writeWhole, zipPackage } from "./files.ts";
 import { azurePlatform, ownPlatform } from "./native.ts";
 
-const usage = `npm run package -- [--here]
-  --here  with the native binary of this machine instead of Azure's, to try the folder with \`func start\``;
+const command = {
+  name: "npm run package",
+  help: `Writes the deployable folder package/ and the same as package.zip.
 
-/** What a deployment may weigh. */
-const mostBytes = 6 * 1024 * 1024;
+Usage: npm run package -- [--here]
+  --here  with the native binary of this machine instead of Azure's, to try the folder with \`func start\`
+  --help  show this text`,
+  options: { here: { type: "boolean" } },
+} as const;
 
-const { values } = parseArgs({ options: { here: { type: "boolean" }, help: { type: "boolean" } } });
-if (values.help === true) console.log(usage);
-else await make(values.here === true ? ownPlatform(".") : azurePlatform);
+/** Limit of package.zip, because a larger package makes a cold start slower. */
+const maxBytes = 6 * 1024 * 1024;
+
+try {
+  const values = readArguments(command)?.values;
+  if (values !== undefined) await make(values.here === true ? ownPlatform(".") : azurePlatform);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}
 
 async function make(platform: string): Promise<void> {
   const files = await buildPackage(process.cwd(), platform);
@@ -20,8 +31,8 @@ async function make(platform: string): Promise<void> {
   writePackage("package", files);
   writeWhole("package.zip", zip, ".");
   console.log(`${table(files)}\n\npackage/ and package.zip for ${platform}: ${mebibytes(zip.byteLength)} MiB zipped.`);
-  if (zip.byteLength <= mostBytes) return;
-  console.error(`That is more than ${mebibytes(mostBytes)} MiB.`);
+  if (zip.byteLength <= maxBytes) return;
+  console.error(`That is more than ${mebibytes(maxBytes)} MiB.`);
   process.exitCode = 1;
 }
 

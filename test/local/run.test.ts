@@ -41,11 +41,13 @@ beforeAll(() => {
     copyFileSync(join(root, "local", file), join(project, "local", file));
   writeFileSync(join(project, "local/start/start.ts"), startedTask);
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
-  writeFileSync(
-    join(project, "package.json"),
-    JSON.stringify({ name: "p", version: "1.0.0", type: "module", scripts }),
-  );
-  writeFileSync(join(project, "package-lock.json"), JSON.stringify({ name: "p", lockfileVersion: 3, packages: {} }));
+  const own = { name: "p", version: "1.0.0", dependencies: { part: "file:part" } };
+  const packages = { "": own, part: { version: "1.0.0" }, "node_modules/part": { resolved: "part", link: true } };
+  mkdirSync(join(project, "part"));
+  const write = (path: string, value: object) => writeFileSync(join(project, path), JSON.stringify(value));
+  write("part/package.json", { name: "part", version: "1.0.0" });
+  write("package.json", { ...own, type: "module", scripts });
+  write("package-lock.json", { name: "p", lockfileVersion: 3, packages });
 });
 afterAll(endAll);
 
@@ -91,9 +93,10 @@ test("two starts at once in a fresh clone install once, and both run", async () 
   const both = [npmStart("--one"), npmStart("--two")];
   for (const each of both) expect(await each.ended, each.output()).toBe(0);
   const outputs = both.map(({ output }) => output());
-  expect(outputs.filter(output => output.includes("Installing packages."))).toHaveLength(1);
+  expect(outputs.filter(output => output.includes("Installing 1 packages"))).toHaveLength(1);
+  expect(outputs.filter(output => output.includes("Installed the packages in "))).toHaveLength(1);
   expect(outputs.map(output => /with (\S+)/.exec(output)?.[1])).toEqual(["--one", "--two"]);
-  expect(existsSync(join(project, "node_modules/.installed"))).toBe(true);
+  expect(existsSync(join(project, "node_modules/part"))).toBe(true);
   expect(existsSync(join(project, ".node/install.lock"))).toBe(false);
 });
 
@@ -108,6 +111,29 @@ describe("where all is installed", () => {
 
   test("a task's exit code is npm's", async () => {
     expect(await npmStart("--fail").ended).toBe(3);
+  });
+
+  test.each(["openapi", "settings", "audit", "build"])("npm run %s has a help and refuses arguments", async task => {
+    const help = run("node", ["local/run.mjs", task, "--help"]);
+    expect(await help.ended).toBe(0);
+    expect(help.output()).toContain(`Usage: npm run ${task}\n`);
+    const refused = run("node", ["local/run.mjs", task, "now"]);
+    expect(await refused.ended).toBe(2);
+    expect(refused.output()).toContain(`For help: npm run ${task} -- --help\n`);
+  });
+
+  test("packages that npm itself has installed are not installed again, others are", async () => {
+    rmSync(join(project, "node_modules"), { recursive: true });
+    const npm = run("npm", ["install", "--no-audit"]);
+    expect(await npm.ended, npm.output()).toBe(0);
+    const current = npmStart();
+    expect(await current.ended).toBe(0);
+    expect(current.output()).not.toContain("Installing");
+    const record = join(project, "node_modules/.package-lock.json");
+    writeFileSync(record, readFileSync(record, "utf8").replace('"link": true', '"version": "0.9.0"'));
+    const outdated = npmStart();
+    expect(await outdated.ended).toBe(0);
+    expect(outdated.output()).toContain("Installing 1 packages");
   });
 
   test("an unknown task is refused by name", async () => {
@@ -131,13 +157,13 @@ describe("where all is installed", () => {
   });
 
   test("an abandoned lock holds nobody up", async () => {
-    rmSync(join(project, "node_modules/.installed"));
+    rmSync(join(project, "node_modules/part"));
     const gone = spawn(process.execPath, ["-e", ""]);
     await once(gone, "exit");
     writeFileSync(join(project, ".node/install.lock"), String(gone.pid));
     const next = npmStart();
     expect(await next.ended).toBe(0);
-    expect(next.output()).toContain("Installing packages.");
+    expect(next.output()).toContain("Installing 1 packages");
   });
 
   describe.runIf(oldNode)("an old Node", () => {

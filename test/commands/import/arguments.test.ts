@@ -30,8 +30,8 @@ describe("what the import command is given", () => {
     [[...url, "--parallel", "0", "keys.csv"], /--parallel must be a whole number from 1 to 32/],
     [[...url, "--timeout", "1e1", "keys.csv"], /--timeout must be a whole number from 1 to 600/],
     [[...url, "--digits", "7", "keys.csv"], /--digits must be 6 or 8/],
-    [[...url, "-", "-"], /Only one thing can be standard input/],
-    [[...url, "--token-file", "-", "-"], /Only one thing can be standard input/],
+    [[...url, "-", "-"], /Only one input can be standard input/],
+    [[...url, "--token-file", "-", "-"], /Only one input can be standard input/],
   ])("is refused where it makes no sense (%#)", (args, told) => {
     expect(() => importArguments(args)).toThrow(told);
   });

@@ -1,0 +1,50 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, test } from "vitest";
+import { readArguments } from "../../commands/read-arguments.ts";
+
+const scripts: Readonly<Record<string, string>> = {
+  "api-tokens": "commands/api-tokens.ts",
+  "check-peers": "commands/check-peers.ts",
+  "import-otpkeys": "commands/import-otpkeys.ts",
+  demo: "local/demo/demo.ts",
+  package: "local/package/package.ts",
+};
+
+/** Runs a command without any environment of its own. */
+const run = (name: string, ...args: readonly string[]) =>
+  spawnSync(process.execPath, [scripts[name] ?? "", ...args], { encoding: "utf8", env: { PATH: process.env.PATH } });
+
+describe.each(Object.keys(scripts))("npm run %s", { timeout: 60_000 }, name => {
+  test("has a help, and refuses an unknown option with a pointer to it", () => {
+    const help = run(name, "--help");
+    expect(help).toMatchObject({ status: 0, stderr: "" });
+    expect(help.stdout).toMatch(new RegExp(`^Usage: .*npm run ${name}\\b`, "m"));
+    const refused = run(name, "--nonsense");
+    expect(refused).toMatchObject({
+      stdout: "",
+      stderr: `Unknown option '--nonsense'. For help: npm run ${name} -- --help\n`,
+    });
+    expect(refused.status).toBeGreaterThan(0);
+  });
+});
+
+test.each([
+  [[], "The action must be create, list or revoke."],
+  [["create"], "create needs one argument."],
+  [["list"], "--url is missing."],
+  [["list", "--url", "http://127.0.0.1:9"], "API_TOKEN is not set."],
+])("api-tokens %j says what is missing", (args, problem) => {
+  const { status, stderr } = run("api-tokens", ...args);
+  expect({ status, stderr }).toEqual({ status: 1, stderr: `${problem} For help: npm run api-tokens -- --help\n` });
+});
+
+test("api-tokens explains how to get a tenant token on the local system", () => {
+  expect(run("api-tokens", "--help").stdout).toContain("http://127.0.0.1:7076/_control/tokens");
+});
+
+test("an option that is nearly right is named", () => {
+  const command = { name: "npm run it", help: "", options: { "dry-run": { type: "boolean" } } } as const;
+  expect(() => readArguments(command, ["--dryrun"])).toThrow(
+    "Unknown option '--dryrun' (did you mean --dry-run?). For help: npm run it -- --help",
+  );
+});
