@@ -1,41 +1,61 @@
-// Development tool: one hardware key from the order to the PIN mail and one that is programmed on site, on a system of its own that leaves nothing behind.
+// Development tool: plays the life of two security keys and a sign-in, on a system of its own, which is removed at the end.
 
-import { createTeller } from "./print.ts";
-import { tellStory } from "./story.ts";
+import { readArguments } from "../../commands/read-arguments.ts";
+import { createNarrator } from "./print.ts";
+import { playStory } from "./story.ts";
 import { type LaunchedSystem, launchSystem } from "./system.ts";
 
-const longestMs = 55_000;
+const maxMs = 55_000;
+
+const command = {
+  name: "npm run demo",
+  help: `Plays three stories on a system of its own, in memory and on free ports:
+a security key from the order to the PIN mail, a security key that is programmed on site,
+and a person who signs in with password and OTP, whose OTP is replayed and whose key is lost.
+
+Usage: npm run demo`,
+  options: {},
+} as const;
 
 const started = performance.now();
 const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => interrupted.abort());
 process.on("disconnect", () => interrupted.abort());
 
-process.exit(await demo());
+process.exit(await main());
+
+async function main(): Promise<number> {
+  try {
+    return readArguments(command) === undefined ? 0 : await demo();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 2;
+  }
+}
 
 async function demo(): Promise<number> {
-  const teller = createTeller(text => process.stdout.write(text));
+  const narrator = createNarrator(text => process.stdout.write(text));
   let system: LaunchedSystem | undefined;
   try {
     system = launchSystem();
-    const end = AbortSignal.any([interrupted.signal, AbortSignal.timeout(longestMs)]);
+    const end = AbortSignal.any([interrupted.signal, AbortSignal.timeout(maxMs)]);
     const ended = system.ended.then(() => Promise.reject(new Error("the system ended by itself.")));
-    await within(end, Promise.race([tellStory({ ready: system.ready, teller, end }), ended]));
+    await within(end, Promise.race([playStory({ ready: system.ready, narrator, end }), ended]));
     await system.close();
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    teller.paragraph(`Done in ${seconds} s. npm start keeps such a system running.`);
+    narrator.paragraph(`Done in ${seconds} s. npm start keeps such a system running.`);
     return 0;
   } catch (error) {
     if (interrupted.signal.aborted) return 130;
     console.error(`\nThe demo failed: ${reasonOf(error)}`);
-    if (system !== undefined) console.error(`\nThe end of the system's log:\n${system.log()}`);
+    if (system !== undefined) console.error(`\nThe last lines of the system's log:\n${system.log()}`);
     return 1;
   } finally {
     await system?.close();
   }
 }
 
-/** Rejects as soon as `end` does, whatever `work` is waiting for. */
+/** Waits for `work`. Rejects as soon as `end` aborts. */
 function within(end: AbortSignal, work: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     end.addEventListener("abort", () => reject(end.reason), { once: true });
@@ -45,6 +65,6 @@ function within(end: AbortSignal, work: Promise<void>): Promise<void> {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `it did not end within ${longestMs / 1000} s.`;
+  if (error.name === "TimeoutError") return `it did not end within ${maxMs / 1000} s.`;
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }

@@ -1,15 +1,15 @@
 import { styleText } from "node:util";
 
-/** Words of the story on the terminal. */
-export interface Teller {
+/** Prints the story on the terminal. */
+export interface Narrator {
   title(text: string): void;
   step(title: string, text: string): void;
   /** A call that the caller of the API makes. */
   call(line: string, status: number): void;
-  /** Calls that others make meanwhile. */
+  /** Calls of the connector to its peers. */
   behind(lines: readonly string[]): void;
   note(text: string): void;
-  /** States by what they are of. */
+  /** States by the name of the object. */
   states(states: Readonly<Record<string, string>>): void;
   frame(lines: readonly string[]): void;
   paragraph(text: string): void;
@@ -17,8 +17,8 @@ export interface Teller {
 
 const lineWidth = 64;
 
-/** @param write takes text as it is to appear */
-export function createTeller(write: (text: string) => void): Teller {
+/** @param write writes a text unchanged */
+export function createNarrator(write: (text: string) => void): Narrator {
   const style = (kind: Parameters<typeof styleText>[0], text: string) =>
     styleText(kind, text, { stream: process.stdout });
   let steps = 0;
@@ -28,8 +28,8 @@ export function createTeller(write: (text: string) => void): Teller {
     call: (line, status) => write(`   ${style("cyan", line.padEnd(lineWidth))} ${status}\n`),
     behind: lines => write(lines.map(line => `   ${style("dim", `  ${line}`)}\n`).join("")),
     states: states => {
-      const told = Object.entries(states).map(([subject, state]) => `${subject} ${style("green", state)}`);
-      write(`     ${told.join("   ")}\n`);
+      const texts = Object.entries(states).map(([subject, state]) => `${subject} ${style("green", state)}`);
+      write(`     ${texts.join("   ")}\n`);
     },
     note: text => write(`   ${text}\n`),
     frame: lines => {

@@ -1,20 +1,20 @@
 import * as z from "zod";
 import { credentialRequestV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
 import type { Calls } from "./calls.ts";
-import type { Teller } from "./print.ts";
+import type { Narrator } from "./print.ts";
 
-/** Reads a request of one key and tells its states: of the request, of its key, of the key's credential. Rejects on others than expected. */
-export async function tellStates(
+/** Reads a request with one key and prints the states of request, key and credential. Rejects if they are not the expected ones. */
+export async function showStates(
   id: string,
   expected: readonly [request: string, key: string, credential: string],
-  { calls, teller }: { readonly calls: Calls; readonly teller: Teller },
+  { calls, narrator }: { readonly calls: Calls; readonly narrator: Narrator },
 ): Promise<void> {
   const answer = await calls.api("GET", `/v2/credential-requests/${id}`, 200);
   const { data } = z.object({ data: credentialRequestV2 }).parse(answer);
   const [key] = [...(data.shipment?.shipment_items ?? []), ...(data.authenticators ?? [])];
   const [credential] = key?.credentials ?? [];
   const states = [data.state, key?.state, credential?.state];
-  teller.states({ request: data.state, key: key?.state ?? "", credential: credential?.state ?? "" });
+  narrator.states({ request: data.state, key: key?.state ?? "", credential: credential?.state ?? "" });
   if (states.join() !== expected.join()) {
     const reason = data.error_message ?? credential?.error_message ?? "";
     throw new Error(`the states are ${states.join(", ")} instead of ${expected.join(", ")}. ${reason}`.trim());

@@ -5,27 +5,27 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Facts, readFacts } from "../start/run-file.ts";
 
-/** A whole system in a process of its own, with a temporary directory for its facts and its log. */
+/** A system in a process of its own, with a temporary directory for its facts and its log. */
 export interface LaunchedSystem {
-  /** Resolves when the system is up, never where it ends before that. */
+  /** Resolves when the system is ready; never if it ends before. */
   readonly ready: Promise<Facts>;
   readonly ended: Promise<void>;
-  /** The end of what it wrote. */
+  /** Returns the last lines of its output. */
   log(): string;
-  /** Ends the system and takes the directory away. May be called again. */
+  /** Ends the system and removes the directory. May be called again. */
   close(): Promise<void>;
 }
 
 const longestStopMs = 10_000;
 
-/** Launches a system in memory on free ports. It takes no settings from whoever calls, and ends with this process. */
+/** Launches a system in memory on free ports. It does not inherit settings, and ends with this process. */
 export function launchSystem(): LaunchedSystem {
   const directory = mkdtempSync(join(tmpdir(), "credential-demo-"));
   const logPath = join(directory, "system.log");
   const log = openSync(logPath, "w");
   const script = fileURLToPath(new URL("../start/start.ts", import.meta.url));
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, "--ephemeral"], {
-    // Also keeps the developer's local.settings.json out.
+    // So that it does not read the developer's local.settings.json.
     cwd: directory,
     env: { ...bareEnvironment(), ...idleTimers, PORT: "0", LOCAL_DIR: directory },
     stdio: ["ignore", log, log, "ipc"],
@@ -38,7 +38,7 @@ export function launchSystem(): LaunchedSystem {
   const ready = new Promise<Facts>((resolve, reject) => {
     child.once("message", () => {
       const facts = readFacts(directory);
-      if (facts === undefined) reject(new Error("the system wrote no facts."));
+      if (facts === undefined) reject(new Error("the system wrote no run.json."));
       else resolve(facts);
     });
   });
@@ -56,7 +56,7 @@ export function launchSystem(): LaunchedSystem {
   };
 }
 
-/** At the full hour the timers would take the work out of the story's hands. */
+/** Otherwise the timers would do the story's work at the full hour. */
 const never = "0 0 0 29 2 *";
 const idleTimers = {
   CRON_PROCESS_SHIPMENT_SCHEDULE: never,

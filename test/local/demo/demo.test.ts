@@ -11,7 +11,7 @@ afterAll(endAll);
 function play() {
   const directory = emptyDirectory();
   const child = spawn(process.execPath, [join(import.meta.dirname, "../../../local/demo/demo.ts")], {
-    // A setting that would stop any start: the demo takes none from its caller.
+    // Invalid settings, which the demo must not pass to its system.
     env: { ...process.env, TMPDIR: directory, PORT: "none", RETRY_MIN_SECONDS: "soon" },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -33,10 +33,10 @@ function play() {
 }
 
 describe("the demo", () => {
-  test("plays from the order to the PIN mail, then a key that is programmed on site, with the states as they change, and leaves nothing behind", async () => {
+  test("plays a shipped key, an on-site key and a sign-in, shows their states, and removes its system at the end", async () => {
     const demo = play();
     expect(await demo.ended, demo.output()).toBe(0);
-    const told = [
+    const expected = [
       /POST \/v2\/credential-requests +201/,
       /connector → identity provider: GET \S+creationOptions\S* 200/,
       /connector → delivery service: POST \/v1\/fpr\/shipments 201/,
@@ -54,14 +54,19 @@ describe("the demo", () => {
       /is the key 4\d{7} now; the app shows its PIN: \d{6}\s/,
       /connector → pre-registration API: GET \S+ 200/,
       /request complete +key complete +credential active\s+registered at PingOne/,
+      /POST \/core\/users +201\s+POST \/core\/otpkeys +201\s+POST \/core\/users\/\d+\/otpkeys +204/,
+      /POST \/client\/login +200\s+GET \/client\/status +200\s+the session belongs to ada@example\.com/,
+      /Somebody replays the OTP[\s\S]+?POST \/client\/login +401/,
+      /The key is lost[\s\S]+?POST \/core\/otpkeys\/ubhe00001815\/disable +204\s+GET \/client\/status +401/,
+      /the next OTP of the key is refused:\s+POST \/client\/login +401/,
     ];
-    const places = told.map(words => demo.output().search(words));
+    const places = expected.map(words => demo.output().search(words));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(places).not.toContain(-1);
     expect(demo.left()).toEqual([]);
   });
 
-  test("stops on Ctrl-C and leaves nothing behind", async () => {
+  test("stops on Ctrl-C and removes its system", async () => {
     const demo = play();
     const { host } = await demo.up();
     demo.child.kill("SIGINT");
@@ -70,7 +75,7 @@ describe("the demo", () => {
     expect(await listens({ host: "127.0.0.1", port: Number(host.port) })).toBe(false);
   });
 
-  test("fails with the reason where the story does not go on", async () => {
+  test("names the reason if the story cannot continue", async () => {
     const demo = play();
     process.kill((await demo.up()).pid, "SIGKILL");
     expect(await demo.ended).toBe(1);
