@@ -1,6 +1,6 @@
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext, type Timer } from "@azure/functions";
 import type { Call, Cookie, Reply } from "../http/call.ts";
-import type { Level, WriteLine } from "../log.ts";
+import type { WriteLine } from "../log.ts";
 import { acceptAnyHeaderValue } from "./header-bytes.ts";
 
 /** Registers one HTTP function. @param template without a leading slash, which would take the whole app down */
@@ -59,12 +59,5 @@ const toResponse = ({ status, headers, body, cookies }: Reply): HttpResponseInit
 
 const toCookie = ({ maxAge, ...cookie }: Cookie) => ({ ...cookie, ...(maxAge === undefined ? {} : { maxAge }) });
 
-const consoleOf: Record<Level, (line: string) => void> = {
-  debug: console.debug,
-  info: console.info,
-  warn: console.warn,
-  error: console.error,
-};
-
 /** The console is what the host collects, also outside an invocation. */
-export const writeToHost: WriteLine = (level, line) => consoleOf[level](line);
+export const writeToHost: WriteLine = (level, line) => console[level](line);

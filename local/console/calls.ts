@@ -1,4 +1,5 @@
 import type { PeerAnswer } from "../peers/http-exchange.ts";
+import { consoleUserAgent } from "../start/log.ts";
 
 /** What a call of the console came to. The page shows it as it is, whatever its status. */
 export interface Outcome {
@@ -36,7 +37,7 @@ export async function outcomeOf(
 ): Promise<Outcome> {
   const response = await fetch(address, {
     method,
-    headers,
+    headers: { "user-agent": consoleUserAgent, ...headers },
     redirect: "manual",
     signal: AbortSignal.any([gone, AbortSignal.timeout(longestMs)]),
     ...(body === undefined || body.length === 0 ? {} : { body }),

@@ -20,7 +20,7 @@ export interface LocalHost {
   readonly masterKey: string;
   /** Names of all functions that can be called or started, disabled ones included. */
   readonly functions: readonly string[];
-  /** Runs a timer now; resolves at its end, rejects with its error. */
+  /** Runs a timer now. Resolves when the run ends, rejects with its error. */
   run(functionName: string): Promise<void>;
   /** Timers with the time of their next scheduled run, the soonest first; disabled ones are left out. */
   nextRuns(): readonly { readonly name: string; readonly at: string }[];
@@ -28,10 +28,10 @@ export interface LocalHost {
   stop(): Promise<void>;
 }
 
-/** The parts of host.json that are followed here. */
+/** The settings of host.json that this host supports. */
 export interface HostJson {
   readonly version?: string;
-  /** `[d.]hh:mm:ss`, or `-1` for no limit; 30 minutes when absent. */
+  /** `[d.]hh:mm:ss`, or `-1` for no limit; 30 minutes if absent. */
   readonly functionTimeout?: string;
   readonly extensions?: {
     readonly http?: { readonly routePrefix?: string; readonly customHeaders?: Readonly<Record<string, string>> };
@@ -39,31 +39,37 @@ export interface HostJson {
 }
 
 export interface HostOptions {
-  /** 0 for any free one. */
+  /** 0 for a free port. */
   readonly port: number;
   readonly hostJson?: HostJson;
-  /** Whether schedules run; default yes. `run()` works either way. */
+  /** Whether schedules run, by default true. `run()` works in both cases. */
   readonly timers?: boolean;
-  /** Random when absent. */
+  /** Random if absent. */
   readonly masterKey?: string;
   readonly hostKeys?: readonly string[];
   readonly functionKeys?: Readonly<Record<string, readonly string[]>>;
-  /** Whether keys are asked for; default yes. */
+  /** Whether keys are required, by default true. */
   readonly enforceKeys?: boolean;
-  /** Settings for `%NAME%` in schedules and for disabling functions; the process's by default. */
+  /** Settings for `%NAME%` in schedules and for disabling functions; by default the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly log?: HostLog;
+  /** Runs `answer`, which handles a request; used to log calls. */
+  readonly observe?: <T extends { readonly status: number }>(
+    request: IncomingMessage,
+    answer: () => Promise<T>,
+  ) => Promise<T>;
 }
 
 const address = "127.0.0.1";
 
 /**
- * Serves what is registered in `core` now, on the loopback address only.
+ * Serves the functions that are registered in `core`, on the loopback address only.
  *
- * @throws Error when the port is taken, a route template is none, or the app has streaming on
+ * @throws Error if the port is in use, a route template is invalid, or the app uses streaming
  */
 export async function startHost(core: FunctionsCore, options: HostOptions): Promise<LocalHost> {
   const { hostJson = {}, timers: timersRun = true, enforceKeys = true, log = () => {} } = options;
+  const { observe = (_, work) => work() } = options;
   const setting = createSettings(options.env ?? process.env);
   const { routePrefix = "api", customHeaders = {} } = hostJson.extensions?.http ?? {};
   const keys: Keys = {
@@ -77,7 +83,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   const served = servedFunctions(core, { routePrefix, setting, log });
   const find = (name: string) => served.find(one => one.name.toLowerCase() === name.toLowerCase());
 
-  /** What a stop has to await. */
+  /** The work that a stop waits for. */
   const running = new Set<Promise<unknown>>();
   const track = (work: Promise<unknown>): void => {
     const tracked: Promise<unknown> = work.catch(() => {}).finally(() => running.delete(tracked));
@@ -107,8 +113,8 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader("server", "Kestrel");
     for (const [name, value] of Object.entries(customHeaders)) response.setHeader(name, value);
-    // An answer fails only when the caller went away while sending; nobody is left to be told.
-    const made = await answer(request).catch(() => undefined);
+    // This fails only if the caller disconnected while sending.
+    const made = await observe(request, () => answer(request)).catch(() => undefined);
     if (made === undefined) {
       response.destroy();
       return;
@@ -117,17 +123,17 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
     await send(response, made);
   };
 
-  // The real host's parser accepts control characters in values, bare line feeds, and a length beside chunks.
+  // The real host's parser accepts control characters in values, bare line feeds, and a length together with chunks.
   const parserOptions = { maxHeaderSize: 32_768, keepAliveTimeout: 120_000, insecureHTTPParser: true };
   const server = createServer(parserOptions, (request, response) => track(respond(request, response)));
-  // It ignores expectations that it does not know.
+  // The real host ignores unknown expectations.
   server.on("checkExpectation", (request, response) => track(respond(request, response)));
   server.on("clientError", refuseMalformed);
 
   const appContext = { hookData: core.appHookData, appHookData: core.appHookData };
   await core.runHooks("appStart", appContext);
   const port = await listen(server, options.port);
-  // Nothing arrived yet: a run on start begins before the first request.
+  // Before the first request arrives, as on the real host.
   if (timersRun) for (const one of served) if (!one.disabled) timers.get(one.name)?.start();
   log(
     "information",
@@ -176,11 +182,11 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
 function functionTimeout({ functionTimeout = "00:30:00" }: HostJson): number | undefined {
   if (functionTimeout === "-1") return undefined;
   const limit = parseTimeSpan(functionTimeout);
-  if (limit === undefined) throw new Error(`host.json: functionTimeout "${functionTimeout}" is no time span`);
+  if (limit === undefined) throw new Error(`host.json: functionTimeout "${functionTimeout}" is not a time span`);
   return limit;
 }
 
-/** With streaming on, the library waits for a forwarded request that nobody here sends. */
+/** With streaming, the library would wait for a forwarded request, which this host does not send. */
 async function refuseStreaming(core: FunctionsCore): Promise<void> {
   const capabilities = await core.programmingModel()?.getCapabilities({});
   if (capabilities?.HttpUri === undefined) return;

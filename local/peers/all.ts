@@ -24,7 +24,22 @@ export interface Peers {
   readonly mail: MailService;
 }
 
-/** Whom tenant tokens for this system are made out to. */
+export type PeerName = keyof Peers;
+
+/** Names of the peers, in the order of their ports. */
+export const peerNames = [
+  "vault",
+  "issuer",
+  "delivery",
+  "enrollment",
+  "rfpr",
+  "entra",
+  "pingone",
+  "aic",
+  "mail",
+] as const satisfies readonly PeerName[];
+
+/** Audience of tenant tokens for this system. */
 export const audience = "api://local";
 const clientId = "5f0c7c56-6f1e-4c3c-9f51-2f8f2f3f9a10";
 const environmentId = "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55";
@@ -34,30 +49,41 @@ const aicTenant = {
   realm: "alpha",
   journey: "RegisterKey",
   relyingPartyId: "aic.example.com",
-  // A key that is shipped takes a journey that lasts as long.
+  // The journey of a shipped key must last until the key arrives.
   journeySeconds: 14 * 86_400,
 };
 
-/** @param directory where the peers keep their state; none: in memory */
-export async function startPeers(directory?: string): Promise<Peers> {
-  const state = (name: string) => (directory === undefined ? {} : { statePath: join(directory, `${name}.json`) });
-  const vault = await startVault({ ...state("vault") });
-  const secret = (name: string): string => {
-    if (vault.get(name) === undefined) vault.set(name, randomBytes(32).toString("base64url"));
+/**
+ * Starts every peer.
+ * @param directory where the peers keep their state; in memory if absent
+ * @param ports ports by name of the peer; a free one where absent or 0
+ */
+export async function startPeers(
+  directory?: string,
+  ports: Readonly<Partial<Record<PeerName, number>>> = {},
+): Promise<Peers> {
+  const place = (name: PeerName) => ({
+    port: ports[name] ?? 0,
+    ...(directory !== undefined && { statePath: join(directory, `${name}.json`) }),
+  });
+  const vault = await startVault(place("vault"));
+  const secret = (name: string, encoding: BufferEncoding = "base64url"): string => {
+    if (vault.get(name) === undefined) vault.set(name, randomBytes(32).toString(encoding));
     return vault.get(name) ?? "";
   };
   secret("data-encryption-key");
   secret("password-pepper");
-  const issuer = await startTokenIssuer({ ...state("issuer") });
-  const delivery = await startDelivery({ ...state("delivery"), token: secret("delivery-api-token") });
-  const enrollment = await startEnrollment({ ...state("enrollment"), credential: secret("enrollment-credential") });
-  const rfpr = await startRfpr({ ...state("rfpr"), tenantOf: enrollment.tenantOf, maker: delivery.maker });
+  const issuer = await startTokenIssuer(place("issuer"));
+  const delivery = await startDelivery({ ...place("delivery"), token: secret("delivery-api-token") });
+  const enrollment = await startEnrollment({ ...place("enrollment"), credential: secret("enrollment-credential") });
+  const rfpr = await startRfpr({ ...place("rfpr"), tenantOf: enrollment.tenantOf, maker: delivery.maker });
   const { attestationRoot } = delivery;
   const client = (idp: string) => ({ clientId, clientSecret: secret(`idp-${idp}-client-secret`), attestationRoot });
-  const entra = await startEntra({ ...state("entra"), ...client("entra"), tenantId: issuer.tenantId });
-  const pingone = await startPingOne({ ...state("pingone"), ...client("pingone"), environmentId });
-  const aic = await startAic({ ...state("aic"), ...client("aic"), ...aicTenant });
-  const mail = await startMail({ ...state("mail"), accessKey: randomBytes(32).toString("base64") });
+  const entra = await startEntra({ ...place("entra"), ...client("entra"), tenantId: issuer.tenantId });
+  const pingone = await startPingOne({ ...place("pingone"), ...client("pingone"), environmentId });
+  const aic = await startAic({ ...place("aic"), ...client("aic"), ...aicTenant });
+  // Kept like a secret, so that the settings of a host stay the same at every start.
+  const mail = await startMail({ ...place("mail"), accessKey: secret("local-mail-access-key", "base64") });
   return { vault, issuer, delivery, enrollment, rfpr, entra, pingone, aic, mail };
 }
 
@@ -65,7 +91,7 @@ export async function closePeers(peers: Peers): Promise<void> {
   await Promise.all(Object.values(peers).map(peer => peer.close()));
 }
 
-/** The file that makes a host know all three IdPs (decision C13). */
+/** Returns the file that configures all three IdPs. */
 export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
   stringify({
     entra: {
@@ -97,7 +123,7 @@ export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
     },
   });
 
-/** The settings that make a host talk to these peers, with one IdP. */
+/** Returns the settings that make a host use these peers, with one IdP. */
 export function peerSettings({
   vault,
   issuer,
@@ -120,6 +146,9 @@ export function peerSettings({
     EMAIL_API_SEND_ENDPOINT: mail.url,
     EMAIL_CONNECTION_STRING: mail.connectionString,
     EMAIL_SENDER_ADDRESS: "keys@example.com",
+    PIN_MAIL_ORGANIZATION: "Example Corp",
+    PIN_MAIL_SUPPORT_CONTACT: "support@example.com",
+    PIN_MAIL_SIGN_IN_URL: "https://sign-in.example.com",
     DELIVERY_API_BASE_URL: delivery.url,
     DELIVERY_JWKS_SIGN_ENDPOINT: delivery.signJwksUrl,
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: delivery.transportJwksUrl,

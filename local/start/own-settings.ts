@@ -8,8 +8,8 @@ const settingsFile = z.object({
 });
 
 /**
- * The settings that a developer keeps in `local.settings.json`; none where there is no such file. What is empty or only repeats
- * a default is left out, so that a copy of the sample moves nothing away from the local system. Throws on a file that is none.
+ * Returns the settings in `local.settings.json`; none if there is no such file. Leaves out empty values and defaults, so that a
+ * copy of the sample replaces no setting of the local system. Throws if the file is not a settings file.
  */
 export function ownSettings(path: string): Readonly<Record<string, string>> {
   let text: string;

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 
@@ -10,42 +10,42 @@ const facts = z.object({
   storage: z.string(),
   peers: z.record(z.string(), z.string()),
   pid: z.number(),
-  /** Address of the page that shows the whole system, where this process serves it. */
+  /** Address of the console; absent if this process does not serve it. */
   console: z.string().optional(),
-  /** Master key of the host, for `POST /admin/functions/<timer>`. */
+  /** Master key of the host, for `POST /admin/functions/<timer>`; empty for a host that is started by another program. */
   masterKey: z.string(),
 });
 
-/** What programs are told of a running system. */
+/** Addresses and tokens of a running system, for programs. */
 export type Facts = z.output<typeof facts>;
 
 /**
- * Writes `run.json` beside the system's data. A running system's file of that name is left alone, and `run.<pid>.json` written
- * instead. Returns the path.
+ * Writes `run.json` into the directory of the system. If the directory has that file of another running system, writes
+ * `run.<pid>.json` instead. Returns the path.
  */
-export async function writeFacts(directory: string, told: Facts): Promise<string> {
-  mkdirSync(directory, { recursive: true });
-  const taken = await isTaken(directory, told.pid);
-  const path = join(directory, taken ? `run.${told.pid}.json` : "run.json");
-  // Whoever waits for the file reads it whole or not at all; it holds tokens.
-  writeFileSync(`${path}.new`, `${JSON.stringify(told, null, 2)}\n`, { mode: 0o600 });
+export async function writeFacts(directory: string, values: Facts): Promise<string> {
+  const isTaken = (await runningFacts(directory, values.pid)) !== undefined;
+  const path = join(directory, isTaken ? `run.${values.pid}.json` : "run.json");
+  // Renamed, so that a program that waits for the file never reads a part of it. Not readable for others: it has tokens.
+  writeFileSync(`${path}.new`, `${JSON.stringify(values, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
   return path;
 }
 
-/** Removes the `run.json` of a system that was killed, so that no program takes it for the one that is starting now. */
+/** Removes the `run.json` of a system that was killed, so that no program takes it for that of the system that starts now. */
 export async function removeStaleFacts(directory: string): Promise<void> {
-  if (!(await isTaken(directory, process.pid))) removeFacts(join(directory, "run.json"));
+  if ((await runningFacts(directory)) === undefined) removeFacts(join(directory, "run.json"));
 }
 
-async function isTaken(directory: string, pid: number): Promise<boolean> {
+/** Returns the facts of the other process whose system runs in this directory; undefined if there is none. */
+export async function runningFacts(directory: string, ownPid = process.pid): Promise<Facts | undefined> {
   const first = readFacts(directory);
-  return first !== undefined && first.pid !== pid && (await runs(first));
+  return first !== undefined && first.pid !== ownPid && (await isRunning(first)) ? first : undefined;
 }
 
 export const removeFacts = (path: string): void => rmSync(path, { force: true });
 
-/** The facts of the system that was started first in this directory, running or not. */
+/** Returns the facts in `run.json`, whether their system runs or not; undefined if there are none. */
 export function readFacts(directory: string): Facts | undefined {
   try {
     return facts.parse(JSON.parse(readFileSync(join(directory, "run.json"), "utf8")));
@@ -54,11 +54,11 @@ export function readFacts(directory: string): Facts | undefined {
   }
 }
 
-/** A killed system's process id may be another process by now: the system runs where somebody also listens at its address. */
-async function runs({ pid, host }: Facts): Promise<boolean> {
+/** The process id of a killed system may belong to another process, so its console or host must answer too. */
+async function isRunning({ pid, host, console }: Facts): Promise<boolean> {
   if (!isAlive(pid)) return false;
   try {
-    await fetch(`${host}/admin/host/ping`, { signal: AbortSignal.timeout(2000) });
+    await fetch(`${console ?? host}/admin/host/ping`, { signal: AbortSignal.timeout(2000) });
     return true;
   } catch (error) {
     return error instanceof DOMException && error.name === "TimeoutError";

@@ -1,9 +1,9 @@
-/** How long a repeated signal counts as the first one: a terminal and npm both pass on the same Ctrl-C. */
+/** Time in which a repeated signal counts as the first one, because a terminal and npm both pass on the same Ctrl-C. */
 const sameSignalMs = 1000;
 
 /**
- * Stops on a signal, or when the process that started this one is gone; then the process ends with 0, or 1 where stopping
- * fails. A signal that comes later, while it still stops, ends it at once.
+ * Calls `stop` on a signal, or when the parent process has ended. Then ends the process with 0, or with 1 if stopping fails. A
+ * later signal ends the process at once.
  */
 export function stopOnce(stop: () => Promise<void>): void {
   let since: number | undefined;

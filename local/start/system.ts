@@ -12,9 +12,10 @@ import { seconds } from "../../lib/time.ts";
 import { type Console, startConsole } from "../console/console.ts";
 import { closePeers, idpFile, type Peers, peerSettings, startPeers } from "../peers/all.ts";
 import { type Storage, startStorage } from "../peers/storage/storage.ts";
+import type { Ports } from "./ports.ts";
 import { localTokens, type Tokens } from "./tokens.ts";
 
-/** Storage and peers of one system, with what a host needs to work with them. */
+/** Storage and peers of one system, and the settings and tokens of its hosts. */
 export interface System {
   readonly peers?: Peers;
   readonly connectionString: string;
@@ -22,7 +23,7 @@ export interface System {
   readonly settings: Readonly<Record<string, string>>;
   readonly tokens: Tokens;
   readonly peerUrls: Readonly<Record<string, string>>;
-  /** Of a system that was started here. */
+  /** Absent if this process has only joined the system. */
   readonly console?: Console;
   close(): Promise<void>;
 }
@@ -38,24 +39,33 @@ const blob = "system.json";
 const timeoutMs = seconds(15);
 
 /**
- * Starts storage and every peer.
- * @param home where a host finds the file of its IdPs; it is there already
- * @param directory where all data is kept; none: in memory
+ * Starts storage, every peer and the console.
+ * @param home directory in which a host finds the file of its IdPs; it must exist
+ * @param directory where all data is kept; in memory if absent
+ * @param ports ports of the parts; free ones if absent
  */
-export async function startSystem(home: string, directory?: string): Promise<System> {
-  const storage = await startStorage({ directory: directory && join(directory, "azurite") });
-  const peers = await startPeers(directory && join(directory, "peers"));
-  // Several systems in memory may have one home.
+export async function startSystem(home: string, directory?: string, ports?: Ports): Promise<System> {
+  const storage = await startStorage({
+    directory: directory && join(directory, "azurite"),
+    ...(ports && { ports: { blob: ports.blobs, table: ports.tables } }),
+  });
+  const peers = await startPeers(directory && join(directory, "peers"), ports);
+  // Several systems in memory may share one home.
   const idpPath = join(home, `identity-providers${directory === undefined ? `.${process.pid}` : ""}.yaml`);
   writeFileSync(idpPath, idpFile(peers));
-  const told = await describeSystem(storage, peers, {
+  const description = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
   });
   const statePath = directory && join(directory, "console.json");
-  const console = await startConsole({ ...told, peers: told.peerUrls, statePath });
+  const console = await startConsole({
+    ...description,
+    peers: description.peerUrls,
+    statePath,
+    ...(ports && { port: ports.console }),
+  });
   return {
-    ...told,
+    ...description,
     peers,
     console,
     close: async () => {
@@ -67,7 +77,10 @@ export async function startSystem(home: string, directory?: string): Promise<Sys
   };
 }
 
-/** Makes the stores of a system and writes its peers down there, for hosts that join it. @param more of their settings */
+/**
+ * Creates the stores of a system, and stores the description of its peers there for hosts that join it.
+ * @param more further settings of those hosts
+ */
 export async function describeSystem(
   { connectionString, tableUrl, blobUrl }: Pick<Storage, "connectionString" | "tableUrl" | "blobUrl">,
   peers: Peers,
@@ -93,20 +106,20 @@ export async function describeSystem(
   };
 }
 
-/** Finds a running system by its storage, which holds a description of its peers. */
+/** Returns the running system of a storage, which contains the description of its peers. Throws if there is none. */
 export async function joinSystem(connectionString: string): Promise<System> {
   const bytes = await openBlobs({ connectionString, timeoutMs }).get(container, blob);
   if (bytes === undefined) throw new Error("There is no running local system on this storage.");
-  const told = described.parse(JSON.parse(Buffer.from(bytes).toString()));
+  const description = described.parse(JSON.parse(Buffer.from(bytes).toString()));
   return {
-    ...told,
+    ...description,
     connectionString,
-    settings: { ...told.settings, CLOUD_STORAGE_CONNECTION_STRING: connectionString },
+    settings: { ...description.settings, CLOUD_STORAGE_CONNECTION_STRING: connectionString },
     close: async () => {},
   };
 }
 
-/** Makes the tables and containers that Bicep makes in Azure (decision G12). */
+/** Creates the tables and containers that Bicep creates in Azure. */
 export async function createStores(connectionString: string, shipmentsTable = shipmentsDefault): Promise<void> {
   const tables = openTables({ connectionString, timeoutMs });
   const blobs = openBlobs({ connectionString, timeoutMs });

@@ -10,8 +10,8 @@ export interface Tokens {
 }
 
 /**
- * Static API tokens (decision G3): short enough to paste, and the same at every start where the vault keeps its state. A real
- * vault holds their hashes only.
+ * Returns static API tokens, which are short enough to paste. They are the same at every start if the vault keeps its state. A
+ * real vault stores only their hashes.
  */
 export function localTokens(vault: Vault): Tokens {
   return { core: localToken("core", vault), connector: localToken("connector", vault) };

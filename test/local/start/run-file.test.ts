@@ -18,7 +18,7 @@ const facts = (pid: number, host = "http://127.0.0.1:9"): Facts => ({
 afterAll(endAll);
 
 test("facts are written whole, read again, and removed", async () => {
-  const directory = join(emptyDirectory(), "new");
+  const directory = emptyDirectory();
   const path = await writeFacts(directory, facts(process.pid));
   expect(path).toBe(join(directory, "run.json"));
   expect(readdirSync(directory)).toEqual(["run.json"]);

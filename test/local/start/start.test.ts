@@ -1,10 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { settingsOf } from "../../../functions/settings.ts";
+import { choosePorts, requireFreePort } from "../../../local/start/ports.ts";
 import type { Facts } from "../../../local/start/run-file.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { emptyDirectory, endAll, launchStart, listens, type StartProcess } from "./start-process.ts";
@@ -72,7 +73,7 @@ test("settings come from local.settings.json, then from the environment, and a c
       aic: { type: "aic", "api-base-url": facts.peers.aic },
     },
   });
-  expect(system.output()).not.toContain("Your own settings");
+  expect(system.output()).not.toContain("your settings replace");
 });
 
 test("the core token is good, but not for the connector", async () => {
@@ -82,15 +83,9 @@ test("the core token is good, but not for the connector", async () => {
 
 // Most of these wait for processes: on a busy machine that takes its time.
 describe("beside it", () => {
-  test.runIf(canPaste).concurrent("the three lines to paste order a key and mail its PIN", async () => {
-    const lines = system.output().split("\n");
-    const pasted = lines.filter(line => line.startsWith("curl "));
-    expect(pasted).toHaveLength(3);
-    const answers: string[] = [];
-    for (const line of pasted) answers.push(await bash(line));
-    expect(JSON.parse(answers[0] ?? "").data.credential_request_id).toEqual(expect.any(String));
-    expect(JSON.parse(answers[1] ?? "").data).toEqual({ processed: 1, activated: 1, failed: 0, pending: 0 });
-    expect(JSON.parse(answers[2] ?? "")).toEqual([expect.objectContaining({ to: ["ada@example.com"] })]);
+  test.runIf(canPaste).concurrent("the first call of the banner can be pasted into a terminal", async () => {
+    const pasted = system.output().match(/^A first call: +(curl .+)$/m)?.[1] ?? "";
+    expect(JSON.parse(await bash(pasted))).toMatchObject({ IDP_DEFAULT: "entra" });
   });
 
   test("a further host joins by --storage, with facts of its own, and ends alone", async () => {
@@ -113,10 +108,13 @@ describe("beside it", () => {
     expect(lost.output()).toMatch(/There is no running local system on this storage\./);
   });
 
-  test.concurrent("a second system in one directory is refused, and takes nothing from the first", async () => {
+  test.concurrent("a second start in one directory says where the first system runs, and changes nothing there", async () => {
     const second = launchStart([], { directory: system.directory, cwd: emptyDirectory() });
     expect(await second.ended).toBe(1);
-    expect(second.output()).toMatch(/directory .* is in use/);
+    expect(second.output()).toBe(
+      `The local system of ${system.directory} runs already: console ${facts.console}, APIs ${facts.host} (process ${system.child.pid}).\n` +
+        "Stop it first, or start another one: PORT=0 LOCAL_DIR=/tmp/second npm start\n",
+    );
     expect(JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8")).pid).toBe(system.child.pid);
   });
 
@@ -124,7 +122,7 @@ describe("beside it", () => {
     const second = launchStart([], { env: { PORT: new URL(facts.host).port } });
     expect(await second.ended).toBe(1);
     expect(second.output()).toBe(
-      `Port ${new URL(facts.host).port} cannot be used (it is in use). PORT=0 takes a free one.\n`,
+      `Port ${new URL(facts.host).port} cannot be used (it is in use). PORT=0 uses a free port.\n`,
     );
   });
 
@@ -137,25 +135,92 @@ describe("beside it", () => {
     expect(await listens(storageLock(refused.directory))).toBe(false);
   });
 
-  test("--peers-only writes the settings for a host that somebody else starts; --ephemeral keeps the rest in memory", async () => {
-    const peers = launchStart(["--peers-only", "--ephemeral"], { env: { PORT: "7272" } });
-    await once(peers.child, "message");
-    const idps = `identity-providers.${peers.child.pid}.yaml`;
-    expect(readdirSync(peers.directory).toSorted()).toEqual([idps, "local.settings.json"]);
-    const file = JSON.parse(readFileSync(join(peers.directory, "local.settings.json"), "utf8"));
-    expect(file).toMatchObject({ IsEncrypted: false, Host: { LocalHttpPort: 7272 } });
+  test("--peers-only writes the settings for a host of another program, and they are the same at the next start", async () => {
+    const port = await freeBasePort();
+    const directory = emptyDirectory();
+    const settingsFile = () => readFileSync(join(directory, "local.settings.json"), "utf8");
+    const startPeersOnly = async () => {
+      const peers = launchStart(["--peers-only"], { directory, env: { PORT: String(port) } });
+      return { peers, facts: await peers.ready() };
+    };
+    const end = async ({ child, ended }: StartProcess) => {
+      child.kill("SIGTERM");
+      expect(await ended).toBe(0);
+    };
+
+    const { peers: first, facts: firstFacts } = await startPeersOnly();
+    const settings = settingsFile();
+    const file = JSON.parse(settings);
+    expect(file).toMatchObject({ IsEncrypted: false, Host: { LocalHttpPort: port } });
     expect(file.Values).toMatchObject({
       FUNCTIONS_WORKER_RUNTIME: "node",
       AzureWebJobsStorage: file.Values.CLOUD_STORAGE_CONNECTION_STRING,
-      IDP_CONFIGURATION_PATH: join(peers.directory, idps),
+      IDP_CONFIGURATION_PATH: join(directory, "identity-providers.yaml"),
     });
     expect(settingsOf(file.Values).deployment.SERVICE_APIS).toContain("connector");
     expect(await listens(portOf(file.Values.CLOUD_KEY_VAULT_ENDPOINT))).toBe(true);
-    peers.child.kill("SIGTERM");
-    expect(await peers.ended).toBe(0);
-    expect(existsSync(join(peers.directory, idps))).toBe(false);
+    expect(firstFacts).toMatchObject({ host: `http://127.0.0.1:${port}`, console: `http://127.0.0.1:${port + 1}` });
+    await end(first);
+    expect(existsSync(join(directory, "identity-providers.yaml"))).toBe(false);
+
+    const other = createServer();
+    await new Promise<void>(resolve => other.listen(port + 1, "127.0.0.1", resolve));
+    const { peers: second, facts: secondFacts } = await startPeersOnly();
+    expect(settingsFile()).toBe(settings);
+    expect(second.output()).toContain(`${port + 1} (console)`);
+    expect(secondFacts.console).not.toBe(firstFacts.console);
+    await end(second);
+    other.close();
   });
+
+  test.concurrent("--ephemeral keeps the data in memory", async () => {
+    const ephemeral = launchStart(["--ephemeral", "--peers-only"]);
+    await ephemeral.ready();
+    const idps = `identity-providers.${ephemeral.child.pid}.yaml`;
+    expect(readdirSync(ephemeral.directory).toSorted()).toEqual([idps, "local.settings.json", "run.json"]);
+  });
+
+  test.concurrent.each([
+    [["--ephmeral"], "Unknown option '--ephmeral' (did you mean --ephemeral?). For help: npm start -- --help\n"],
+    [["now"], /^Unexpected argument 'now'\. .*For help: npm start -- --help\n$/],
+    [["--log", "xml"], "--log must be json, pretty, quiet.\n"],
+  ])("refuses the arguments %j and says how to get help", async (args, output) => {
+    const refused = launchStart(args);
+    expect(await refused.ended).toBe(1);
+    expect(refused.output()).toEqual(typeof output === "string" ? output : expect.stringMatching(output));
+  });
+
+  test.concurrent("--help describes every option and starts nothing", async () => {
+    const help = launchStart(["--help"]);
+    expect(await help.ended).toBe(0);
+    for (const word of ["--ephemeral", "--log", "--peers-only", "--storage", "PORT", "LOCAL_DIR"])
+      expect(help.output()).toContain(word);
+    expect(readdirSync(help.directory)).toEqual([]);
+  });
+
+  test
+    .runIf(process.platform === "linux")
+    .concurrent("a directory that cannot be created is named at once", async () => {
+      const refused = launchStart([], { env: { LOCAL_DIR: "/proc/local-system/data" } });
+      expect(await refused.ended).toBe(1);
+      expect(refused.output()).toBe(
+        "The local system cannot write to /proc/local-system/data: no directory can be created there. Set LOCAL_DIR to another directory.\n",
+      );
+    });
 });
+
+/** Returns a port for the host such that it and those of all parts after it are free. */
+async function freeBasePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 500) * 20;
+    const { taken } = await choosePorts(port);
+    const isFree = await requireFreePort(port).then(
+      () => true,
+      () => false,
+    );
+    if (isFree && taken.length === 0) return port;
+  }
+}
 
 describe("the next day", () => {
   let id: string;

@@ -1,0 +1,125 @@
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import { Writable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { consoleUserAgent, createLocalLog, type LogMode, logMode } from "../../../local/start/log.ts";
+
+/** Runs `work` with a log. Returns what it writes, without the times of pretty lines. */
+async function logged(
+  mode: LogMode,
+  work: (log: ReturnType<typeof createLocalLog>) => unknown,
+): Promise<{ stdout: string; stderr: string }> {
+  const texts = { stdout: "", stderr: "" };
+  const stream = (name: keyof typeof texts) =>
+    new Writable({
+      write(chunk, _, done) {
+        texts[name] += String(chunk);
+        done();
+      },
+    }) as unknown as NodeJS.WriteStream;
+  const now = () => new Date(0);
+  await work(createLocalLog(mode, { stdout: stream("stdout"), stderr: stream("stderr"), now }));
+  const withoutTime = (text: string) => text.replaceAll(/^\d\d:\d\d:\d\d {2}/gm, "");
+  return { stdout: withoutTime(texts.stdout), stderr: withoutTime(texts.stderr) };
+}
+
+function request(method: string, url: string, userAgent = "curl"): IncomingMessage {
+  return Object.assign(new IncomingMessage(new Socket()), { method, url, headers: { "user-agent": userAgent } });
+}
+
+const stateEvent =
+  '{"event":"request_state","requestId":"r","credentialRequestId":"c-1","state":"started","from":"received"}';
+const httpEvent = '{"event":"http","api":"core","route":"GET /users","status":200}';
+
+describe("the log mode", () => {
+  test("is pretty on a terminal, json elsewhere, and otherwise that of the option", () => {
+    expect(logMode(undefined, true)).toBe("pretty");
+    expect(logMode(undefined, false)).toBe("json");
+    expect(logMode("quiet", true)).toBe("quiet");
+    expect(() => logMode("loud", true)).toThrow("--log must be json, pretty, quiet.");
+  });
+});
+
+describe("the pretty log", () => {
+  test("has one line for a call, with path, status and duration, without the query", async () => {
+    const { stdout } = await logged("pretty", log =>
+      log.observe(request("GET", "/client/authenticate?password=secret"), async () => {
+        log.line("info", httpEvent);
+        return { status: 403 };
+      }),
+    );
+    expect(stdout).toMatch(/^GET {2}\/client\/authenticate +403 {2}\d+ ms\n$/);
+  });
+
+  test("hides reads by the console, and shows what it changes", async () => {
+    const { stdout } = await logged("pretty", async log => {
+      await log.observe(request("GET", "/v2/status", consoleUserAgent), async () => ({ status: 200 }));
+      await log.observe(request("POST", "/v2/credential-requests", consoleUserAgent), async () => ({ status: 201 }));
+    });
+    expect(stdout).toMatch(/^POST \/v2\/credential-requests +201 .*\n$/);
+  });
+
+  test("has one line for a state change, with the request", async () => {
+    const { stdout } = await logged("pretty", log => log.line("info", stateEvent));
+    expect(stdout).toBe("request c-1  received → started\n");
+  });
+
+  test("has one line for a job with its counts", async () => {
+    const event = '{"event":"job","job":"processShipments","trigger":"timer","invocationId":"i","answered":1,"left":0}';
+    expect((await logged("pretty", log => log.line("info", event))).stdout).toBe(
+      "job processShipments (timer): answered 1, left 0\n",
+    );
+  });
+
+  test("shows an error with its causes", async () => {
+    const error = {
+      name: "Error",
+      message: "no answer",
+      stack: "Error\n    at one (a.ts:1)",
+      cause: { name: "E", message: "refused" },
+    };
+    const { stderr } = await logged("pretty", log => log.line("error", JSON.stringify({ event: "failed", error })));
+    expect(stderr).toBe("error  failed\n    Error: no answer\n      at one (a.ts:1)\n    E: refused\n");
+  });
+
+  test("passes other text on", async () => {
+    expect((await logged("pretty", log => log.line("info", "{not JSON"))).stdout).toBe("{not JSON\n");
+  });
+});
+
+describe("the quiet log", () => {
+  test("has warnings and errors only", async () => {
+    const { stdout, stderr } = await logged("quiet", async log => {
+      log.line("info", stateEvent);
+      log.line("warn", '{"event":"mail_failed","keyId":"k"}');
+      await log.observe(request("GET", "/"), async () => ({ status: 500 }));
+    });
+    expect({ stdout, stderr }).toEqual({ stdout: "", stderr: "warn  mail_failed  keyId=k\n" });
+  });
+});
+
+describe("the JSON log", () => {
+  test("has every event with time and level, and other text as an event", async () => {
+    const { stdout } = await logged("json", log => {
+      log.line("info", stateEvent);
+      log.line("info", "text");
+    });
+    const [first, second] = stdout
+      .trimEnd()
+      .split("\n")
+      .map(line => JSON.parse(line));
+    expect(first).toEqual({ time: "1970-01-01T00:00:00.000Z", level: "info", ...JSON.parse(stateEvent) });
+    expect(second).toMatchObject({ event: "console", text: "text" });
+  });
+
+  test("hides reads by the console", async () => {
+    const { stdout } = await logged("json", async log => {
+      for (const agent of [consoleUserAgent, "curl"])
+        await log.observe(request("GET", "/core/users", agent), async () => {
+          log.line("info", httpEvent);
+          return { status: 200 };
+        });
+    });
+    expect(stdout.trimEnd().split("\n")).toHaveLength(1);
+  });
+});
