@@ -1,7 +1,7 @@
 import { type Browser, chromium } from "playwright-core";
 import { bundledChromium } from "./chromium.ts";
 
-/** Starts the project's own browser with a fresh profile. It finds no name but this machine's. */
+/** Starts the project's own browser with a fresh profile. It can only resolve names of this machine. */
 export async function launchBrowser(): Promise<Browser> {
   const { path, env } = await bundledChromium();
   return chromium.launch({

@@ -7,18 +7,18 @@ import { inflate } from "@sparticuz/chromium";
 
 const run = promisify(execFile);
 
-/** A Chromium that is ready to be started, with what it needs in its environment. */
+/** A Chromium that can be started, and the environment that it needs. */
 export interface Chromium {
   readonly path: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Its own libraries and one typeface come along, so that a bare machine will do. */
+/** The package contains libraries and one typeface, so that a bare machine is enough. */
 const packs = ["chromium.br", "al2023.tar.br", "fonts.tar.br"];
 
 /**
- * The Chromium of the npm package, unpacked once beside the packages (3 s, 213 MB); or the one that CHROMIUM_PATH names, for
- * machines for which the package has none. Rejects with what is missing where it can not start.
+ * Returns the Chromium of the npm package, which is unpacked once next to the packages (3 s, 213 MB), or that of CHROMIUM_PATH,
+ * for machines that the package does not support. Rejects with what is missing if it cannot start.
  */
 export async function bundledChromium(): Promise<Chromium> {
   const { CHROMIUM_PATH } = process.env;
@@ -38,7 +38,7 @@ export async function bundledChromium(): Promise<Chromium> {
   return chromium;
 }
 
-/** Whoever renames first has unpacked for all. */
+/** The first process that renames has unpacked for all. */
 async function unpack(bin: string, home: string): Promise<void> {
   mkdirSync(dirname(home), { recursive: true });
   const draft = mkdtempSync(`${home}-`);
@@ -55,7 +55,7 @@ async function unpack(bin: string, home: string): Promise<void> {
   }
 }
 
-/** The package unpacks into the temporary directory, as that is when it is called. */
+/** The package unpacks into the directory that is the temporary one when it is called. */
 async function inflateInto(directory: string, archives: readonly string[]): Promise<void> {
   const { TMPDIR } = process.env;
   process.env.TMPDIR = directory;
@@ -65,7 +65,7 @@ async function inflateInto(directory: string, archives: readonly string[]): Prom
   await Promise.all(inflating);
 }
 
-/** Without any typeface Chromium ends at the first text. */
+/** Chromium ends at the first text if there is no typeface. */
 const fontconfig = (home: string): string => `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>

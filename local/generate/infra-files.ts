@@ -7,7 +7,7 @@ import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/deployment-settings.ts";
 import { describeSettings } from "../../lib/settings.ts";
 
-/** Settings that the templates work out, or that only a local run has: no administrator gives them. */
+/** Settings that the templates compute, or that only a local run has. An administrator does not set them. */
 const notGiven: readonly string[] = [
   "SERVICE_APIS",
   "PUBLIC_BASE_URL",
@@ -27,9 +27,9 @@ const notGiven: readonly string[] = [
 ];
 
 /**
- * Parameters of `main.bicep` by the azd variable that fills each; a setting's variable has the setting's own name. An unset variable is
- * an empty text to azd, which would take the place of the template's default, so a text that has one has it here too. Where the azd environment
- * has no such variable, that of the shell counts, so none has a name that images and shells use for something else.
+ * Parameters of `main.bicep` by their azd variables; the variable of a setting has its name. For azd an unset variable is an empty
+ * text, which would replace the default of the template, so the defaults of texts are repeated here. If the azd environment does not
+ * have a variable, azd reads it from the shell, so no name is one that images and shells use for something else.
  */
 const variables: Readonly<Record<string, string>> = {
   environmentName: "AZURE_ENV_NAME",
@@ -69,7 +69,7 @@ const variables: Readonly<Record<string, string>> = {
   keysExpireOn: "NEW_KEYS_EXPIRE_ON",
 };
 
-/** Files of `infra/` that are made from the code, by path. */
+/** Returns the files of `infra/` that are generated from the code, by path. */
 export const infraFiles = (): Readonly<Record<string, string>> => ({
   "infra/code.json": json({
     settings: {
@@ -94,7 +94,7 @@ export const infraFiles = (): Readonly<Record<string, string>> => ({
 
 type Schema = Parameters<typeof describeSettings>[0];
 
-/** What the templates set, each with the code's own value, empty where there is none. */
+/** Returns the settings that the templates set, with their defaults; empty texts for settings without one. */
 const defaultsOf = (schema: Schema): Readonly<Record<string, string>> =>
   Object.fromEntries(
     describeSettings(schema)

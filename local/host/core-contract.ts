@@ -1,11 +1,11 @@
 /**
- * What passes between `@azure/functions` and its host. The library's own declaration of it (`@azure/functions-core`) is in
- * no package, so the part used here is written down.
+ * The contract between `@azure/functions` and its host. No package contains the library's own declaration
+ * (`@azure/functions-core`), so this file declares the part that is used here.
  */
 
 export type LogLevel = "trace" | "debug" | "information" | "warning" | "error" | "critical" | "none";
 
-/** Where every line of host and functions goes; categories are those of Azure's host (`Function.<name>.User`, `Host.*`). */
+/** Receives every line of host and functions. The categories are those of Azure's host (`Function.<name>.User`, `Host.*`). */
 export type HostLog = (level: LogLevel, category: string, message: string) => void;
 
 export interface Binding {
@@ -61,7 +61,7 @@ export interface RpcCookie {
   readonly expires?: Nullable<{ readonly seconds: number }>;
   readonly secure?: Nullable<boolean>;
   readonly httpOnly?: Nullable<boolean>;
-  /** `none` means "say nothing", `explicitNone` is the attribute's value. */
+  /** `none` leaves the attribute out, `explicitNone` is its value `None`. */
   readonly sameSite?: "none" | "lax" | "strict" | "explicitNone";
   readonly maxAge?: Nullable<number>;
 }
@@ -103,6 +103,6 @@ export interface ProgrammingModel {
   readonly name: string;
   readonly version: string;
   getInvocationModel(context: CoreInvocationContext): InvocationModel | Promise<InvocationModel>;
-  /** `HttpUri` is there when the app has streaming on. */
+  /** `HttpUri` is present if the app uses streaming. */
   getCapabilities(worker: object): Promise<{ readonly HttpUri?: string }>;
 }

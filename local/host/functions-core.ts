@@ -12,23 +12,23 @@ export type HookName = (typeof hookNames)[number];
 
 type HookCallback = (context: object) => unknown;
 
-/** What the app registered so far, and where the library's own log lines go. */
+/** The functions and hooks that the app has registered, and the sink of the library's log lines. */
 export interface FunctionsCore {
   readonly functions: ReadonlyMap<string, RegisteredFunction>;
   programmingModel(): ProgrammingModel | undefined;
-  /** Runs the hooks of that name one after another in the order of their registration; the first throw ends it. */
+  /** Runs the hooks of a name one after another, in the order of their registration, until one throws. */
   runHooks(name: HookName, context: object): Promise<void>;
-  /** What all hooks of the app share. */
+  /** The data that all hooks of the app share. */
   readonly appHookData: Record<string, unknown>;
   logTo(log: HostLog): void;
 }
 
-/** The library keeps the first core it finds for the life of the process, so there is one, whoever loads this file. */
+/** The library keeps the first core that it finds until the process ends, so all loads of this file share one. */
 const coreKey: unique symbol = Symbol.for("local-functions-host.core") as never;
 
 /**
- * Makes `require("@azure/functions-core")` answer, as Azure's worker does, and returns what is registered through it. To be
- * called before the first `app.http()` or the like; a second call returns the same core.
+ * Provides the module `@azure/functions-core`, as Azure's worker does, and returns what is registered through it. Must be
+ * called before the first `app.http()`. A second call returns the same core.
  */
 export function installFunctionsCore(): FunctionsCore {
   const holder = globalThis as { [coreKey]?: FunctionsCore };
@@ -98,6 +98,6 @@ const disposable = (end: () => unknown) => {
   };
 };
 
-/** The library tells its host's errors from the app's by this mark. */
+/** Returns an error with the property by which the library recognises errors of the host. */
 const systemError = (kind: ErrorConstructor | RangeErrorConstructor, message: string) =>
   Object.assign(new kind(message), { isAzureFunctionsSystemError: true });

@@ -1,29 +1,29 @@
-// Development tool: requests as Azure's host hands them to a function (streaming off).
+// Development tool: requests as Azure's host passes them to a function without streaming.
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type { RpcHttpRequest } from "./core-contract.ts";
 import { encodedAgain, routedPath } from "./route.ts";
 
-/** Bytes; one more and the real host answers 500. */
+/** In bytes; the real host responds 500 to a longer body. */
 export const bodyLimit = 104_857_600;
 
-/** Bytes of a request line; more is answered 414. */
+/** In bytes; the response to a longer request line is 414. */
 const requestLineLimit = 8170;
 
-/** Lines of headers; that many are answered 431. */
+/** Number of header lines at which the response is 431. */
 const headerLineLimit = 100;
 
-/** The target as a function gets it. The address comes from the connection and `Host` alone: forwarding headers are headers like others. */
+/** The target as a function gets it. Its address depends on the connection and `Host` only; forwarding headers have no effect. */
 export interface Target {
   readonly url: string;
-  /** As routes see it. */
+  /** The path that routes are matched with. */
   readonly path: string;
   readonly rawQuery: string;
-  /** By lower-case name, repeats joined by a comma. */
+  /** By lower-case name; repeated values are joined by a comma. */
   readonly headers: readonly (readonly [string, string])[];
 }
 
-/** Returns what a function gets, or the status with which the real host refuses the request. */
+/** Returns the target, or the status with which the real host refuses the request. */
 export function readTarget(request: IncomingMessage): Target | number {
   const target = request.url ?? "";
   if (`${request.method} ${target} HTTP/1.1`.length > requestLineLimit) return 414;
@@ -41,7 +41,7 @@ export function readTarget(request: IncomingMessage): Target | number {
   return URL.canParse(url) ? { url, path, rawQuery: query.join("?"), headers } : 400;
 }
 
-/** Returns the headers with their bytes read as UTF-8, as the real host does; undefined where one is not UTF-8. */
+/** Returns the headers with their bytes read as UTF-8, as the real host does; undefined if one is not UTF-8. */
 function readHeaders({ headersDistinct }: IncomingMessage): Target["headers"] | undefined {
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
@@ -54,13 +54,13 @@ function readHeaders({ headersDistinct }: IncomingMessage): Target["headers"] | 
   }
 }
 
-/** The body's bytes, or `undefined` where more are announced than the limit. Rejects when the caller goes away. */
+/** Returns the bytes of the body; undefined if `Content-Length` exceeds the limit. Rejects if the caller disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > bodyLimit) return undefined;
   return buffer(request);
 }
 
-/** The body as a function gets it: one sent chunked does not reach it. */
+/** Returns the body as a function gets it: a chunked body is dropped. */
 export const readFunctionBody = (request: IncomingMessage): Promise<Uint8Array | undefined> =>
   request.headers["transfer-encoding"] === undefined ? readBody(request) : Promise.resolve(new Uint8Array());
 
@@ -83,7 +83,7 @@ export function toRpcRequest(
 const wrapped = (entries: Iterable<readonly [string, string]>) =>
   Object.fromEntries(Array.from(entries, ([name, value]) => [name, { value }]));
 
-/** Names without regard to letter case, spelt as at first; repeats joined by a comma. */
+/** Joins repeated names, ignoring case, by a comma. The first spelling of a name is kept. */
 function queryMap(rawQuery: string): Iterable<readonly [string, string]> {
   const map = new Map<string, readonly [string, string]>();
   for (const [name, value] of new URLSearchParams(rawQuery)) {

@@ -1,9 +1,9 @@
-// Development tool: answers as Azure's host sends them (streaming off).
+// Development tool: responses as Azure's host sends them without streaming.
 import type { ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
 import type { InvocationResponse, RpcCookie } from "./core-contract.ts";
 
-/** An answer to send: the host's own, or a function's. */
+/** A response of the host or of a function. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -11,7 +11,7 @@ export interface Answer {
   readonly body?: Uint8Array;
 }
 
-/** A function that returns nothing is answered 204. */
+/** The response to a function without a result is 204. */
 export function toAnswer({ returnValue }: InvocationResponse): Answer {
   const http = returnValue?.http;
   if (http === undefined) return { status: 204 };
@@ -23,7 +23,7 @@ export function toAnswer({ returnValue }: InvocationResponse): Answer {
   };
 }
 
-/** Sends, and resolves when all is sent or the caller is gone. A body goes out chunked, whatever its length. */
+/** Sends a response. Resolves when all is sent or the caller has disconnected. A body is always sent chunked. */
 export async function send(response: ServerResponse, answer: Answer): Promise<void> {
   let { body } = answer;
   try {
@@ -31,7 +31,7 @@ export async function send(response: ServerResponse, answer: Answer): Promise<vo
     for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
     for (const cookie of answer.cookies ?? []) response.appendHeader("set-cookie", cookie);
   } catch {
-    // A header that cannot be sent, as a cookie's name with a line break, is the function's failure.
+    // The function has set a header that cannot be sent, such as a cookie with a line break in its name.
     for (const name of response.getHeaderNames()) response.removeHeader(name);
     response.statusCode = 500;
     body = undefined;
@@ -57,6 +57,6 @@ function setCookie(cookie: RpcCookie): string {
     .join("; ");
 }
 
-/** Everything but RFC 3986 unreserved characters; `encodeURIComponent` alone leaves five more. */
+/** Encodes all characters except the unreserved ones of RFC 3986; `encodeURIComponent` leaves five more. */
 const escapeAll = (value: string) =>
   encodeURIComponent(value).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -1,16 +1,16 @@
-// Development tool: one invocation, step by step as Azure's worker does it.
+// Development tool: one invocation with the same steps as Azure's worker.
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CoreInvocationContext, HostLog, InvocationResponse, RpcInput } from "./core-contract.ts";
 import type { FunctionsCore } from "./functions-core.ts";
 import type { ServedFunction } from "./served-functions.ts";
 
-/** Runs a function and its hooks; rejects with what the function, a hook or the limit threw. */
+/** Runs a function and its hooks. Rejects with the error of the function, of a hook or of the time limit. */
 export type Invoke = (served: ServedFunction, input: RpcInput, reason: string) => Promise<InvocationResponse>;
 
 interface InvokeOptions {
   readonly log: HostLog;
-  /** Milliseconds until an invocation is given up; `undefined` for never. */
+  /** Time limit of an invocation in milliseconds; undefined for none. */
   readonly timeout: number | undefined;
 }
 
@@ -81,7 +81,7 @@ async function invokeOnce(core: FunctionsCore, { registered }: ServedFunction, c
   return await model.getResponse(invocationContext, after.result);
 }
 
-/** The real host restarts its worker when the limit has passed; here the run is left behind and its outcome ignored. */
+/** At the time limit the real host restarts its worker; this host ignores the outcome of the run. */
 async function within<T>(limit: number | undefined, name: string, work: Promise<T>): Promise<T> {
   if (limit === undefined) return work;
   const { promise: tooLong, reject } = Promise.withResolvers<never>();
@@ -104,7 +104,7 @@ async function withRetries<T>(
     try {
       return await run({ retryCount, maxRetryCount: options.maxRetryCount });
     } catch (error) {
-      // -1 stands for retries without end.
+      // -1 means unlimited retries.
       if (retryCount === options.maxRetryCount) throw error;
       await delay((options.delayInterval?.seconds ?? 0) * 1000);
     }

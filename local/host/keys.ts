@@ -4,17 +4,17 @@ import type { AuthLevel } from "./served-functions.ts";
 
 export interface Keys {
   readonly master: string;
-  /** Open every function. */
+  /** Keys for every function. */
   readonly host: readonly string[];
-  /** Open one function, by its name. */
+  /** Keys for one function, by its name. */
   readonly functions: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What the request's key gives: `function` for a host key, or a key of that function; `anonymous` without a good one. */
+/** Returns the level of a request's key: `function` for a host key or a key of the function; `anonymous` without a valid key. */
 export type LevelOf = (request: IncomingMessage, rawQuery: string, functionName?: string) => AuthLevel;
 
 export function createLevelOf(keys: Keys): LevelOf {
-  // The real host's memory of good keys ignores letter case: wrong case is refused until the right key was used once.
+  // The real host caches valid keys without regard to case: a key in another case is refused until the correct one was used.
   const remembered = new Map<string, AuthLevel>();
   return (request, rawQuery, functionName = "") => {
     const key = sentKey(request, rawQuery);
@@ -35,7 +35,7 @@ function levelOfKey(keys: Keys, key: string, functionName: string): AuthLevel {
   return keys.host.includes(key) || keys.functions[functionName]?.includes(key) ? "function" : "anonymous";
 }
 
-/** A header that is present wins, even empty; of two values the first counts. */
+/** A header has priority, even an empty one; the first of several values counts. */
 function sentKey(request: IncomingMessage, rawQuery: string): string | undefined {
   const header = request.headersDistinct["x-functions-key"];
   if (header !== undefined) return header[0];

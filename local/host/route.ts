@@ -1,4 +1,4 @@
-// Development tool: route templates as Azure's host reads them.
+// Development tool: route templates as Azure's host parses them.
 
 type Segment =
   | { readonly kind: "literal"; readonly text: string }
@@ -8,7 +8,7 @@ type Segment =
 type Accepts = (value: string) => boolean;
 
 export interface Route {
-  /** The parameters of a path that fits, without those that the path leaves out; `undefined` when it does not fit. */
+  /** Returns the parameters of a matching path, without those that it leaves out; undefined if it does not match. */
   match(path: string): Readonly<Record<string, string>> | undefined;
 }
 
@@ -21,9 +21,9 @@ const constraints: Readonly<Record<string, Accepts>> = {
 };
 
 /**
- * Reads a template of literal segments, `{p}`, `{p?}`, `{p:int}` (also long, bool, alpha, guid, regex) and a last `{*rest}`.
+ * Parses a template of literal segments, `{p}`, `{p?}`, `{p:int}` (also long, bool, alpha, guid, regex) and a last `{*rest}`.
  *
- * @throws Error where the template is none, or begins with a slash: in Azure such a route takes the whole app down.
+ * @throws Error if the template is invalid or starts with a slash: in Azure such a route takes the whole app down.
  */
 export function parseRoute(template: string): Route {
   if (template.startsWith("/")) throw new Error(`the route "${template}" begins with a slash`);
@@ -60,7 +60,7 @@ function constraint(condition: string): Accepts {
   return known;
 }
 
-/** One slash at the end means nothing; two in a row make an empty segment, which nothing but a rest takes. */
+/** Ignores one slash at the end. Two slashes make an empty segment, which only a rest matches. */
 const pathSegments = (path: string): string[] => {
   const trimmed = path.replace(/^\//, "").replace(/\/$/, "");
   return trimmed === "" ? [] : trimmed.split("/");
@@ -89,13 +89,13 @@ function matchSegments(segments: readonly Segment[], path: readonly string[]): R
   return path.length > segments.length ? undefined : Object.fromEntries(parameters);
 }
 
-/** One character in percent-encoded UTF-8. */
+/** Matches one character in percent-encoded UTF-8. */
 const encodedCharacter =
   /%[0-7][0-9a-f]|%[cd][0-9a-f]%[89ab][0-9a-f]|%e[0-9a-f](?:%[89ab][0-9a-f]){2}|%f[0-7](?:%[89ab][0-9a-f]){3}/gi;
 
 /**
- * Returns a request's path as routes see it: percent-encoding decoded once, then `.` and `..` removed. `%2F` stays, and so does what
- * is not UTF-8. After that a `%2F` of the request and one that was sent as `%252F` are the same text.
+ * Returns the path that routes are matched with: percent-encoding is decoded once, then `.` and `..` are removed. `%2F` and bytes
+ * that are not UTF-8 stay. So `%2F` and `%252F` of a request become the same text.
  */
 export function routedPath(rawPath: string): string {
   const decoded = rawPath.replace(encodedCharacter, encoded => {
@@ -118,8 +118,8 @@ export function routedPath(rawPath: string): string {
 }
 
 /**
- * Returns the path of `request.url`: the routed path encoded again, but for `%` with two hex digits, which stays. So `%2541` arrives
- * as `%41`, and a program that decodes it decodes twice.
+ * Returns the path of `request.url`: the matched path, encoded again except for `%` with two hex digits. So `%2541` becomes `%41`,
+ * and a program that decodes it decodes twice.
  */
 export const encodedAgain = (path: string): string =>
   path.replace(/%[0-9a-f]{2}|[^%A-Za-z0-9\-._~!$&'()*+,;=:@/]+|%/gi, text =>

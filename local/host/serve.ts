@@ -1,4 +1,4 @@
-// Development tool: from a request to its answer, as Azure's host gives it.
+// Development tool: from a request to its response, as Azure's host gives it.
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Admin } from "./admin.ts";
@@ -9,16 +9,16 @@ import { type LevelOf, reaches } from "./keys.ts";
 import type { HttpFunction } from "./served-functions.ts";
 
 interface ServeDeps {
-  /** In the order in which their routes are tried. */
+  /** In the order in which their routes are matched. */
   readonly functions: readonly HttpFunction[];
   readonly invoke: Invoke;
   readonly levelOf: LevelOf;
   readonly admin: Admin;
-  /** Whether the root, where no function has it, shows the host's page; else it is 204. */
+  /** Whether the root responds with the host's page if no function has that route; otherwise 204. */
   readonly homePage: boolean;
 }
 
-/** Answers a request; rejects only when the caller goes away while sending. */
+/** Handles a request. Rejects only if the caller disconnects while sending. */
 export type Serve = (request: IncomingMessage) => Promise<Answer>;
 
 export function createServe({ functions, invoke, levelOf, admin, homePage }: ServeDeps): Serve {
@@ -49,7 +49,7 @@ export function createServe({ functions, invoke, levelOf, admin, homePage }: Ser
   };
 }
 
-/** The method belongs to the match: a wrong one is as good as another path. */
+/** Returns the first function whose route and method match: a wrong method is handled like an unknown path. */
 function findRoute(functions: readonly HttpFunction[], method: string | undefined, path: string) {
   for (const one of functions) {
     const parameters = one.methods.includes(method ?? "") ? one.route.match(path) : undefined;
@@ -65,8 +65,8 @@ const homePageAnswer: Answer = {
 };
 
 /**
- * Answers what the parser does not accept. Where it knows no such method, the request is as good as one for a function that lists
- * no such method; what is no request at all is 400.
+ * Responds to what the parser rejects: 404 for an unknown method, because no function has a route with it, 431 for too many
+ * headers, 400 for anything else.
  */
 export function refuseMalformed(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {

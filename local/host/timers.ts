@@ -5,11 +5,11 @@ import { isFrequent } from "./schedule.ts";
 import type { TimerFunction } from "./served-functions.ts";
 
 export interface Timer {
-  /** Begins the schedule, with a run at once where the function asks for one. */
+  /** Starts the schedule. Runs the function at once if it has `runOnStartup`. */
   start(): void;
-  /** Begins no further scheduled run; one that is under way goes on. */
+  /** Stops the schedule. A run in progress continues. */
   stop(): void;
-  /** Runs now, beside the schedule and whatever it is doing. Rejects with the function's error. */
+  /** Runs now, independently of the schedule. Rejects with the function's error. */
   run(reason: string): Promise<void>;
   /** When the schedule runs it next. */
   next(): Date | undefined;
@@ -18,16 +18,16 @@ export interface Timer {
 interface TimerDeps {
   readonly invoke: Invoke;
   readonly log: HostLog;
-  /** Told of every scheduled run, so that a stop can await it. */
+  /** Receives every scheduled run, so that a stop can wait for it. */
   readonly track: (run: Promise<void>) => void;
 }
 
-/** `setTimeout` takes no longer wait; a longer one is made of several. */
+/** The longest wait of `setTimeout`; a longer one is made of several. */
 const longestWait = 2 ** 31 - 1;
 
 export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerDeps): Timer {
   const created = new Date();
-  // .NET's least time: the timer has not run yet.
+  // .NET's smallest time means that the timer has not run yet.
   let status = { last: "0001-01-01T00:00:00", lastUpdated: created.toISOString() };
   let next = timer.schedule(created);
   let wake: NodeJS.Timeout | undefined;
@@ -56,13 +56,13 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
     );
   };
 
-  /** The next occurrence is counted from this run's start: one that fell into it follows at once, several as one. */
+  /** The next occurrence is computed from the start of this run. Occurrences during the run follow at once, as one. */
   const occurrence = async (due: number): Promise<void> => {
-    const begun = new Date(Math.max(Date.now(), due));
-    // A failed run is in the log already, and the schedule goes on.
-    await run(`Timer fired at ${begun.toISOString()}`).catch(() => {});
-    next = timer.schedule(begun);
-    status = { last: begun.toISOString(), lastUpdated: new Date().toISOString() };
+    const startedAt = new Date(Math.max(Date.now(), due));
+    // A failed run is logged already, and the schedule continues.
+    await run(`Timer fired at ${startedAt.toISOString()}`).catch(() => {});
+    next = timer.schedule(startedAt);
+    status = { last: startedAt.toISOString(), lastUpdated: new Date().toISOString() };
     wait();
   };
 

@@ -1,18 +1,18 @@
 import type * as z from "zod";
 import type { PeerAnswer } from "./http-exchange.ts";
 
-/** What came of reading a body: the input, or one sentence on it with every wrong field. */
+/** The parsed body, or one sentence that names every wrong field. */
 export type Reading<T> =
   | { readonly ok: true; readonly input: T }
   | { readonly ok: false; readonly error: string; readonly problems: readonly { path: string; reason: string }[] };
 
-/** Reads a JSON body; an empty one as `{}`. */
+/** Parses a JSON body; an empty body is `{}`. */
 export function readBody<S extends z.ZodType>(schema: S, body: Buffer): Reading<z.output<S>> {
   let json: unknown;
   try {
     json = body.length === 0 ? {} : JSON.parse(body.toString("utf8"));
   } catch {
-    return { ok: false, error: "the body is no JSON", problems: [] };
+    return { ok: false, error: "the body is not JSON", problems: [] };
   }
   const parsed = schema.safeParse(json);
   if (parsed.success) return { ok: true, input: parsed.data };
@@ -24,7 +24,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: Buffer): Reading<
   return { ok: false, error: problems.map(({ path, reason }) => `${path}: ${reason}`).join("; "), problems };
 }
 
-/** Hands the body of a control call to `act`; one that does not fit is answered 400 with every wrong field named. */
+/** Passes the parsed body of a control call to `act`. Responds 400 with every wrong field if the body is invalid. */
 export function withControlBody<S extends z.ZodType>(
   schema: S,
   body: Buffer,

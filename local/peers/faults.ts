@@ -11,35 +11,35 @@ export const faultRule = z.strictObject({
   method: z.string().toUpperCase().optional(),
   /** Only calls whose decoded path matches this regular expression. */
   path: z.string().refine(isExpression, "is no regular expression").optional(),
-  /** `before`: the peer did nothing. `after`: it did the work, then the answer goes wrong. */
+  /** `before`: the peer does nothing. `after`: it does the work, then the response fails. */
   phase: z.enum(["before", "after"]).default("before"),
-  /** How long a `delay` lasts, in milliseconds. */
+  /** Duration of `delay` in milliseconds. */
   ms: z.int().nonnegative().default(1000),
-  /** Of `refuse` (500 where missing) and `nonsense` (200 where missing). */
+  /** Of `refuse` (by default 500) and `nonsense` (by default 200). */
   status: z.int().min(200).max(599).optional(),
   /** Of `throttle`, in seconds. */
   retryAfter: z.int().nonnegative().default(1),
-  /** What `refuse`, `throttle` and `nonsense` answer. */
+  /** Response body of `refuse`, `throttle` and `nonsense`. */
   body: z.unknown().optional(),
 });
 
 export type FaultRule = z.input<typeof faultRule>;
 type ParsedRule = z.output<typeof faultRule>;
 
-/** What a call is to expect: to go on, to lose its connection before its answer or in the midst of it, or another answer. */
+/** How a call continues: normally, with a dropped connection before or during the response, or with another response. */
 type Fate = "go" | "drop" | "cut" | PeerAnswer;
 
 export interface Faults {
   add(rule: ParsedRule): void;
-  /** The first rule that fits, one of its times used up. */
+  /** Returns the first matching rule and counts one of its times. */
   take(call: PeerCall): ParsedRule | undefined;
-  /** Resolves when it is decided how the call goes on; `drop` when `gone` is aborted while it hangs. */
+  /** Returns how the call continues, after a delay or hang; `drop` if `gone` aborts during a hang. */
   strike(rule: ParsedRule, gone: AbortSignal): Promise<Fate>;
-  /** The rules with the times they have left. */
+  /** Returns the rules with their remaining times. */
   list(): readonly ParsedRule[];
   clear(): void;
   hanging(): number;
-  /** Ends every hang this way; answers how many there were. */
+  /** Ends every hang with this result. Returns their number. */
   end(fate: "go" | "drop"): number;
 }
 
@@ -86,7 +86,7 @@ export function createFaults(watch: Watch): Faults {
         case "cut":
           return rule.kind;
         case "delay":
-          // A caller that gave up meanwhile does not undo a slow peer's work.
+          // A slow peer does its work even if the caller has disconnected.
           await pause(rule.ms, undefined, { ref: false });
           return "go";
         case "refuse":
@@ -101,7 +101,7 @@ export function createFaults(watch: Watch): Faults {
           return {
             status: rule.status ?? 200,
             headers: { "content-type": "text/html" },
-            body: rule.body ?? "<html><body>This is not what you asked for.</body></html>",
+            body: rule.body ?? "<html><body>This is not the expected response.</body></html>",
           };
       }
     },

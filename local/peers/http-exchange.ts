@@ -10,18 +10,18 @@ export interface PeerCall {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** The address as it was called, path still encoded. */
+  /** The URL of the call, with the encoded path. */
   readonly url: URL;
 }
 
 export interface PeerAnswer {
   readonly status: number;
   readonly headers?: Record<string, string>;
-  /** A string or Buffer goes out as it is, nothing for `undefined`, everything else as JSON. */
+  /** A string or Buffer is sent unchanged, undefined as no body, everything else as JSON. */
   readonly body?: unknown;
 }
 
-/** Reads a request to its end. `base` is the server's own address. */
+/** Reads a request completely. @param base address of the server */
 export async function readCall(request: IncomingMessage, base: string): Promise<PeerCall> {
   const url = new URL(request.url ?? "/", base);
   return {
@@ -43,8 +43,8 @@ export function sendAnswer(response: ServerResponse, { status, headers = {}, bod
 }
 
 /**
- * Listens on 127.0.0.1 and answers the port, a free one for 0. Rejects with a sentence that names `name` and the port.
- * Idle connections are kept: a server that closes one just as its caller uses it again looks like an outage.
+ * Listens on 127.0.0.1 and returns the port; 0 uses a free port. Rejects with a sentence that contains `name` and the port.
+ * Keeps idle connections: closing one at the moment when the caller uses it again would look like an outage.
  */
 export function listen(server: Server, name: string, port: number): Promise<number> {
   server.keepAliveTimeout = 0;
@@ -63,7 +63,7 @@ export function listen(server: Server, name: string, port: number): Promise<numb
   });
 }
 
-/** Stops listening and drops every open connection. */
+/** Stops listening and closes every open connection. */
 export const shut = (server: Server): Promise<void> =>
   new Promise(resolve => {
     server.close(() => resolve());

@@ -7,7 +7,7 @@ import { createWatch } from "./watch.ts";
 export type { FaultRule } from "./faults.ts";
 export type { PeerAnswer, PeerCall } from "./http-exchange.ts";
 
-/** A call that a peer was asked. `status` is null while it is under way, hanging or dropped; `at` is in ms since 1970. */
+/** A call that a peer received. `status` is null while it is in progress, hanging or dropped; `at` is in ms since 1970. */
 export interface PeerRequest {
   readonly method: string;
   readonly path: string;
@@ -15,42 +15,42 @@ export interface PeerRequest {
   readonly status: number | null;
 }
 
-/** A simulated foreign system on its own port, which can be told to misbehave and counts what it was asked. */
+/** A simulated external system on its own port, which records its calls and can be set to fail. */
 export interface Peer {
   readonly name: string;
-  /** `http://127.0.0.1:<port>`, no slash at the end. */
+  /** `http://127.0.0.1:<port>`, without a slash at the end. */
   readonly url: string;
-  /** Throws where the rule is no good. */
+  /** Adds a fault. Throws if the rule is invalid. */
   fail(rule: FaultRule): void;
-  /** Forgets all rules and drops the connection of whatever hangs. */
+  /** Removes all rules and drops the connections of hanging calls. */
   clearFaults(): void;
   requests(): readonly PeerRequest[];
   count(method: string, path: RegExp): number;
   resetRequests(): void;
-  /** How many calls hang. A call whose caller has gone hangs no more, and its work is not done. */
+  /** Returns the number of hanging calls. A call whose caller has disconnected does not count, and its work is not done. */
   hanging(): number;
   /** Resolves as soon as `n` calls hang. */
   untilHanging(n?: number): Promise<void>;
-  /** Resolves as soon as `n` such calls have arrived. */
+  /** Resolves as soon as `n` matching calls have arrived. */
   untilRequested(method: string, path: RegExp, n?: number): Promise<void>;
-  /** Lets hanging calls go on: one held before its work is done and answered, one held after it is answered. */
+  /** Lets hanging calls continue: with their work if the rule is `before`, with the response if it is `after`. */
   release(): void;
-  /** Also drops open connections. */
+  /** Stops the peer and closes its connections. */
   close(): Promise<void>;
 }
 
 type Handle = (call: PeerCall) => PeerAnswer | undefined | Promise<PeerAnswer | undefined>;
 
 export interface PeerOptions {
-  /** The peer's own routes; `undefined` is answered 404. */
+  /** The routes of the peer; undefined becomes 404. */
   handle: Handle;
-  /** The peer's own `/_control/` routes, asked before the common ones. */
+  /** The `/_control/` routes of the peer, which have priority over the common ones. */
   control?: Handle;
-  /** A free one where 0 or missing. */
+  /** A free port if 0 or absent. */
   port?: number | undefined;
 }
 
-/** Starts a peer on 127.0.0.1. Calls under `/_control/` steer it; they are neither counted nor disturbed. */
+/** Starts a peer on 127.0.0.1. Calls under `/_control/` steer it; they are not recorded, and faults do not affect them. */
 export async function startPeer(name: string, { handle, control, port = 0 }: PeerOptions): Promise<Peer> {
   const watch = createWatch();
   const faults = createFaults(watch);
@@ -137,7 +137,7 @@ interface Controlled {
   reset(): void;
 }
 
-/** The controls of {@link Peer} over HTTP, for other processes. */
+/** Handles the common `/_control/` calls, the HTTP form of {@link Peer} for other processes. */
 const commonControls =
   ({ faults, requests, reset }: Controlled): Handle =>
   ({ method, path, query, body }) => {

@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** What a simulated peer remembers. `value` is changed in place, then saved. */
+/** The state of a simulated peer. `value` is changed in place, then saved. */
 export interface State<T> {
   readonly value: T;
   save(): void;
 }
 
 /**
- * Opens the JSON file at `path`; where there is none, a copy of `empty`. Without a path the state lives in memory only.
- * The file is replaced whole, so a killed process leaves the old or the new one. Throws on a file that is no JSON.
+ * Reads the JSON file at `path`; a copy of `empty` if there is none. Without a path the state is kept in memory only.
+ * The file is replaced as a whole, so that a killed process leaves the old or the new one. Throws if the file is not JSON.
  */
 export function openState<T>(path: string | undefined, empty: T): State<T> {
   if (path === undefined) return { value: structuredClone(empty), save: () => {} };
@@ -19,7 +19,7 @@ export function openState<T>(path: string | undefined, empty: T): State<T> {
     save: () => {
       const draft = `${path}.${process.pid}.new`;
       mkdirSync(dirname(path), { recursive: true });
-      // Peers keep private keys here.
+      // Not readable for others: peers store private keys here.
       writeFileSync(draft, JSON.stringify(value, undefined, 2), { mode: 0o600 });
       renameSync(draft, path);
     },
@@ -37,6 +37,6 @@ function read<T>(path: string, empty: T): T {
   try {
     return JSON.parse(text) as T;
   } catch (cause) {
-    throw new Error(`the state file ${path} is no JSON; delete it to begin anew`, { cause });
+    throw new Error(`the state file ${path} is not JSON; delete it to start with an empty state`, { cause });
   }
 }

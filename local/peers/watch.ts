@@ -1,8 +1,8 @@
-/** Lets callers await a condition over state that somebody else changes, without polling. */
+/** Lets callers wait, without polling, for a condition on state that other code changes. */
 export interface Watch {
-  /** Says that the state may have changed. */
+  /** Reports that the state may have changed. */
   changed(): void;
-  /** Resolves as soon as `condition` holds, at once where it already does. */
+  /** Resolves as soon as `condition` is true. */
   until(condition: () => boolean): Promise<void>;
 }
 

@@ -10,22 +10,22 @@ import { AmError, asAm, badRequest, journeyFailure } from "./errors.ts";
 import { type AicBehaviour, type AicJourneyOptions, type AicJourneyState, createAicJourney } from "./journey.ts";
 
 const settings = z.strictObject({
-  /** Life of new access tokens in seconds. */
+  /** Lifetime of new access tokens in seconds. */
   expiresIn: z.int().nonnegative().optional(),
   form: z.enum(AIC_FORMS).optional(),
   maxDevices: z.int().nonnegative().optional(),
   journeySeconds: z.int().positive().optional(),
 });
 
-/** One tenant of Advanced Identity Cloud with one journey, all of it under `url`. */
+/** A tenant of Advanced Identity Cloud with one journey, under `url`. */
 export interface Aic extends Peer, PingControls<z.input<typeof settings>> {}
 
 export interface AicOptions extends PingClient, AicJourneyOptions {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
-  /** How long a journey lasts: 300 s, as AM has it, unless its administrator sets more. */
+  /** Duration of a journey: by default 300 s, as in AM. */
   readonly journeySeconds?: number | undefined;
-  /** The header in which the journey looks for the caller's token. */
+  /** The header from which the journey reads the caller's token. */
   readonly authenticationHeader?: string | undefined;
 }
 

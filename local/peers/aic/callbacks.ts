@@ -1,11 +1,11 @@
-/** How the registration node hands out its options: as data, as data of older versions, as data of the vendor's mock, or as a script. */
+/** How the registration node sends its options: as data, as data of older versions, as data of the vendor's mock, or as a script. */
 export const AIC_FORMS = ["metadata", "plain", "mock", "script"] as const;
 export type AicForm = (typeof AIC_FORMS)[number];
 
 export interface AicOptions {
   readonly rpId: string;
   readonly userName: string;
-  /** As AM keeps it: text in base64, which nobody decodes. */
+  /** As AM stores it: text in base64, which clients do not decode. */
   readonly userId: string;
   readonly challenge: Buffer;
   /** Credential ids. */
@@ -18,7 +18,7 @@ export const askForName = () => ({
   input: [{ name: "IDToken1", value: "" }],
 });
 
-/** The callbacks of the registration node; the last one takes the outcome. */
+/** Returns the callbacks of the registration node; the last one receives the outcome. */
 export function askForCredential(form: AicForm, options: AicOptions): readonly object[] {
   if (form === "script") return [textOutput(script(options)), textOutput("document.body.focus();"), hidden("IDToken3")];
   const data = { metadata: { ...plain(options), ...parsed(options) }, plain: plain(options), mock: mock(options) }[
@@ -68,7 +68,7 @@ const plain = ({ rpId, userName, userId, challenge, taken }: AicOptions) => ({
   timeout: "60000",
 });
 
-/** The members without an underscore are values here, and the relying party id is bare. */
+/** Returns options whose members without an underscore are values, and whose relying party id has no prefix. */
 const mock = (options: AicOptions) => ({
   ...plain(options),
   relyingPartyId: options.rpId,

@@ -1,6 +1,6 @@
 import type { PeerAnswer } from "../peer.ts";
 
-/** A refusal of AM, answered in its own error shape. */
+/** A refusal of AM, in its error format. */
 export class AmError extends Error {
   readonly status: number;
   readonly reason: string;
@@ -25,6 +25,6 @@ export async function asAm(work: () => Promise<PeerAnswer | undefined>): Promise
 }
 
 export const badRequest = (message: string) => new AmError(400, "Bad Request", message);
-/** Whatever ends a journey in failure: AM does not tell what it was. */
+/** The response to every failed journey: AM does not report the reason. */
 export const journeyFailure = () => new AmError(401, "Unauthorized", "Login failure");
 export const timedOut = () => new AmError(401, "Unauthorized", "Session has timed out", "110");

@@ -11,7 +11,7 @@ import { readOutcome } from "./outcome.ts";
 export interface AicJourneyState {
   /** Signs `authId`s; base64url. */
   authKey: string;
-  /** Steps that are out, by the `otk` in their `authId`: each is good for one answer. `expiresAt` in ms since 1970. */
+  /** Open steps by the `otk` in their `authId`, each for one response. `expiresAt` is in ms since 1970. */
   readonly steps: Record<
     string,
     { readonly userId?: string; readonly challenge?: string; expiresAt: number; form: AicForm }
@@ -22,7 +22,7 @@ export interface AicJourneyState {
 export interface AicBehaviour {
   readonly form: AicForm;
   readonly maxDevices: number;
-  /** How long a journey may last, which its administrator sets. */
+  /** Duration of a journey, which its administrator sets. */
   readonly journeySeconds: number;
 }
 
@@ -30,12 +30,12 @@ export interface AicJourneyOptions {
   readonly journey: string;
   readonly realm: string;
   readonly relyingPartyId: string;
-  /** PEM; the one maker of keys that the registration node trusts. */
+  /** PEM of the only key maker that the registration node trusts. */
   readonly attestationRoot: string;
 }
 
 export interface AicJourney {
-  /** Both throw `AmError`. */
+  /** Both functions throw `AmError`. */
   begin(): Promise<object>;
   goOn(body: Buffer): Promise<object>;
   of(userId: string): AicJourneyState["registrations"];
@@ -52,7 +52,7 @@ const answer = z.object({
   ),
 });
 
-/** A journey that asks for a user name, then has the user register a key, and ends. */
+/** A journey that reads a user name, registers a key of the user, and ends. */
 export function createAicJourney(
   { journey, realm, relyingPartyId, attestationRoot }: AicJourneyOptions,
   file: State<AicJourneyState>,
@@ -62,7 +62,7 @@ export function createAicJourney(
   const { steps, registrations } = file.value;
   const of = (userId: string) => registrations.filter(each => folded(each.userId) === folded(userId));
 
-  /** Hands out a step. What AM remembers of a journey lies in its `authId`, sealed; here it is kept beside it. */
+  /** Sends a step. AM stores the state of a journey sealed in its `authId`; the simulation stores it separately. */
   const handOut = async (begun: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
     for (const [otk, old] of Object.entries(steps)) if (old.expiresAt <= Date.now() - 86_400_000) delete steps[otk];
     const otk = randomUUID();
@@ -77,7 +77,7 @@ export function createAicJourney(
     return { authId, callbacks };
   };
 
-  /** Spends a step, whatever comes of it. */
+  /** Uses up a step, whether the response is accepted or not. */
   const spend = async (authId: string) => {
     const otk = await otkOf(authId, Buffer.from(file.value.authKey, "base64url"));
     const spent = steps[otk];
@@ -129,7 +129,7 @@ export function createAicJourney(
   };
 }
 
-/** Whether it is too late for the step is told by what is kept of it. */
+/** The stored state decides whether a step has expired. */
 async function otkOf(authId: string, key: Uint8Array): Promise<string> {
   try {
     const { payload } = await jwtVerify(authId, key, { algorithms: ["HS256"], currentDate: new Date(0) });

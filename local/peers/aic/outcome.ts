@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 export interface AicOutcome {
-  /** base64url, as all that is binary. */
+  /** base64url, as all binary values. */
   readonly id: string;
   readonly clientDataJSON: string;
   readonly attestationObject: string;
@@ -10,7 +10,7 @@ export interface AicOutcome {
 
 const wrapped = z.object({ authenticatorAttachment: z.string(), legacyData: z.string() });
 
-/** Reads what a client put into the hidden callback; undefined where it is no outcome. @param json whether it had to be JSON */
+/** Parses the value of the hidden callback; undefined if it is not an outcome. @param json whether it must be JSON */
 export function readOutcome(text: string, json: boolean): AicOutcome | undefined {
   const legacy = json ? unwrapped(text) : text;
   const [clientData = "", bytes = "", id = "", deviceName = "New Security Key", ...rest] = legacy?.split("::") ?? [];

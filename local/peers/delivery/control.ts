@@ -7,18 +7,18 @@ import { keysOf, SABOTAGES, type Shipment } from "./view.ts";
 import { DeliveryError, SHIPMENT_STATES } from "./wire.ts";
 
 const change = z.strictObject({
-  /** Stays until it is set anew. */
+  /** Stays until it is changed. */
   state: z
     .int()
     .refine(state => state in SHIPMENT_STATES, "is no state of a shipment")
     .optional(),
   /** Programs the keys and ships them now. */
   ship: z.literal(true).optional(),
-  /** The responses are gone. */
+  /** Deletes the responses. */
   purge: z.literal(true).optional(),
-  /** The shipment is gone: 404 from then on, as if the customer had deleted it. */
+  /** Deletes the shipment, as a customer does: reads become 404. */
   delete: z.literal(true).optional(),
-  /** null: honest again. */
+  /** null: correct responses again. */
   sabotage: z.enum(SABOTAGES).nullish(),
 });
 
@@ -28,7 +28,7 @@ const rotation = z.strictObject({ forget: z.boolean().optional() });
 type DeliveryChange = z.input<typeof change>;
 type DeliverySettings = z.input<typeof settings>;
 
-/** A shipment as its maker knows it. */
+/** A shipment with all that the delivery service knows of it. */
 interface DeliveredShipment {
   readonly id: string;
   readonly customerReference: string | undefined;
@@ -37,14 +37,14 @@ interface DeliveredShipment {
   readonly keys: readonly Omit<ProgrammedKey, "data">[];
 }
 
-/** What a test or an operator can do to the service; the same goes under `/_control/`. */
+/** What a test or a user of the local system can do with the service, also by calls under `/_control/`. */
 export interface DeliveryControls {
-  /** Oldest first, each as it stands now. */
+  /** Returns the shipments in their current states, oldest first. */
   shipments(): Promise<readonly DeliveredShipment[]>;
-  /** Answers the shipment as it stands then, undefined once deleted. Rejects for an unknown id. */
+  /** Returns the changed shipment; undefined if it was deleted. Rejects for an unknown id. */
   control(id: string, change: DeliveryChange): Promise<DeliveredShipment | undefined>;
   settings(changed: DeliverySettings): void;
-  /** `forget`: the old keys are gone at once instead of being kept for what is on its way. */
+  /** @param forget whether the old keys are deleted at once, instead of kept for messages in transit */
   rotateKeys(options?: z.input<typeof rotation>): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ async function refuseWithoutPair(shipments: Shipments, id: string) {
   if (credentials.length < 2) throw new DeliveryError("conflict", "only two credentials or more can be swapped");
 }
 
-/** The routes of {@link DeliveryControls}. */
+/** Returns the `/_control/` routes of {@link DeliveryControls}. */
 export async function deliveryControlRoutes(
   controls: DeliveryControls,
   { method, path, body }: PeerCall,

@@ -9,22 +9,22 @@ import { createShipments, type DeliveryState } from "./shipments.ts";
 export interface Delivery extends Peer, DeliveryControls {
   readonly transportJwksUrl: string;
   readonly signJwksUrl: string;
-  /** PEM; what verifiers of the keys' attestations trust. */
+  /** PEM of the root that verifiers of the keys' attestations trust. */
   readonly attestationRoot: string;
-  /** Who makes its keys, for others that have keys made there. */
+  /** The key maker, for peers that use the same one. */
   readonly maker: KeyMaker;
 }
 
 export interface DeliveryOptions {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
-  /** The bearer token that callers need. */
+  /** The bearer token of callers. */
   readonly token: string;
-  /** From creation until shipped; 0 ships at once. */
+  /** Time from creation until the shipment is sent; 0 ships at once. */
   readonly shipAfterMs?: number | undefined;
 }
 
-/** Starts a delivery service that speaks docs/peers/delivery.md and makes keys as docs/peers/exchange-format.md has it. */
+/** Starts a delivery service with the API of docs/peers/delivery.md and the formats of docs/peers/exchange-format.md. */
 export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
   const file = openState<DeliveryState>(options.statePath, {
     keyring: emptyKeyring,
@@ -45,7 +45,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     rotateKeys,
   });
   const service = {
-    // Read at each call, so that whoever made the service can revoke it.
+    // Read at each call, so that a test can revoke it.
     get token() {
       return options.token;
     },

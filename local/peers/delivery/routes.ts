@@ -22,10 +22,10 @@ const STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
   not_found: 404,
   conflict: 409,
 };
-/** A shipment in such a state is still the customer's to correct or delete: it is locked when its keys go into production. */
+/** The states in which the customer may correct or delete a shipment; it is locked when its keys go into production. */
 const isOpen = (state: number) => state <= 9 || state === 101;
 
-/** docs/peers/delivery.md */
+/** Returns the routes of docs/peers/delivery.md. */
 export async function deliveryRoutes(service: DeliveryService, call: PeerCall): Promise<PeerAnswer | undefined> {
   const { method, path, headers } = call;
   if (method === "GET" && path === TRANSPORT_JWKS) return { status: 200, body: transportJwks(service.keyring) };
@@ -40,7 +40,7 @@ export async function deliveryRoutes(service: DeliveryService, call: PeerCall): 
   return undefined;
 }
 
-/** Answers what `work` refuses in the service's own shape. */
+/** Runs `work`, and responds to its refusal with the error format of the service. */
 export async function refusing(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
   try {
     return await work();
@@ -87,6 +87,6 @@ function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString("utf8"));
   } catch {
-    throw new DeliveryError("validation_error", "the body is no JSON");
+    throw new DeliveryError("validation_error", "the body is not JSON");
   }
 }

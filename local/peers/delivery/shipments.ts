@@ -8,7 +8,7 @@ import type { State } from "../state-file.ts";
 import { keysOf, type Reprogram, type Shipment, shipmentView } from "./view.ts";
 import { DeliveryError, type ShipmentBody } from "./wire.ts";
 
-/** Everything that the service remembers. */
+/** The state of the service. */
 export interface DeliveryState extends KeyMakerState {
   nextSerial: number;
   readonly shipments: Shipment[];
@@ -17,20 +17,20 @@ export interface DeliveryState extends KeyMakerState {
 type ShipmentView = Awaited<ReturnType<typeof shipmentView>>;
 
 export interface Shipments {
-  /** Decrypts every request in `body`, and answers the new shipment. Rejects with `DeliveryError` where one cannot be read. */
+  /** Decrypts every request in `body` and returns the new shipment. Rejects with `DeliveryError` if one cannot be decrypted. */
   create(body: ShipmentBody): Promise<ShipmentView>;
-  /** As it stands now, its keys programmed where that time has come. Rejects with `DeliveryError` for an unknown id. */
+  /** Returns a shipment, and programs its keys if they are due. Rejects with `DeliveryError` for an unknown id. */
   current(id: string): Promise<Shipment>;
-  /** Oldest first. */
+  /** Returns all shipments, oldest first. */
   all(): Promise<readonly Shipment[]>;
   change(id: string, change: Partial<Pick<Shipment, "state" | "purged">> & Sabotaged): Promise<Shipment>;
-  /** Takes it away, whatever its state. */
+  /** Deletes a shipment in any state. */
   remove(id: string): void;
   stateOf(shipment: Shipment): number;
   view(shipment: Shipment): Promise<ShipmentView>;
 }
 
-/** `null` ends it. */
+/** `null` ends the sabotage. */
 type Sabotaged = { readonly sabotage?: Shipment["sabotage"] | null };
 
 const RECEIVED = 101;
@@ -52,7 +52,7 @@ export function createShipments(
     if (age >= shipAfterMs()) return SHIPPED;
     return age * 2 >= shipAfterMs() ? IN_PRODUCTION : RECEIVED;
   };
-  // Nothing ships by itself before it is programmed, and programming it sets the state.
+  // A shipment ships only after its keys are programmed, which sets the state.
   const stateOf = (shipment: Shipment) => shipment.state ?? Math.min(byClock(shipment), IN_PRODUCTION);
 
   const program = async (shipment: Shipment) => {
@@ -67,7 +67,7 @@ export function createShipments(
     file.save();
   };
 
-  /** Programs once, however many look at the same time. */
+  /** Programs the keys once, also if several calls read at the same time. */
   const upToDate = async (shipment: Shipment) => {
     const leaves = (shipment.state ?? byClock(shipment)) >= SHIPPED;
     if (leaves && keysOf(shipment).some(({ programmed }) => programmed === undefined)) {

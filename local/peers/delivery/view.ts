@@ -1,7 +1,7 @@
 import type { KeyOrder, ProgrammedKey, WrongAnswer } from "../security-key/program.ts";
 import { type ProductData, SHIPMENT_STATES, type ShipmentBody } from "./wire.ts";
 
-/** `garbage`: no JWE at all. `swapped`: every answer at another credential's place. */
+/** `garbage`: not a JWE. `swapped`: every response at the position of another credential. */
 export const SABOTAGES = ["wrong-signature", "wrong-key", "other-request", "garbage", "swapped"] as const;
 export type Sabotage = (typeof SABOTAGES)[number];
 
@@ -12,14 +12,14 @@ export interface ShipmentKey {
 
 type WireItem = ShipmentBody["shipment_items"][number];
 
-/** What the service keeps of a shipment. */
+/** A shipment as the service stores it. */
 export interface Shipment {
   readonly id: string;
   /** ms since 1970 */
   readonly requestedAt: number;
   readonly body: Omit<ShipmentBody, "shipment_items">;
   readonly items: readonly (Omit<WireItem, "product_customizations"> & { readonly keys: readonly ShipmentKey[] })[];
-  /** Set by shipping or by hand; until then the clock tells. */
+  /** Set by shipping or by a control call; until then the clock decides. */
   state?: number;
   sabotage?: Sabotage;
   purged?: boolean;
@@ -27,10 +27,10 @@ export interface Shipment {
 
 export const keysOf = (shipment: Shipment): readonly ShipmentKey[] => shipment.items.flatMap(({ keys }) => keys);
 
-/** Programs a key once more, so that its answer is wrong in one way. */
+/** Programs a key again, so that its response is wrong in one way. */
 export type Reprogram = (order: KeyOrder, programmed: ProgrammedKey, wrong: WrongAnswer) => Promise<ProgrammedKey>;
 
-/** A shipment as the service shows it in state `state` (docs/peers/delivery.md). */
+/** Returns a shipment as the API shows it in a state (docs/peers/delivery.md). */
 export async function shipmentView(shipment: Shipment, state: number, reprogram: Reprogram) {
   const data = await productData(shipment, reprogram);
   const { customer_reference, recipient, mailing_address } = shipment.body;
@@ -50,7 +50,7 @@ export async function shipmentView(shipment: Shipment, state: number, reprogram:
   };
 }
 
-/** The keys in order, none before all are programmed. */
+/** Returns the keys in order; none until all are programmed. */
 async function productData(shipment: Shipment, reprogram: Reprogram): Promise<ProductData[]> {
   const keys = keysOf(shipment).flatMap(({ order, programmed }) =>
     programmed === undefined ? [] : [{ order, programmed }],

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The delivery service's states (docs/peers/delivery.md) with the text that it shows. */
+/** The states of the delivery service (docs/peers/delivery.md) with their texts. */
 export const SHIPMENT_STATES: Readonly<Record<number, string>> = {
   1: "Incomplete Shipping Request",
   6: "Incomplete",
@@ -61,7 +61,7 @@ const item = z
     "needs one product_customizations element a key",
   );
 
-/** The body that creates a shipment. Unlike the real service, this one refuses members that its contract does not name. */
+/** The body that creates a shipment. Unlike the real service, it must not have members that the contract does not name. */
 export const shipmentBody = z.strictObject({
   delivery_type: z.union([z.literal(1), z.literal(2)]),
   reseller_organization_id: z.string().optional(),
@@ -74,7 +74,7 @@ export const shipmentBody = z.strictObject({
 
 export type ShipmentBody = z.output<typeof shipmentBody>;
 
-/** One programmed key, as answered. */
+/** One programmed key in a response. */
 export interface ProductData {
   readonly serial_number: string;
   readonly firmware_version: string;

@@ -8,40 +8,40 @@ import { FIRMWARE } from "../security-key/program.ts";
 import { type AuthenticatorRequest, type AuthenticatorRequests, type End, stateOf } from "./requests.ts";
 import { AUTHENTICATOR_KINDS, EnrollmentError } from "./wire.ts";
 
-/** What the administrator and the user bring to an enrollment. */
+/** What the administrator and the user choose at an enrollment. */
 export const enrollment = z.strictObject({
-  /** What is at hand; by default what is preferred. */
+  /** The kind of authenticator; by default the preferred one. */
   authenticator: z.enum(AUTHENTICATOR_KINDS).optional(),
-  /** What the user enters, where the PIN is the user's to choose. */
+  /** The PIN that the user enters, if the user chooses it. */
   pin: z.string().optional(),
-  /** The shortest PIN that the authenticator takes. */
+  /** The shortest PIN that the authenticator accepts. */
   insistsOn: z.int().min(4).max(63).default(4),
-  /** Positions of credentials that it fails to make. */
+  /** Positions of credentials that it fails to create. */
   fails: z.array(z.int().nonnegative()).default([]),
 });
 
-/** How an enrollment came out, as the administrator sees it. */
+/** The result of an enrollment, as the administrator sees it. */
 export interface Enrolled {
   readonly state: End["state"];
   readonly serialNumber?: string | undefined;
   readonly errorMessage?: string | undefined;
-  /** On the agent's screen. */
+  /** Shown on the agent's screen. */
   readonly shownPin?: string | undefined;
 }
 
-/** The app with which an administrator enrolls on site. What cannot be done is refused with `EnrollmentError`. */
+/** The app with which an administrator enrolls on site. Its functions reject with `EnrollmentError`. */
 export interface Agent {
-  /** Programs an authenticator; nothing is handed in yet. Only one can be at a request. */
+  /** Programs an authenticator without sending its responses. A request has one enrollment at a time. */
   begin(request: AuthenticatorRequest, by?: z.input<typeof enrollment>): Begun;
-  /** Declines a request, as an administrator does, or gives it up as one that cannot be enrolled. */
+  /** Declines a request, or fails it because it cannot be enrolled. */
   giveUp(request: AuthenticatorRequest, end: Exclude<End, { state: "completed" }>): void;
   isAt(request: AuthenticatorRequest): boolean;
-  /** Whether the authenticator that was enrolled for a request takes this PIN. */
+  /** Returns whether the authenticator that was enrolled for a request accepts a PIN. */
   opens(request: AuthenticatorRequest, pin: string): boolean;
 }
 
 interface Begun {
-  /** Hands everything in. Where that is refused, no PIN is told and the authenticator is reset. */
+  /** Sends the responses. If they are refused, no PIN is shown and the authenticator is reset. */
   finish(): Promise<Enrolled>;
   letGo(): void;
 }
@@ -55,10 +55,10 @@ interface Authenticator {
 
 type Credential = ReturnType<KeyMaker["authenticators"]["hardware"]["create"]>;
 
-/** @param nextSerial gives every physical key its own */
+/** @param nextSerial returns a new serial number for each physical key */
 export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, nextSerial: () => string): Agent {
   const busy = new Set<AuthenticatorRequest>();
-  /** Digests of what authenticators take: a PIN stays in its authenticator. */
+  /** Digests of the PINs, because only the authenticator has the PIN itself. */
   const pins = new WeakMap<AuthenticatorRequest, string>();
 
   const refuseUnlessFree = (request: AuthenticatorRequest) => {
@@ -126,7 +126,7 @@ export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, ne
 
 const digest = (pin: string) => createHash("sha256").update(pin).digest("hex");
 
-/** Only what the connector mails leaves the enrollment services. */
+/** A PIN leaves the enrollment services only if the connector mails it. */
 async function sealAll(request: AuthenticatorRequest, { credentials, pin }: Authenticator, { keyring }: KeyMaker) {
   const signKey = signingKey(keyring);
   const seal = (recipient: ResponseKey, payload: Readonly<Record<string, unknown>>) =>

@@ -8,35 +8,35 @@ import { OWN_TENANT } from "./enrollment.ts";
 import { type AuthenticatorRequest, type AuthenticatorRequests, stateOf } from "./requests.ts";
 
 const requestChange = z.strictObject({
-  /** The administrator declines it, for this reason. */
+  /** Declines the request, with this reason. */
   decline: z.string().optional(),
-  /** It cannot be enrolled, for this reason. */
+  /** Fails the request, with this reason. */
   fail: z.string().optional(),
-  /** Its time is over. */
+  /** Expires the request. */
   expire: z.literal(true).optional(),
-  /** As if it had never been put. */
+  /** Removes the request, as if it had never been created. */
   forget: z.literal(true).optional(),
-  /** null: honest again. */
+  /** null: correct responses again. */
   sabotage: z.enum(SABOTAGES).nullish(),
 });
 
 const settings = z.strictObject({
-  /** Enrolls by itself whatever waits, as soon as it is asked for. */
+  /** Enrolls every waiting request by itself, at the next read. */
   eager: z.boolean(),
 });
 
-/** What is to be enrolled, as the agent shows it. */
+/** A request as the agent shows it. */
 type Listed = ReturnType<typeof listed>;
 
-/** What a test or an operator can do at the agent; the same goes under `/_control/`. Refusals are `EnrollmentError`s. */
+/** What a test or a user of the local system can do at the agent, also by calls under `/_control/`. Rejects with `EnrollmentError`. */
 export interface RfprControls {
-  /** Of the local system's own tenant, oldest first. */
+  /** Returns the requests of the local system's tenant, oldest first. */
   authenticatorRequests(): readonly Listed[];
   enroll(id: string, by?: z.input<typeof enrollment>): Promise<Enrolled>;
-  /** Programs an authenticator and waits: `finish` hands in what it made. */
+  /** Programs an authenticator; `finish` sends its responses. */
   begin(id: string, by?: z.input<typeof enrollment>): ReturnType<Agent["begin"]>;
   control(id: string, change: z.input<typeof requestChange>): void;
-  /** Whether the authenticator that was enrolled for `id` takes this PIN. It is forgotten at a restart. */
+  /** Returns whether the authenticator that was enrolled for `id` accepts a PIN; unknown after a restart. */
   opens(id: string, pin: string): boolean;
   settings(changed: z.input<typeof settings>): void;
 }
@@ -48,7 +48,7 @@ interface Behind {
 }
 
 export function createRfprControls({ requests, agent, save }: Behind): RfprControls & {
-  /** Enrolls what waits, where the agent is eager. */
+  /** Enrolls waiting requests if the agent is eager. */
   beforeView(id: string): Promise<void>;
 } {
   let eager = false;
@@ -111,7 +111,7 @@ function listed(request: AuthenticatorRequest, agent: Agent) {
   };
 }
 
-/** The routes of {@link RfprControls}. */
+/** Returns the `/_control/` routes of {@link RfprControls}. */
 export async function rfprControlRoutes(
   controls: RfprControls,
   { method, path, body }: PeerCall,

@@ -11,17 +11,17 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
 /** The enrollment service: exchanges a tenant's credential for access tokens of the pre-registration API (docs/peers/enrollment.md). */
 export interface Enrollment extends Peer, EnrollmentControls {
-  /** The tenant of a token that is good now. */
+  /** Returns the tenant of a valid token. */
   tenantOf(token: string): string | undefined;
 }
 
-/** What a test or an operator can do to the service; the same goes under `/_control/`. */
+/** What a test or a user of the local system can do with the service, also by calls under `/_control/`. */
 interface EnrollmentControls {
-  /** A further credential, of the local system's tenant or of another. The former ones stay good. */
+  /** Adds a credential of the local system's tenant or of another one. The other credentials stay valid. */
   newCredential(tenant?: string): string;
-  /** Refused from now on; what it was exchanged for stays good. */
+  /** Revokes a credential. Its tokens stay valid. */
   revokeCredential(credential: string): void;
-  /** Every access token that is out is refused from now on. */
+  /** Revokes every issued access token. */
   revokeTokens(): void;
   settings(changed: z.input<typeof settings>): void;
 }
@@ -29,7 +29,7 @@ interface EnrollmentControls {
 export interface EnrollmentOptions {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
-  /** Good from the start, for the local system's own tenant. */
+  /** The first valid credential of the local system's tenant. */
   readonly credential: string;
 }
 
@@ -40,13 +40,13 @@ interface EnrollmentState {
 }
 
 const settings = z.strictObject({
-  /** Life of new access tokens in seconds. */
+  /** Lifetime of new access tokens in seconds. */
   expiresIn: z.int().nonnegative(),
 });
 const newCredential = z.strictObject({ tenant: z.string().min(1).default(OWN_TENANT) });
 const revocation = z.strictObject({ credential: z.string() });
 
-/** Starts the service. */
+/** Starts the enrollment service. */
 export async function startEnrollment({ port, statePath, credential }: EnrollmentOptions): Promise<Enrollment> {
   const file = openState<EnrollmentState>(statePath, { credentials: {}, tokens: {} });
   const { credentials, tokens } = file.value;

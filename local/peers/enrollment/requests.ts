@@ -15,7 +15,7 @@ import { openingKeys } from "../security-key/keyring.ts";
 import type { State } from "../state-file.ts";
 import { EnrollmentError, type RequestBody, requestBody } from "./wire.ts";
 
-/** How a request ended; members as in the contract. */
+/** The result of a request; members as in the contract. */
 export type End =
   | { readonly state: "cancelled" | "failed"; readonly errorMessage?: string | undefined }
   | {
@@ -26,15 +26,15 @@ export type End =
       readonly credentialResponses: readonly (string | null)[];
       readonly errorMessage?: string | undefined;
       readonly credentialIds: readonly (string | null)[];
-      /** What the agent goes on showing to whom the authenticator is for. */
+      /** The PIN that the agent keeps showing to the user. */
       readonly shownPin?: string | undefined;
     };
 
-/** An authenticator to be enrolled, as the API keeps it. */
+/** A request for an authenticator, as the API stores it. */
 export interface AuthenticatorRequest {
   readonly id: string;
   readonly tenant: string;
-  /** As it came, to know it again. */
+  /** The original body, to recognise a repeated call. */
   readonly content: unknown;
   readonly wish: Omit<RequestBody, "pin_request" | "credential_requests">;
   /** Decrypted. */
@@ -53,18 +53,18 @@ export interface RfprState {
   readonly deleted: Record<string, number>;
 }
 
-/** What is to be enrolled. Everything refuses with `EnrollmentError`. */
+/** The stored requests. All functions reject with `EnrollmentError`. */
 export interface AuthenticatorRequests {
-  /** Decrypts every request in `content`. Tells whether it is new. */
+  /** Decrypts every request in `content`. Returns whether it is new. */
   put(tenant: string, id: string, content: unknown): Promise<{ readonly created: boolean } & Found>;
   find(tenant: string, id: string): AuthenticatorRequest;
   /** Oldest first. */
   all(tenant: string): readonly AuthenticatorRequest[];
-  /** Only what waits can end; where it has ended meanwhile, nothing changes. */
+  /** Ends a waiting request. Does nothing if it has ended already. */
   end(request: AuthenticatorRequest, end: End): void;
-  /** Never taken again. */
+  /** Deletes a request; its id is not accepted again. */
   remove(tenant: string, id: string): void;
-  /** As if it had never been put. */
+  /** Removes a request, as if it had never been created. */
   forget(request: AuthenticatorRequest): void;
 }
 
@@ -72,7 +72,7 @@ interface Found {
   readonly request: AuthenticatorRequest;
 }
 
-/** Longer than the 30 days that are promised. */
+/** Longer than the 30 days of the contract. */
 const REMEMBERED_MS = 60 * 86_400_000;
 
 export const stateOf = ({ end }: AuthenticatorRequest) => end?.state ?? "waiting";
@@ -81,7 +81,7 @@ export function createAuthenticatorRequests(file: State<RfprState>, { keyring }:
   const { requests, deleted } = file.value;
   const keyOf = (tenant: string, id: string) => `${tenant} ${id}`;
 
-  /** What waits beyond its time has failed. */
+  /** Fails a waiting request that has expired. */
   const upToDate = (request: AuthenticatorRequest) => {
     if (request.end === undefined && request.expiresAt <= Date.now()) {
       request.end = { state: "failed", errorMessage: "The time to enroll it is over." };
@@ -106,7 +106,7 @@ export function createAuthenticatorRequests(file: State<RfprState>, { keyring }:
       const known = lookUp(tenant, id);
       if (known !== undefined) return sameContent(known, content);
       const made = await opened({ tenant, id, content, keys: openingKeys(keyring) });
-      // Another call may have been faster meanwhile, also one that deletes.
+      // Another call may have changed or deleted it meanwhile.
       const other = lookUp(tenant, id);
       if (other !== undefined) return sameContent(other, content);
       requests[keyOf(tenant, id)] = made;
@@ -175,7 +175,7 @@ async function opened({
   return { id, tenant, content, wish, pin, credentials, expiresAt: Date.parse(wish.expires_at) };
 }
 
-/** One response key a credential and a PIN (docs/peers/exchange-format.md). */
+/** Returns one response key for each credential and PIN (docs/peers/exchange-format.md). */
 function refuseSharedKeys(keys: readonly ResponseKey[]): void {
   for (const member of ["x", "kid"] as const)
     if (new Set(keys.map(key => key[member])).size < keys.length)

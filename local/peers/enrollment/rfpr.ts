@@ -7,7 +7,7 @@ import type { Enrollment } from "./enrollment.ts";
 import { createAuthenticatorRequests, type RfprState } from "./requests.ts";
 import { refusing, rfprRoutes } from "./routes.ts";
 
-/** The pre-registration API, with the agent that enrolls what waits there. */
+/** The pre-registration API with the agent that enrolls its requests. */
 export interface Rfpr extends Peer, RfprControls {}
 
 export interface RfprOptions extends Pick<Enrollment, "tenantOf"> {
@@ -16,9 +16,9 @@ export interface RfprOptions extends Pick<Enrollment, "tenantOf"> {
   readonly maker: KeyMaker;
 }
 
-/** Starts the API as docs/peers/enrollment.md has it. */
+/** Starts the API of docs/peers/enrollment.md. */
 export async function startRfpr({ port, statePath, maker, tenantOf }: RfprOptions): Promise<Rfpr> {
-  // Far from the serial numbers of shipped keys.
+  // Different from the serial numbers of shipped keys.
   const file = openState<RfprState>(statePath, { nextSerial: 40_000_001, requests: {}, deleted: {} });
   const requests = createAuthenticatorRequests(file, maker);
   const agent = createAgent(requests, maker, () => String(file.value.nextSerial++));

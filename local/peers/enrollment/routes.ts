@@ -8,13 +8,13 @@ import { EnrollmentError, requestId } from "./wire.ts";
 interface PreRegistration {
   readonly requests: AuthenticatorRequests;
   readonly maker: KeyMaker;
-  /** The tenant of an access token that is good. */
+  /** Returns the tenant of a valid access token. */
   tenantOf(token: string): string | undefined;
-  /** Enrolls before it is looked at, where the agent is told to. */
+  /** Enrolls waiting requests before a read, if the agent is eager. */
   beforeView(id: string): Promise<void>;
 }
 
-/** docs/peers/enrollment.md */
+/** Returns the routes of docs/peers/enrollment.md. */
 export async function rfprRoutes(api: PreRegistration, call: PeerCall): Promise<PeerAnswer | undefined> {
   const [, id, cancel] = call.path.match(/^\/v1\/authenticator-requests\/([^/]+)(\/cancel)?$/) ?? [];
   if (id === undefined) return undefined;
@@ -45,7 +45,7 @@ export async function rfprRoutes(api: PreRegistration, call: PeerCall): Promise<
   }
 }
 
-/** Answers what `work` refuses in the API's own shape. */
+/** Runs `work`, and responds to its refusal with the error format of the API. */
 export async function refusing(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
   try {
     return await work();
@@ -59,6 +59,6 @@ function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString("utf8"));
   } catch {
-    throw new EnrollmentError("validation_error", "the body is no JSON");
+    throw new EnrollmentError("validation_error", "the body is not JSON");
   }
 }

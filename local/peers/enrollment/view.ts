@@ -5,7 +5,7 @@ import { type AuthenticatorRequest, type End, stateOf } from "./requests.ts";
 
 type Completed = Extract<End, { state: "completed" }>;
 
-/** An authenticator request as the API shows it (docs/peers/enrollment.md). */
+/** Returns an authenticator request as the API shows it (docs/peers/enrollment.md). */
 export async function requestView(request: AuthenticatorRequest, maker: KeyMaker) {
   const { id, end } = request;
   const shown = { id, state: stateOf(request), error_message: end?.errorMessage };
@@ -33,7 +33,7 @@ async function answersOf(request: AuthenticatorRequest, end: Completed, maker: K
       return replaced(end, at => turned[at] ?? null, end.pinResponse);
     }
     default: {
-      // What is in a wrong answer does not matter, because nobody may read it.
+      // The content of a wrong response does not matter, because it must be refused unread.
       const order = { productId: 1, credentials: request.credentials, ...(request.pin && { pin: request.pin }) };
       const authenticator = maker.authenticators[request.wish.preferred_authenticator_type];
       const by = { authenticator, signKey: signingKey(maker.keyring), serial: "" };
@@ -44,7 +44,7 @@ async function answersOf(request: AuthenticatorRequest, end: Completed, maker: K
   }
 }
 
-/** A credential that could not be made has no answer, wrong or right. */
+/** A credential that could not be created has no response. */
 const replaced = (
   end: Completed,
   response: (at: number) => string | null,

@@ -3,7 +3,7 @@ import { AAGUIDS, type AuthenticatorKind } from "../security-key/authenticator-k
 
 export const AUTHENTICATOR_KINDS = Object.keys(AAGUIDS) as [AuthenticatorKind, ...AuthenticatorKind[]];
 
-/** Who chooses the PIN, and who is told it. */
+/** Who chooses the PIN, and who gets it. */
 export const ENTRY_METHODS = ["generated", "user_entered"] as const;
 export const DELIVERY_METHODS = ["none", "app", "email"] as const;
 
@@ -12,7 +12,7 @@ export const requestId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 t
 
 const text = z.string().min(1, "is required");
 
-/** The body that asks for an authenticator. Members that its contract does not name are refused. */
+/** The body that requests an authenticator. It must not have members that the contract does not name. */
 export const requestBody = z
   .strictObject({
     recipient: z.strictObject({ external_id: text, email: text, first_name: z.string(), last_name: z.string() }),

@@ -16,20 +16,20 @@ const settings = z.strictObject({
 });
 const user = z.strictObject({ standing: z.enum(STANDINGS) });
 
-/** What a test or an operator can do to the tenant; the same goes under `/_control/`. */
+/** What a test or a user of the local system can do with the tenant, also by calls under `/_control/`. */
 export interface EntraControls {
-  /** Oldest first. */
+  /** Returns the registered keys, oldest first. */
   registrations(): readonly EntraRegistration[];
-  /** Every challenge that is out is refused from now on. */
+  /** Expires every issued challenge. */
   expireChallenges(): void;
-  /** Every access token that is out is refused from now on. */
+  /** Revokes every issued access token. */
   revokeTokens(): void;
-  /** `expiresIn`: life of new access tokens in seconds; `methodIds`: what keys are listed under. */
+  /** `expiresIn`: lifetime of new access tokens in seconds; `methodIds`: the ids with which keys are listed. */
   settings(changed: z.input<typeof settings>): void;
   setUser(userId: string, standing: Standing): void;
 }
 
-/** The routes of {@link EntraControls}. */
+/** Returns the `/_control/` routes of {@link EntraControls}. */
 export function entraControlRoutes(
   controls: EntraControls,
   { method, path, body }: PeerCall,

@@ -7,13 +7,13 @@ import { graphRoutes } from "./routes.ts";
 import { createEntraTokens, type EntraClient } from "./tokens.ts";
 import { createEntraUsers, type Standing } from "./users.ts";
 
-/** One tenant of Entra ID: its token endpoint and its Graph, both under `url`. */
+/** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
 export interface Entra extends Peer, EntraControls {}
 
 export interface EntraOptions extends EntraClient {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
-  /** PEM; the one maker of keys that this tenant trusts. */
+  /** PEM of the only key maker that this tenant trusts. */
   readonly attestationRoot: string;
 }
 

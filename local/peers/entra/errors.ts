@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { PeerAnswer } from "../peer.ts";
 
-/** A refusal of Graph, answered in its own error shape. */
+/** A refusal of Graph, in its error format. */
 export class GraphError extends Error {
   readonly status: number;
   readonly code: string;
@@ -13,7 +13,7 @@ export class GraphError extends Error {
   }
 }
 
-/** Answers what `work` refuses as Graph does. `clientRequestId` is the caller's own, sent back to it. */
+/** Runs `work`, and responds to its refusal as Graph does. @param clientRequestId the caller's id, which is returned to it */
 export async function asGraph(
   clientRequestId: string | undefined,
   work: () => Promise<PeerAnswer | undefined>,

@@ -7,7 +7,7 @@ import { type Registration, readRegistration } from "./registration.ts";
 
 const RP = { id: "login.microsoft.com", name: "Microsoft" };
 const ORIGIN = `https://${RP.id}`;
-/** About the size of what Graph sends: a sealed token of its own. */
+/** About the size of Graph's challenge, which is a sealed token. */
 const CHALLENGE_BYTES = 5175;
 
 /** A registered key. Users are compared without case, as principal names are. */
@@ -29,11 +29,11 @@ export interface FidoMethodsState {
 
 export interface FidoMethods {
   creationOptions(userId: string, minutes: number): Record<string, unknown>;
-  /** Verifies the key against a challenge that was issued for this user. Rejects with `GraphError`. */
+  /** Verifies a key with a challenge that was issued for this user. Rejects with `GraphError`. */
   register(userId: string, body: Buffer): Promise<FidoMethod>;
   of(userId: string): readonly FidoMethod[];
   idOf(method: FidoMethod): string;
-  /** `methodId` as {@link FidoMethods.idOf} makes it. Throws `GraphError` 404. */
+  /** @param methodId as {@link FidoMethods.idOf} returns it. Throws `GraphError` 404 */
   one(userId: string, methodId: string): FidoMethod;
   remove(userId: string, methodId: string): void;
   expireChallenges(): void;
@@ -87,7 +87,7 @@ export function createFidoMethods(
       }).catch((error: unknown) => {
         throw badRequest(`The attestation was refused: ${(error as Error).message}`);
       });
-      // Another call may have come first meanwhile.
+      // Another call may have been faster.
       refuseUnlessNew(userId, registration);
       const method: FidoMethod = {
         userId,
@@ -116,13 +116,13 @@ export function createFidoMethods(
   };
 }
 
-/** What Graph lists a key under: its credential id, or a GUID as on the page of version 1.0. */
+/** The id with which Graph lists a key: its credential id, or a GUID as in the documentation of version 1.0. */
 export const METHOD_IDS = ["credential", "guid"] as const;
 export type MethodIds = (typeof METHOD_IDS)[number];
 
 /**
- * The id under which Graph lists a key: the credential id in base64url, then the number of padding characters that were left
- * out as one more digit (Microsoft's sample `-2_GRUg2-HYz6_1YG4YRAQ2` is 16 bytes); or a GUID that says nothing of it.
+ * Returns the id with which Graph lists a key: the credential id in base64url and, as one more digit, the number of omitted
+ * padding characters (Microsoft's sample `-2_GRUg2-HYz6_1YG4YRAQ2` is 16 bytes); or a GUID without relation to it.
  */
 const methodId = ({ credentialId }: FidoMethod, ids: MethodIds): string =>
   ids === "guid"
@@ -144,7 +144,7 @@ function thumbprintOf({ attestationObject }: RegisteredCredential): string {
     .digest("hex");
 }
 
-/** With the annotations of Microsoft's own sample, which stand at every depth. */
+/** Adds the annotations of Microsoft's sample, at every depth. */
 const publicKeyOf = (userId: string, challenge: string) => ({
   "@odata.type": "microsoft.graph.webauthnPublicKeyCredentialCreationOptions",
   rp: { "@odata.type": "microsoft.graph.publicKeyCredentialRpEntity", ...RP },

@@ -9,7 +9,7 @@ const registration = z.object({
   publicKeyCredential: z.object({
     id: binary,
     response: z
-      // Graph documents the one spelling and answers to the other, too.
+      // Graph documents one spelling and accepts the other one too.
       .object({ clientDataJSON: binary.optional(), clientDataJson: binary.optional(), attestationObject: binary })
       .transform(({ clientDataJSON, clientDataJson, ...rest }) => ({
         ...rest,
@@ -26,11 +26,11 @@ export interface Registration {
   readonly id: string;
   readonly clientDataJSON: string;
   readonly attestationObject: string;
-  /** As the client data has it. */
+  /** As in the client data. */
   readonly challenge: string;
 }
 
-/** Reads the body that registers a key. Throws `GraphError` 400. */
+/** Parses the body that registers a key. Throws `GraphError` 400. */
 export function readRegistration(body: Buffer): Registration {
   const parsed = registration.safeParse(jsonOf(body));
   if (!parsed.success) throw badRequest(wrongFields(parsed.error));

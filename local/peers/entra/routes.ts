@@ -13,7 +13,7 @@ interface Graph {
 const FIDO_METHODS =
   /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))\/authentication\/fido2Methods(?:\/(?<rest>.+))?$/;
 
-/** The part of Microsoft Graph that keys of users hang on. Throws `GraphError`. */
+/** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
 export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerCall): Promise<PeerAnswer | undefined> {
   const { version, id, quoted, rest } = FIDO_METHODS.exec(call.path)?.groups ?? {};
   const userId = id ?? quoted;
@@ -35,7 +35,7 @@ export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerC
     return { status: 201, body: shown(await methods.register(userId, call.body)) };
   }
   if (rest.startsWith("creationOptions")) {
-    // With a query Graph finds no function of this name.
+    // Graph does not find the function if the call has a query.
     if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
     const minutes = minutesOf(rest, version === "beta");
     users.refuseBlocked(userId);
@@ -47,7 +47,7 @@ export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerC
   return { status: 204 };
 }
 
-/** Five minutes unless the beta is asked for 5 to 43200. */
+/** Five minutes, unless the beta gets a value from 5 to 43200. */
 function minutesOf(call: string, beta: boolean): number {
   if (call === "creationOptions" || call === "creationOptions()") return 5;
   const [, given] = /^creationOptions\(challengeTimeoutInMinutes=(\d{1,9})\)$/.exec(call) ?? [];

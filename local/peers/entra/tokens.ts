@@ -12,7 +12,7 @@ export interface EntraClient {
 }
 
 export interface EntraTokens {
-  /** `POST /{tenant}/oauth2/v2.0/token`; undefined for another tenant's. */
+  /** Handles `POST /{tenant}/oauth2/v2.0/token`; returns undefined for another tenant. */
   grant(tenantId: string, form: URLSearchParams, tokenUrl: string): Promise<PeerAnswer | undefined>;
   isValid(token: string): boolean;
   revokeAll(): void;

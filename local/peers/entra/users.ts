@@ -2,8 +2,8 @@ import type { State } from "../state-file.ts";
 import { badRequest, GraphError } from "./errors.ts";
 
 /**
- * How the tenant sees a user: `unknown` does not exist, `forbidden` is out of the caller's reach (403), `blocked` may have no
- * keys by the tenant's policy (400), as guests.
+ * How the tenant treats a user: `unknown` does not exist, `forbidden` is not accessible to the caller (403), `blocked` may not
+ * have keys by the tenant's policy (400), such as a guest.
  */
 export const STANDINGS = ["known", "unknown", "forbidden", "blocked"] as const;
 export type Standing = (typeof STANDINGS)[number];
@@ -16,7 +16,7 @@ export interface EntraUsers {
   set(userId: string, standing: Standing): void;
 }
 
-/** Every user exists, unless said otherwise or the id begins with `unknown` or `blocked`. */
+/** Every user exists, unless a control call changes it or the id begins with `unknown` or `blocked`. */
 export function createEntraUsers(file: State<{ readonly users: [userId: string, standing: Standing][] }>): EntraUsers {
   const { users } = file.value;
   const positionOf = (userId: string) => users.findIndex(([known]) => known === userId.toLowerCase());

@@ -5,12 +5,12 @@ import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
 import { type Mint, mintOptions, mintToken } from "./token-mint.ts";
 
 export interface TokenIssuer extends Peer {
-  /** What tokens carry as `iss`, by default. */
+  /** Default `iss` of the tokens. */
   readonly issuer: string;
   readonly tenantId: string;
   readonly jwksUri: string;
   mint(options: Mint): Promise<string>;
-  /** Signs with a new key from now on. The old one stays published, as after an orderly rotation. */
+  /** Signs with a new key from now on. The old key stays published, as in a planned rotation. */
   rotate(): Promise<void>;
 }
 

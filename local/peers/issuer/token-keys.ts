@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from "jose";
 
-/** The issuer's private keys, the one that signs first. */
+/** Private keys of the issuer; the first one signs. */
 export interface KeyRing {
   keys: JWK[];
 }
@@ -11,6 +11,6 @@ export async function newSigningKey(): Promise<JWK> {
   return { ...jwk, kid: await calculateJwkThumbprint(jwk), use: "sig", alg: "RS256" };
 }
 
-/** What the world may see of them. */
+/** Returns the public keys. */
 export const publicKeys = ({ keys }: KeyRing): JWK[] =>
   keys.map(({ kty, kid, use, alg, n, e }) => ({ kty, kid, use, alg, n, e }) as JWK);

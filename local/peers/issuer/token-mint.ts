@@ -11,23 +11,23 @@ export const mintOptions = z.strictObject({
   scp: z.string().optional(),
   /** `sub` and `oid`. */
   subject: z.string().default("3b9f6f0e-1d2c-4b3a-8c7d-6e5f4a3b2c1d"),
-  /** The client that asked for it. */
+  /** The client that requested the token. */
   azp: z.string().default("c0ffee00-1234-4abc-9def-0123456789ab"),
-  /** None or less: it has expired. */
+  /** 0 or less: the token has expired. */
   expiresInSeconds: z.int().default(3600),
   issuer: z.string().optional(),
   /**
-   * Who signs: the issuer; a `stranger` whose key claims the issuer's key id; nobody, `alg` being `none`; or `hmac`, the
-   * public key taken for a shared secret.
+   * Who signs: the issuer; a `stranger` whose key claims the issuer's key id; `none`, with `alg` `none` and no signature; or `hmac`, with the
+   * public key as shared secret.
    */
   signedBy: z.enum(["issuer", "stranger", "none", "hmac"]).default("issuer"),
-  /** Laid over all others; null takes a claim away. */
+  /** Claims that replace the others; null removes a claim. */
   claims: z.record(z.string(), z.unknown()).default({}),
 });
 
 export type Mint = z.input<typeof mintOptions>;
 
-/** A token of the shape that Entra's v2.0 endpoint gives to applications. Throws where the options are no good. */
+/** Returns a token in the form that Entra's v2.0 endpoint issues to applications. Throws if the options are invalid. */
 export async function mintToken(
   options: Mint,
   { keys, issuer, tenantId }: { readonly keys: KeyRing; readonly issuer: string; readonly tenantId: string },

@@ -2,8 +2,8 @@ import { createHash, createHmac } from "node:crypto";
 import type { PeerCall } from "../http-exchange.ts";
 
 /**
- * Whether the call is signed with the access key (base64), as Azure Communication Services wants it: over method, path with
- * query, and the named headers, the hash of the body among them.
+ * Returns whether the call is signed with the access key (base64) as Azure Communication Services requires: over method, path
+ * with query, and the named headers, including the hash of the body.
  */
 export function isSigned({ method, url, headers, body }: PeerCall, accessKey: string): boolean {
   const [, names = "", signature] =

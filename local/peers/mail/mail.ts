@@ -8,12 +8,12 @@ import { mailPage } from "./mail-page.ts";
 import { type Mail, type MailOutcome, type MailQuota, mailMessage, mailOutcome, mailQuota } from "./message.ts";
 
 export interface MailService extends Peer {
-  /** `endpoint=…;accesskey=…`, as the real client takes it. */
+  /** `endpoint=…;accesskey=…`, as the real client expects it. */
   readonly connectionString: string;
-  /** What has been delivered, oldest first. */
+  /** Delivered mails, oldest first. */
   mails(): readonly Mail[];
   clearMails(): void;
-  /** How the next sends end; without it they succeed. Only a mail that succeeds is delivered. */
+  /** Sets how the next sends end; by default they succeed. Only a mail that succeeds is delivered. */
   outcome(outcome: MailOutcome): void;
   quota(quota: MailQuota | undefined): void;
 }
@@ -26,8 +26,10 @@ interface Operation {
 
 /**
  * Starts a simulated mail service with the e-mail wire protocol of Azure Communication Services. It drops no duplicates: each
- * accepted send is one more mail, also under an operation id that it knows (decision C14). A mail is in the mailbox as soon
- * as its send is accepted. `accessKey` is base64. `retryAfter`: the seconds it asks callers to wait between look-ups.
+ * accepted send is one more mail, also with a known operation id, because the real service drops them for 5 minutes at best
+ * (C14). A mail is in the mailbox as soon as its send is accepted.
+ * @param accessKey base64
+ * @param retryAfter seconds that callers are asked to wait between look-ups
  */
 export async function startMail({
   port,
@@ -54,7 +56,7 @@ export async function startMail({
     return outcome;
   };
 
-  /** Seconds until the quota allows a send; 0: now. */
+  /** Returns the seconds until the quota allows a send; 0 for now. */
   const wait = (now: number) => {
     if (limit === undefined) return 0;
     const { sends, seconds } = limit;
@@ -166,7 +168,7 @@ export async function startMail({
   };
 }
 
-/** Error bodies and the header that repeats their code. */
+/** Returns an error response, with its code also in a header. */
 const refused = (status: number, code: string, message: string, headers: Record<string, string> = {}): PeerAnswer => ({
   status,
   headers: { "x-ms-error-code": code, ...headers },

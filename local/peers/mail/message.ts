@@ -2,7 +2,7 @@ import * as z from "zod";
 
 const address = z.object({ address: z.email(), displayName: z.string().optional() });
 
-/** The body of a send, as far as it is looked at. */
+/** The parts of the body of a send that the simulation reads. */
 export const mailMessage = z.object({
   senderAddress: z.email(),
   recipients: z.object({ to: z.array(address).min(1).max(50) }),
@@ -11,7 +11,7 @@ export const mailMessage = z.object({
     .refine(({ plainText, html }) => plainText !== undefined || html !== undefined, "has neither plainText nor html"),
 });
 
-/** A mail that has reached its recipients. */
+/** A delivered mail. */
 export interface Mail {
   readonly id: string;
   readonly operationId: string;
@@ -24,16 +24,16 @@ export interface Mail {
   readonly at: string;
 }
 
-/** How the next sends end, `times` of them. */
+/** How the next `times` sends end. */
 export const mailOutcome = z.strictObject({
   status: z.enum(["Succeeded", "Failed", "Canceled"]).default("Succeeded"),
   error: z.strictObject({ code: z.string(), message: z.string() }).optional(),
-  /** How often a look-up says `Running` before. */
+  /** How often a look-up returns `Running` before that. */
   runningPolls: z.int().nonnegative().default(1),
   times: z.int().positive().default(1),
 });
 
-/** At most `sends` accepted sends in any `seconds`; more are answered 429. */
+/** At most `sends` accepted sends in any `seconds`; the response to more is 429. */
 export const mailQuota = z.strictObject({ sends: z.int().nonnegative(), seconds: z.int().positive().default(60) });
 
 export type MailOutcome = z.input<typeof mailOutcome>;

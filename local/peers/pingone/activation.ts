@@ -32,7 +32,7 @@ const activation = z.object({
 
 const base64url = (text: string) => Buffer.from(text, "base64").toString("base64url");
 
-/** Reads the body that activates a device, binary values to base64url. Throws `PingOneError` 400. */
+/** Parses the body that activates a device; binary values become base64url. Throws `PingOneError` 400. */
 export function readActivation(
   body: Buffer,
 ): Pick<AttestationCheck, "id" | "origin" | "clientDataJSON" | "attestationObject"> {

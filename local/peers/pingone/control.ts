@@ -4,7 +4,7 @@ import type { PeerAnswer, PeerCall } from "../peer.ts";
 import { PING_STANDINGS, type PingStanding } from "./users.ts";
 
 interface PingRegistration {
-  /** The name by which the user was asked for. */
+  /** The name by which the user was looked up. */
   readonly userId: string;
   readonly credentialId: string;
   readonly displayName: string;
@@ -12,19 +12,19 @@ interface PingRegistration {
 
 const user = z.strictObject({ standing: z.enum(PING_STANDINGS) });
 
-/** What a test or an operator can do to either of Ping's products; the same goes under `/_control/`. */
+/** What a test or a user of the local system can do with each of Ping's products, also by calls under `/_control/`. */
 export interface PingControls<S> {
-  /** Oldest first; of one user where a name is given. */
+  /** Returns the registered keys, of one user if a name is given, oldest first. */
   registrations(userId?: string): readonly PingRegistration[];
-  /** Every challenge that is out is refused from now on. */
+  /** Expires every issued challenge. */
   expireChallenges(): void;
-  /** Every access token that is out is refused from now on. */
+  /** Revokes every issued access token. */
   revokeTokens(): void;
   settings(changed: S): void;
   setUser(userId: string, standing: PingStanding): void;
 }
 
-/** The routes of {@link PingControls}. */
+/** Returns the `/_control/` routes of {@link PingControls}. */
 export function pingControlRoutes<S extends z.ZodType>(
   controls: PingControls<z.input<S>>,
   settings: S,

@@ -13,10 +13,10 @@ interface Device {
   updatedAt: string;
   /** base64url */
   readonly challenge: string;
-  /** In ms since 1970; counts until it is active. */
+  /** In ms since 1970; applies until the device is active. */
   expiresAt: number;
   nickname?: string;
-  /** An active device has one. */
+  /** Present if the device is active. */
   credentialId?: string;
 }
 
@@ -28,17 +28,17 @@ export interface PingOneDevicesState {
 export const PING_BYTES = ["signed", "base64"] as const;
 export type PingBytes = (typeof PING_BYTES)[number];
 
-/** What an operator may choose. */
+/** The settings of the simulation. */
 export interface PingOneBehaviour {
-  /** How many devices a user may have, pending ones counted. */
+  /** Maximum number of devices of a user, including pending ones. */
   readonly maxDevices: number;
   readonly bytes: PingBytes;
-  /** As the documentation marks it. */
+  /** Required according to the documentation. */
   readonly policyRequired: boolean;
 }
 
 export interface PingOneDevices {
-  /** All throw or reject with `PingOneError`. */
+  /** All functions throw or reject with `PingOneError`. */
   begin(
     user: { readonly id: string; readonly name: string },
     wanted: Pick<Device, "rp" | "nickname"> & { readonly policyId?: string | undefined },
@@ -113,7 +113,7 @@ export function createPingOneDevices(
       }).catch((error: unknown) => {
         throw invalid("attestation", (error as Error).message);
       });
-      // Looked at after the wait, in which another call may have come first.
+      // Checked after the wait, because another call may have been faster.
       refuseUnlessPending(one(userId, deviceId), id);
       device.credentialId = id;
       device.updatedAt = new Date().toISOString();

@@ -7,7 +7,7 @@ interface Detail {
   readonly message: string;
 }
 
-/** A refusal of PingOne, answered in its own error shape. */
+/** A refusal of PingOne, in its error format. */
 export class PingOneError extends Error {
   readonly status: number;
   readonly code: string;
@@ -41,7 +41,7 @@ export const invalid = (target: string, message: string) =>
     [{ code: "INVALID_VALUE", target, message }],
   );
 
-/** Answered as throttling is; only the detail tells that no waiting helps. */
+/** The status is that of throttling; only the detail shows that waiting does not help. */
 export const tooManyDevices = () =>
   new PingOneError(429, "REQUEST_LIMITED", "The request was limited.", [
     { code: "LIMIT_EXCEEDED", target: "devices", message: "The user has as many devices as are allowed." },

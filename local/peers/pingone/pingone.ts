@@ -9,26 +9,26 @@ import { createPingTokens, type PingClient, type PingTokensState } from "./token
 import { createPingUsers, folded, idOfUser, type PingUsersState } from "./users.ts";
 
 const settings = z.strictObject({
-  /** Life of new access tokens in seconds. */
+  /** Lifetime of new access tokens in seconds. */
   expiresIn: z.int().nonnegative().optional(),
   maxDevices: z.int().nonnegative().optional(),
   bytes: z.enum(PING_BYTES).optional(),
   policyRequired: z.boolean().optional(),
 });
 
-/** One environment of PingOne: its token endpoint and its API, both under `url`. */
+/** An environment of PingOne: its token endpoint and its API, both under `url`. */
 export interface PingOne extends Peer, PingControls<z.input<typeof settings>> {}
 
 export interface PingOneOptions extends PingClient {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
   readonly environmentId: string;
-  /** PEM; the one maker of keys that this environment trusts. */
+  /** PEM of the only key maker that this environment trusts. */
   readonly attestationRoot: string;
 }
 
 interface PingOneState extends PingOneDevicesState, PingTokensState, PingUsersState {
-  /** By id, of everybody who was asked for by name. */
+  /** By id: all users that were looked up by name. */
   readonly names: Record<string, string>;
 }
 

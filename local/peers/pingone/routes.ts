@@ -10,9 +10,9 @@ interface Environment {
   readonly tokens: PingTokens;
   readonly users: PingUsers;
   readonly devices: PingOneDevices;
-  /** The user of this name, who then has an id. */
+  /** Returns the user of a name, and gives it an id. */
   named(name: string): { readonly id: string; readonly name: string };
-  /** The user with this id; one who was never asked for by name bears the id as name. */
+  /** Returns the user with an id. The name of a user that was never looked up by name is the id. */
   withId(id: string): { readonly id: string; readonly name: string };
 }
 
@@ -28,7 +28,7 @@ const newDevice = z.object({
 });
 const naming = z.object({ nickname: z.string().min(1) });
 
-/** The part of PingOne's API that users and their FIDO devices hang on. Throws `PingOneError`. */
+/** Returns the routes of PingOne's API for users and their FIDO devices. They throw `PingOneError`. */
 export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<PeerAnswer | undefined> {
   const path = PATH.exec(call.path)?.groups;
   if (path === undefined) return undefined;
@@ -70,7 +70,7 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
       of.devices.remove(user.id, device);
       return { status: 204 };
     case "POST":
-      // The media type tells which of a device's operations is meant.
+      // The media type selects the operation of a device.
       if (call.headers["content-type"] !== ACTIVATION)
         throw new PingOneError(415, "UNSUPPORTED_MEDIA_TYPE", "The content type names no operation.");
       if (standing === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
@@ -80,7 +80,7 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
   }
 }
 
-/** Searches by user name alone (RFC 7644 section 3.4.2.2): nobody or one. */
+/** Finds at most one user, by user name only (RFC 7644 section 3.4.2.2). */
 function search(of: Environment, filter: string | null): object {
   const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
   if (literal === undefined) throw new PingOneError(400, "INVALID_FILTER", "The filter is not valid.");

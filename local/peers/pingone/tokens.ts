@@ -3,7 +3,7 @@ import { importJWK, type JWK, jwtVerify } from "jose";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
 import type { State } from "../state-file.ts";
 
-/** One application as both of Ping's token endpoints know it. */
+/** An application of Ping's token endpoints. */
 export interface PingClient {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -12,12 +12,12 @@ export interface PingClient {
 }
 
 export interface PingTokensState {
-  /** The end of each token in ms since 1970. */
+  /** End of each token in ms since 1970. */
   readonly tokens: Record<string, number>;
 }
 
 export interface PingTokens {
-  /** Client credentials (RFC 6749 section 4.4), with secret or assertion in the form. */
+  /** Handles client credentials (RFC 6749 section 4.4), with secret or assertion in the form. */
   grant(call: PeerCall): Promise<PeerAnswer>;
   isValid(token: string): boolean;
   revokeAll(): void;
@@ -60,7 +60,7 @@ async function isClient(client: PingClient, form: URLSearchParams, tokenUrl: str
   if (form.get("client_assertion_type") !== ASSERTION_TYPE || clientKey === undefined) return false;
   try {
     await jwtVerify(assertion, ({ alg }) => importJWK(clientKey, alg), {
-      // No PSS: PingOne's list has none.
+      // PingOne does not support PSS.
       algorithms: ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"],
       issuer: client.clientId,
       subject: client.clientId,

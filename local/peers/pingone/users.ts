@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { State } from "../state-file.ts";
 
-/** How Ping's products see a user: `forbidden` is out of the caller's reach, `blocked` may have no keys by policy. */
+/** How Ping's products treat a user: `forbidden` is not accessible to the caller, `blocked` may not have keys by policy. */
 export const PING_STANDINGS = ["known", "unknown", "forbidden", "blocked"] as const;
 export type PingStanding = (typeof PING_STANDINGS)[number];
 
 export interface PingUsersState {
-  /** By folded name or id. */
+  /** By lower-case name or id. */
   readonly standings: [user: string, standing: PingStanding][];
 }
 
@@ -15,7 +15,7 @@ export interface PingUsers {
   set(user: string, standing: PingStanding): void;
 }
 
-/** Every user exists, unless said otherwise or the name begins with `unknown` or `blocked`. */
+/** Every user exists, unless a control call changes it or the name begins with `unknown` or `blocked`. */
 export function createPingUsers(file: State<PingUsersState>): PingUsers {
   const { standings } = file.value;
   const positionOf = (user: string) => standings.findIndex(([known]) => known === folded(user));
@@ -34,7 +34,7 @@ export function createPingUsers(file: State<PingUsersState>): PingUsers {
 
 export const folded = (name: string): string => name.toLowerCase();
 
-/** The id that a user of this name has everywhere: a UUID. */
+/** Returns the UUID of the user of a name, which is the same everywhere. */
 export function idOfUser(name: string): string {
   const hex = createHash("sha256").update(folded(name)).digest("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

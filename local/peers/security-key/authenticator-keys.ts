@@ -1,4 +1,4 @@
-// The certificate library's container looks for this polyfill while it loads.
+// The certificate library requires this polyfill when it loads.
 import "reflect-metadata";
 import { Buffer } from "node:buffer";
 import {
@@ -16,7 +16,7 @@ export const AAGUIDS = {
 } as const;
 export type AuthenticatorKind = keyof typeof AAGUIDS;
 
-/** What attests the credentials of one model. */
+/** The certificate and key that attest the credentials of one model. */
 interface Batch {
   /** DER in base64. */
   readonly certificate: string;
@@ -24,7 +24,7 @@ interface Batch {
   readonly key: string;
 }
 
-/** What one maker of authenticators keeps: JSON, so that its attestations stay trusted over restarts. */
+/** The state of one maker of authenticators: JSON, so that its attestations stay trusted after a restart. */
 export interface AuthenticatorKeys {
   /** PEM; the trust anchor for verifiers. */
   readonly rootCertificate: string;
@@ -34,13 +34,13 @@ export interface AuthenticatorKeys {
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 /** id-fido-gen-ce-aaguid (WebAuthn Level 3, section 8.2.1). */
 const AAGUID_EXTENSION = "1.3.6.1.4.1.45724.1.1.4";
-// ZZ is a code that ISO 3166-1 leaves to its users: nobody's country.
+// ISO 3166-1 reserves ZZ for private use.
 const MAKER = "C=ZZ, O=Simulated Keys";
 const LIFETIME = { notBefore: new Date("2020-01-01T00:00:00Z"), notAfter: new Date("2049-12-31T23:59:59Z") };
 
 /**
- * Makes a root and, signed by it, the batch certificates that attest new credentials (WebAuthn Level 3, section 8.2.1).
- * The root's private key is dropped: one batch of each kind is all there ever is.
+ * Creates a root and, signed by it, the batch certificates that attest new credentials (WebAuthn Level 3, section 8.2.1). Does
+ * not keep the root's private key, because there is one batch of each kind.
  */
 export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
   const root = await newPair();

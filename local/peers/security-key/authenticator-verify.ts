@@ -14,13 +14,13 @@ export interface AttestationCheck {
   readonly challenge: string;
   readonly origin: string;
   readonly rpId: string;
-  /** PEM; the chain has to end here. */
+  /** PEM of the root at which the chain must end. */
   readonly root: string;
 }
 
 export type RegisteredCredential = NonNullable<VerifiedRegistrationResponse["registrationInfo"]>;
 
-// The verifier's trust anchors are global to the process: two checks with different roots must not overlap.
+// The verifier's trust anchors are global in the process, so checks with different roots must not overlap.
 let last: Promise<unknown> = Promise.resolve();
 
 /** Verifies a new credential as a relying party that enforces attestation. Rejects with the reason. */
@@ -32,7 +32,7 @@ export function verifyAttestation(check: AttestationCheck): Promise<RegisteredCr
 
 async function verify({ id, clientDataJSON, attestationObject, challenge, origin, rpId, root }: AttestationCheck) {
   const statement = decodeAttestationObject(Buffer.from(attestationObject, "base64url"));
-  // Without a certificate there is no chain, and the verifier would be content.
+  // Without certificates the verifier would not check a chain.
   if (statement.get("fmt") !== "packed" || statement.get("attStmt").get("x5c") === undefined)
     throw new Error("only packed attestation with a certificate is accepted");
   const response: RegistrationResponseJSON = {

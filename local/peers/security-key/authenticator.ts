@@ -19,11 +19,11 @@ interface NewCredential {
 
 export interface Authenticator {
   readonly aaguid: string;
-  /** PEM; what verifiers trust. */
+  /** PEM of the root that verifiers trust. */
   readonly rootCertificate: string;
   /**
-   * Makes a credential on a new key, with user presence and user verification. `excludeCredentials` has no bearing: a new key
-   * holds none of them. Throws where ES256 is not offered.
+   * Creates a credential on a new key, with user presence and user verification. Ignores `excludeCredentials`, because a new key
+   * has none of them. Throws if ES256 is not offered.
    */
   create(options: AuthenticatorOptions, origin: string): NewCredential;
 }
@@ -31,7 +31,7 @@ export interface Authenticator {
 const ES256 = -7;
 /** User present, user verified, attested credential data included (WebAuthn Level 3, section 6.1). */
 const FLAGS = 0x01 | 0x04 | 0x40;
-/** What an app keeps may be backed up, and is (WebAuthn Level 3, section 6.1.3). */
+/** Passkeys of an app are eligible for backup, and backed up (WebAuthn Level 3, section 6.1.3). */
 const BACKED_UP = 0x08 | 0x10;
 
 /** A simulated authenticator with `packed` attestation (WebAuthn Level 3, section 8.2), signed by the batch of its kind. */
@@ -80,7 +80,7 @@ function authenticatorData(kind: AuthenticatorKind, rpId: string, id: Buffer): B
   return Buffer.concat([sha256(Buffer.from(rpId)), head, aaguidBytes(kind), idLength, id, newPublicKey()]);
 }
 
-/** A COSE key (RFC 9053 section 7.1.1). Its private half is dropped: nobody signs in here. */
+/** Returns a COSE key (RFC 9053 section 7.1.1). Its private key is not kept, because no simulation signs in with it. */
 function newPublicKey(): Uint8Array {
   const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { x = "", y = "" } = publicKey.export({ format: "jwk" });

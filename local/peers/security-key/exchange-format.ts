@@ -22,7 +22,7 @@ const version = z.literal(1);
 const text = z.string().min(1);
 const parameter = z.object({ type: z.literal("public-key"), alg: z.int() });
 
-/** The payloads of docs/peers/exchange-format.md, as the key maker reads them. */
+/** The payloads of docs/peers/exchange-format.md that the key maker reads. */
 export const credentialRequest = z.strictObject({
   v: version,
   type: z.literal("credential_request"),
@@ -47,7 +47,7 @@ export type ResponseKey = z.output<typeof responseKey>;
 export type CredentialRequest = z.output<typeof credentialRequest>;
 export type PinRequest = z.output<typeof pinRequest>;
 
-/** Decrypts a request with whichever of the private `transportKeys` its `kid` names. Rejects with a reason fit for the caller. */
+/** Decrypts a request with the private key that its `kid` names. Rejects with a reason that the caller may see. */
 export async function openRequest<S extends z.ZodType>(
   schema: S,
   jwe: string,
@@ -65,7 +65,7 @@ export async function openRequest<S extends z.ZodType>(
   return payload.data;
 }
 
-/** Signs `payload` with `signKey`, then encrypts it to `recipient`. Both headers name the key that the reader is to use. */
+/** Signs `payload` with `signKey`, then encrypts it for `recipient`. Both headers name the key that the reader needs. */
 export async function sealResponse(
   payload: Readonly<Record<string, unknown>>,
   { recipient, signKey }: { readonly recipient: JWK; readonly signKey: JWK },
@@ -97,7 +97,7 @@ async function decrypted(jwe: string, key: Awaited<ReturnType<typeof importJWK>>
   }
 }
 
-/** Every wrong field, in one sentence. */
+/** Returns one sentence that names every wrong field. */
 export const wrongFields = (error: z.ZodError): string =>
   error.issues
     .map(issue => {

@@ -1,4 +1,4 @@
 import { randomInt } from "node:crypto";
 
-/** A PIN as makers of keys and agents make them up: digits. */
+/** Returns a random PIN of digits, as key makers and agents generate it. */
 export const generatedPin = (length: number): string => Array.from({ length }, () => randomInt(10)).join("");

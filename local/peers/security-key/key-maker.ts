@@ -3,25 +3,25 @@ import { type Authenticator, createAuthenticator } from "./authenticator.ts";
 import { type AuthenticatorKeys, type AuthenticatorKind, createAuthenticatorKeys } from "./authenticator-keys.ts";
 import { type Keyring, rotate } from "./keyring.ts";
 
-/** What the maker of authenticators keeps. */
+/** The state of the maker of authenticators. */
 export interface KeyMakerState {
   keyring: Keyring;
   authenticator?: AuthenticatorKeys;
 }
 
-/** The maker behind the delivery service and the enrollment services: requests are encrypted to it, responses signed by it. */
+/** The maker behind the delivery service and the enrollment services: requests are encrypted for it, and it signs the responses. */
 export interface KeyMaker {
   /** Changed in place when keys are rotated. */
   readonly keyring: Keyring;
-  /** All with one attestation root. */
+  /** Authenticators with one attestation root. */
   readonly authenticators: Readonly<Record<AuthenticatorKind, Authenticator>>;
 }
 
-/** The maker that `file` tells of; what it lacks is made now and kept there. */
+/** Returns the maker whose state is in `file`. Creates what the file lacks and saves it. */
 export async function openKeyMaker(file: State<KeyMakerState>): Promise<KeyMaker> {
   const { keyring } = file.value;
   if (keyring.transport.length === 0) await rotate(keyring);
-  // A file of before there were several kinds has no batches.
+  // A file of an earlier version has no batches.
   if (file.value.authenticator?.batches === undefined) file.value.authenticator = await createAuthenticatorKeys();
   const keys = file.value.authenticator;
   file.save();

@@ -6,7 +6,7 @@ import { type CredentialRequest, type PinRequest, type ResponseKey, sealResponse
 import { generatedPin } from "./generated-pin.ts";
 import { newKey, publicHalf } from "./keyring.ts";
 
-/** What one physical key is to carry, decrypted. */
+/** The decrypted requests for one physical key. */
 export interface KeyOrder {
   readonly productId: number;
   readonly pin?: PinRequest;
@@ -17,27 +17,27 @@ export interface ProgrammedKey {
   readonly serial: string;
   readonly pin?: string;
   readonly credentialIds: readonly string[];
-  /** The key as answered, its responses sealed. */
+  /** The key in the response of the service, with encrypted responses. */
   readonly data: ProductData;
 }
 
-/** An answer that a careful reader has to refuse. */
+/** A kind of wrong response, which a reader must refuse. */
 export type WrongAnswer = "wrong-signature" | "wrong-key" | "other-request";
 
 interface Maker {
   readonly authenticator: Authenticator;
   readonly signKey: JWK;
   readonly serial: string;
-  /** Taken instead of a generated one. */
+  /** Used instead of a generated one. */
   readonly pin?: string | undefined;
 }
 
-/** Of every simulated key. */
+/** Of every simulated security key. */
 export const FIRMWARE = "5.7.4";
-/** Product 8 stands for the keys that insist on a longer PIN (connector specification section 2). */
+/** Product 8 represents the keys that require a longer PIN (connector specification section 2). */
 const minimumPinLength = (productId: number) => (productId === 8 ? 8 : 4);
 
-/** Makes the credentials and the PIN of one key and seals them for whoever ordered it. Throws where the key cannot. */
+/** Creates the credentials and the PIN of one key and encrypts them for the caller. Throws if the key cannot create them. */
 export async function programKey(order: KeyOrder, maker: Maker, wrong?: WrongAnswer): Promise<ProgrammedKey> {
   const seal = sealer(maker.signKey, wrong);
   const made = order.credentials.map(request => {
@@ -58,7 +58,7 @@ export async function programKey(order: KeyOrder, maker: Maker, wrong?: WrongAns
   return { ...key, pin, data: { ...data, fido_pin_response } };
 }
 
-/** Wrong keys go by the right key's `kid`: only the cryptography tells. */
+/** Wrong keys have the `kid` of the right key, so that only the cryptography shows the difference. */
 const sealer = (signKey: JWK, wrong?: WrongAnswer) => async (to: ResponseKey, payload: Record<string, unknown>) =>
   sealResponse(payload, {
     signKey: wrong === "wrong-signature" ? { ...(await newKey("ES384", "sig")), ...named(signKey) } : signKey,

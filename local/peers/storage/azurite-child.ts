@@ -1,15 +1,15 @@
 /**
- * The process in which Azurite runs, started by azurite.ts in its data directory with Azurite's own arguments. It ends by
- * itself when the channel to its parent closes, whatever the parent died of: Azurite writes its tables to disk only every
- * five seconds, so it must be given the time to close even then.
+ * The process in which Azurite runs. azurite.ts starts it in the data directory with Azurite's own arguments. It stops Azurite
+ * when the channel to its parent closes, also after a kill: Azurite writes its tables to disk only every five seconds, so it
+ * needs time to close.
  */
 import { createRequire } from "node:module";
 import { lockDirectory } from "./directory-lock.ts";
 
-/** Longer than a large database takes to write; only a connection that never ends lasts as long. */
+/** Longer than a large database takes to write; only a connection that never ends exceeds it. */
 const closingMs = 15_000;
 
-/** Azurite listens for messages and signals from the moment all its services answer. */
+/** Azurite handles messages and signals as soon as all its services respond. */
 const serves = () => process.listenerCount("message") > 0;
 
 const parentIsGone = () => {
@@ -17,20 +17,20 @@ const parentIsGone = () => {
   else process.exit();
 };
 
-// Azurite has a handler of its own, which closes its services; what remains is to let the process end after it.
-const toldToStop = () => {
+// Azurite's own handler closes its services; this one lets the process end afterwards.
+const stop = () => {
   if (!serves()) process.exit();
   process.off("disconnect", parentIsGone);
   if (process.connected) process.disconnect();
   setTimeout(() => process.exit(1), closingMs).unref();
 };
 
-// A dead parent reads no more; that must not end the closing.
+// An ended parent does not read any more. That must not interrupt the closing.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 if (!process.connected) process.exit();
 process.once("disconnect", parentIsGone);
-process.on("SIGTERM", toldToStop);
+process.on("SIGTERM", stop);
 
 try {
   if (!process.argv.includes("--inMemoryPersistence")) await lockDirectory("azurite.lock");

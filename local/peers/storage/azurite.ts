@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 
 export interface AzuriteOptions {
-  /** Where the data is kept; in memory where missing. */
+  /** Directory of the data; in memory if absent. */
   readonly directory: string | undefined;
   /** The value of `AZURITE_ACCOUNTS`. */
   readonly accounts: string;
-  /** 0 is a free one. */
+  /** 0 for a free port. */
   readonly ports: { readonly blob: number; readonly table: number };
 }
 
@@ -23,9 +23,9 @@ export interface Azurite {
 const listening = /Azurite (Blob|Table) service is successfully listening at (http:\S+)/;
 
 /**
- * Runs Azurite in a process of its own, on 127.0.0.1. Resolves when it answers; rejects with Azurite's own words when it
- * cannot start (a port or the directory in use). Its process group is its own, so that a signal to the whole group of the
- * caller does not take its unwritten data along; it ends with the caller all the same.
+ * Runs Azurite in a process of its own, on 127.0.0.1. Resolves when it responds; rejects with Azurite's message if it cannot
+ * start (a port or the directory is in use). It has its own process group, so that a signal to the group of the caller does not
+ * end it with unwritten data. It stops when the caller ends.
  */
 export async function startAzurite({ directory, accounts, ports }: AzuriteOptions): Promise<Azurite> {
   if (directory !== undefined) mkdirSync(directory, { recursive: true });
@@ -37,7 +37,7 @@ export async function startAzurite({ directory, accounts, ports }: AzuriteOption
       ...["--blobHost", "127.0.0.1", "--blobPort", String(ports.blob)],
       ...["--tableHost", "127.0.0.1", "--tablePort", String(ports.table)],
       ...["--queueHost", "127.0.0.1", "--queuePort", "0"],
-      // A server that closes an idle connection just as its caller uses it again looks like an outage.
+      // Closing an idle connection at the moment when the caller uses it again would look like an outage.
       ...["--blobKeepAliveTimeout", "3600", "--tableKeepAliveTimeout", "3600"],
       ...["--loose", "--skipApiVersionCheck", "--disableTelemetry", "--silent"],
     ],

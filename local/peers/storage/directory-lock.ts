@@ -6,9 +6,9 @@ const attempts = 30;
 const pauseMs = 100;
 
 /**
- * Holds the lock `path` as long as this process lives, however it ends: the lock is a socket that somebody listens on, and a
- * dead process listens no more. Waits up to three seconds, because the last holder may be writing its data still.
- * Two Azurites on one directory would silently overwrite each other.
+ * Locks the directory until this process ends, also after a kill: the lock `path` is a socket on which the process listens.
+ * Waits up to three seconds, because the process before may still be writing its data. Two Azurites on one directory would
+ * silently overwrite each other's data.
  */
 export async function lockDirectory(path: string): Promise<void> {
   for (let attempt = 1; attempt <= attempts; attempt++) {

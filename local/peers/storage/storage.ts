@@ -7,9 +7,9 @@ export interface StorageAccount {
 }
 
 export interface Storage {
-  /** Of the first account. */
+  /** Connection string of the first account. */
   readonly connectionString: string;
-  /** Throws where there is no such account. */
+  /** Throws if there is no such account. */
   connectionStringOf(account: string): string;
   readonly blobUrl: string;
   readonly tableUrl: string;
@@ -25,8 +25,9 @@ export const emulatorAccount: StorageAccount = {
 };
 
 /**
- * Starts blob and table storage as a child process that ends with this one. `directory`: where the data is kept, in memory
- * where missing. `ports`: free ones where missing or 0. Rejects where a port or the directory is in use.
+ * Starts blob and table storage as a child process that ends with this one. Rejects if a port or the directory is in use.
+ * @param directory directory of the data; in memory if absent
+ * @param ports free ports if absent or 0
  */
 export async function startStorage({
   directory,
@@ -50,7 +51,7 @@ export async function startStorage({
   return { ...azurite, connectionStringOf, connectionString: connectionStringOf(accounts[0]?.name ?? "") };
 }
 
-/** Path-style addresses: the account is the first segment. */
+/** Returns a connection string with path-style addresses, whose first segment is the account. */
 export const storageConnectionString = (
   { name, key }: StorageAccount,
   { blobUrl, tableUrl }: { readonly blobUrl: string; readonly tableUrl: string },

@@ -15,15 +15,15 @@ export interface SecretVersion {
 }
 
 export interface Secret {
-  /** As first written; names are looked up without regard to case. */
+  /** In its first spelling; names are compared without regard to case. */
   readonly name: string;
   /** Oldest first. */
   readonly versions: SecretVersion[];
-  /** When it was deleted. It can be recovered until its retention ends, and its name is taken until then. */
+  /** Time of the deletion. Until the retention ends the secret can be recovered and its name cannot be used again. */
   deletedAt?: number | undefined;
 }
 
-/** Soft delete with purge protection, as `infra/modules/vault.bicep` sets it up. */
+/** Soft delete with purge protection, as `infra/modules/vault.bicep` configures it. */
 const retentionDays = 90;
 
 const attributes = z.object({
@@ -41,7 +41,7 @@ export const secretChange = z.object({
     .nullish(),
 });
 
-/** A value of more than 25 KB is refused, as by the service. */
+/** The real service also refuses a value of more than 25 KB. */
 export const newSecret = secretChange.extend({
   value: z.string().refine(value => Buffer.byteLength(value) <= 25_600, "is longer than 25600 bytes"),
 });
@@ -54,14 +54,14 @@ export function newVersion({ value, ...change }: z.output<typeof newSecret>): Se
   return changed({ version, value, created, updated: created, enabled: true }, change);
 }
 
-/** What is missing or null in `change` stays as it is. Changes `secret` in place. */
+/** Changes `secret` in place. Members of `change` that are absent or null stay unchanged. */
 export function changed(secret: SecretVersion, change: z.output<typeof secretChange>): SecretVersion {
   const { attributes: { enabled, nbf, exp } = {}, contentType, tags } = change;
   const given = Object.entries({ enabled, nbf, exp, contentType, tags }).filter(([, value]) => value != null);
   return Object.assign(secret, Object.fromEntries(given), { updated: now() });
 }
 
-/** As in lists: without the value. `id` is the address of the secret or of its version. */
+/** Returns a secret as in lists, without its value. @param id address of the secret or of its version */
 export const listed = (id: string, { created, updated, enabled, nbf, exp, contentType, tags }: SecretVersion) => ({
   id,
   attributes: { enabled, nbf, exp, created, updated, recoveryLevel: "Recoverable", recoverableDays: retentionDays },
@@ -69,14 +69,14 @@ export const listed = (id: string, { created, updated, enabled, nbf, exp, conten
   tags,
 });
 
-/** What a deleted secret shows besides. `recoveryId` is its address among the deleted ones. */
+/** Returns the further members of a deleted secret. `recoveryId` is its address among the deleted secrets. */
 export const deletion = (recoveryId: string, deletedAt: number) => ({
   recoveryId,
   deletedDate: deletedAt,
   scheduledPurgeDate: deletedAt + retentionDays * 86_400,
 });
 
-/** Whether a secret is neither there nor recoverable any more. */
+/** Returns whether the retention of a deleted secret has ended. */
 export const isPurged = ({ deletedAt }: Secret): boolean =>
   deletedAt !== undefined && now() >= deletedAt + retentionDays * 86_400;
 

@@ -18,9 +18,9 @@ import {
 export interface Vault extends Peer {
   /** Writes a new version. */
   set(name: string, value: string, tags?: Readonly<Record<string, string>>): void;
-  /** The value of the latest version. */
+  /** Returns the value of the latest version. */
   get(name: string): string | undefined;
-  /** The tags of every version, disabled ones too. */
+  /** Returns the tags of every version, including disabled ones. */
   tags(name: string): readonly Readonly<Record<string, string>>[];
 }
 
@@ -28,8 +28,8 @@ const pageSize = 25;
 const naming = /^[0-9a-zA-Z-]{1,127}$/;
 
 /**
- * Starts a simulated Key Vault: the secrets part of its wire protocol, over plain HTTP. Any bearer token will do, but there
- * must be one. `secrets` are written where the vault has none of that name.
+ * Starts a simulated Key Vault with the secrets part of its wire protocol, over plain HTTP. It requires a bearer token and
+ * accepts any. Writes each of `secrets` unless the vault has a secret of that name.
  */
 export async function startVault({
   port,
@@ -111,7 +111,7 @@ export async function startVault({
     },
   });
 
-  // The client follows https addresses only, also where it reaches the vault over http.
+  // The client accepts https addresses only, also if it calls the vault over http.
   const address = peer.url.replace("http:", "https:");
   const idOf = (name: string, version?: string) =>
     [address, "secrets", name, ...(version === undefined ? [] : [version])].join("/");
@@ -121,7 +121,7 @@ export async function startVault({
     body: { value: version.value, ...listed(idOf(name, version.version), version) },
   });
 
-  /** A deleted secret as the real service shows it: without its value. */
+  /** Returns a deleted secret as the real service shows it, without its value. */
   const deletedBody = ({ name, versions, deletedAt = 0 }: Secret) => {
     const latest = versions.at(-1);
     const recoveryId = `${address}/deletedsecrets/${name}`;
@@ -132,7 +132,7 @@ export async function startVault({
     return secret === undefined ? notFound(name) : { status: 200, body: deletedBody(secret) };
   };
 
-  /** Secrets that were deleted: they are listed, shown and recovered, and purge protection keeps them. */
+  /** Handles calls about deleted secrets: list, get and recover. Purge protection forbids to purge them. */
   const ofDeleted = (call: PeerCall, name: string, action: string): PeerAnswer | undefined => {
     if (name === "") {
       if (call.method !== "GET") return undefined;

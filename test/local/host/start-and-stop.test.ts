@@ -210,9 +210,9 @@ describe("a start", () => {
     );
   });
 
-  it("refuses a function timeout that is no time span", async () => {
+  it("refuses a function timeout that is not a time span", async () => {
     await expect(start({ hostJson: { functionTimeout: "soon" } })).rejects.toThrow(
-      'functionTimeout "soon" is no time span',
+      'functionTimeout "soon" is not a time span',
     );
   });
 });
