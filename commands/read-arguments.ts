@@ -2,7 +2,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { nearestName } from "../lib/nearest-name.ts";
 
 /** A command of package.json as its users see it. */
-export interface Command<T extends ParseArgsOptionsConfig> {
+interface Command<T extends ParseArgsOptionsConfig> {
   /** What a user types, such as `npm start`. */
   readonly name: string;
   readonly help: string;

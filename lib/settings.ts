@@ -117,7 +117,7 @@ function missing(name: string, schema: z.ZodObject, environment: Environment): s
 }
 
 /** A variable that is not a setting, and the setting whose name is nearest to it. */
-export interface MisspeltSetting {
+interface MisspeltSetting {
   readonly setting: string;
   readonly nearest: string;
 }

@@ -78,7 +78,7 @@ export function stampLine(level: Level, text: string, at: Date, stream: NodeJS.W
 }
 
 /** One HTTP call of the host. */
-export interface HostCall {
+interface HostCall {
   readonly method: string;
   /** Without the query, which may contain passwords. */
   readonly path: string;

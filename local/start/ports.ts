@@ -4,7 +4,7 @@ import { type PeerName, peerNames } from "../peers/all.ts";
 const names = ["console", "blobs", "tables", ...peerNames] as const;
 
 /** A part of the local system that listens on a port next to the host's. */
-export type PartName = (typeof names)[number];
+type PartName = (typeof names)[number];
 
 /** Ports by part; 0 is a free one. */
 export type Ports = Readonly<Record<"console" | "blobs" | "tables" | PeerName, number>>;

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type NodeRegistry, nodeRegistry } from "./node-registry.ts";
 import { emptyDirectory, endAll } from "./start/start-process.ts";
 
-/** Stands for the whole system: it warns, says how it was called, and waits to be stopped where told to. */
+/** Replaces the whole system: it warns, prints its arguments, and waits for a signal on request. */
 const startedTask = `
 import { writeFileSync } from "node:fs";
 process.emitWarning("of no use", "ExperimentalWarning");
@@ -15,7 +15,7 @@ process.emitWarning("of use", "DeprecationWarning");
 console.log("started by", process.version, "with", process.argv.slice(2).join(" "));
 if (process.argv.includes("--fail")) process.exit(3);
 if (process.argv.includes("--wait")) {
-  // Nobody is left waiting where the signal never comes.
+  // Ends if the signal never comes.
   const waiting = setTimeout(() => process.exit(9), 20_000);
   process.on("SIGTERM", () => {
     writeFileSync("stopped", "");
@@ -89,7 +89,7 @@ const oldNode = (process.env.PATH ?? "").split(delimiter).find(directory => {
   return Number(major) < 22 || (Number(major) === 22 && Number(minor) < 18);
 });
 
-test("two starts at once in a fresh clone install once, and both run", async () => {
+test("two simultaneous starts in a fresh clone install once, and both run", async () => {
   const both = [npmStart("--one"), npmStart("--two")];
   for (const each of both) expect(await each.ended, each.output()).toBe(0);
   const outputs = both.map(({ output }) => output());
@@ -100,8 +100,8 @@ test("two starts at once in a fresh clone install once, and both run", async () 
   expect(existsSync(join(project, ".node/install.lock"))).toBe(false);
 });
 
-describe("where all is installed", () => {
-  test("nothing is installed again, and only warnings of use are shown", async () => {
+describe("if everything is installed", () => {
+  test("installs nothing again, and shows only useful warnings", async () => {
     const again = npmStart();
     expect(await again.ended).toBe(0);
     expect(again.output()).not.toContain("Installing");
@@ -109,7 +109,7 @@ describe("where all is installed", () => {
     expect(again.output()).not.toContain("ExperimentalWarning");
   });
 
-  test("a task's exit code is npm's", async () => {
+  test("ends with the exit code of the task", async () => {
     expect(await npmStart("--fail").ended).toBe(3);
   });
 
@@ -122,7 +122,7 @@ describe("where all is installed", () => {
     expect(refused.output()).toContain(`For help: npm run ${task} -- --help\n`);
   });
 
-  test("packages that npm itself has installed are not installed again, others are", async () => {
+  test("does not install again what npm has installed, and replaces outdated packages", async () => {
     rmSync(join(project, "node_modules"), { recursive: true });
     const npm = run("npm", ["install", "--no-audit"]);
     expect(await npm.ended, npm.output()).toBe(0);
@@ -136,16 +136,16 @@ describe("where all is installed", () => {
     expect(outdated.output()).toContain("Installing 1 packages");
   });
 
-  test("an unknown task is refused by name", async () => {
+  test("names an unknown task", async () => {
     const other = run("npm", ["run", "other"]);
     expect(await other.ended).toBe(2);
     expect(other.output()).toContain('Unknown task "other". Tasks: start, demo, test');
   });
 
-  // That npm has died is told by /proc alone.
+  // Only /proc shows that npm has ended.
   const signals = process.platform === "linux" ? (["SIGTERM", "SIGKILL"] as const) : (["SIGTERM"] as const);
 
-  test.each(signals)("%s to npm stops the task", async signal => {
+  test.each(signals)("stops the task on %s to npm", async signal => {
     const waiting = npmStart("--wait");
     await waiting.started();
     const stopped = join(project, "stopped");
@@ -156,7 +156,7 @@ describe("where all is installed", () => {
     rmSync(stopped);
   });
 
-  test("an abandoned lock holds nobody up", async () => {
+  test("ignores the lock of a process that has ended", async () => {
     rmSync(join(project, "node_modules/part"));
     const gone = spawn(process.execPath, ["-e", ""]);
     await once(gone, "exit");
@@ -216,7 +216,7 @@ describe("where all is installed", () => {
   });
 
   test.runIf(oldNode)(
-    "an old Node hands the task over to the Node that came by npm, and passes on its end",
+    "runs the task with the Node from npm if the own one is too old, and passes on signals and exit code",
     async () => {
       const pinned = nodePackages[platform];
       if (pinned === undefined) throw new Error(`there is no Node for ${platform}`);

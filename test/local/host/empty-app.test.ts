@@ -4,14 +4,14 @@ import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { startHost } from "../../../local/host/host.ts";
 import { call } from "./raw-request.ts";
 
-it("a host without functions answers 404", async () => {
+it("a host without functions responds 404", async () => {
   const host = await startHost(installFunctionsCore(), { port: 0, env: {} });
   expect((await call(host, "/api/anything")).status).toBe(404);
   expect(host.functions).toEqual([]);
   await host.stop();
 });
 
-it("an app with streaming on is refused, because a throwing handler hangs there", async () => {
+it("refuses an app with streaming, because a handler that throws would hang", async () => {
   const core = installFunctionsCore();
   app.http("any", { handler: () => ({}) });
   app.setup({ enableHttpStream: true });

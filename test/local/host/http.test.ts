@@ -101,7 +101,7 @@ const see = async (path: string, options?: Parameters<typeof call>[2]) =>
   JSON.parse((await call(host, path, options)).text);
 
 describe("a request", () => {
-  it("keeps its address as sent, whatever forwarding headers say", async () => {
+  it("keeps its address as sent, with any forwarding headers", async () => {
     const headers = { host: "Example.test:81", "x-forwarded-host": "evil.test", "x-forwarded-proto": "https" };
     const { url, user, headers: got } = await see("/api/SEEN/a%2Fb%20c/?q=1&q=%C3%A9", { headers });
     expect(url).toBe("http://example.test:81/api/SEEN/a%2Fb%20c/?q=1&q=%C3%A9");
@@ -133,7 +133,7 @@ describe("a request", () => {
     expect(await get("a\x01b\x7fc")).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  it("may have an expectation that nobody knows, bare line feeds, and a length beside chunks", async () => {
+  it("may have an unknown expectation, bare line feeds, and a length together with chunks", async () => {
     expect((await see("/api/seen", { headers: { expect: "foo" } })).headers.expect).toBe("foo");
     expect(await exchange(host, "GET /api/seen HTTP/1.1\nHost: h\nConnection: close\n\n")).toMatch(/^HTTP\/1.1 200 /);
     const both = "Content-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
@@ -205,12 +205,12 @@ describe("a request", () => {
     );
   });
 
-  it("loses its body when that is sent chunked, and says so by its header", async () => {
+  it("loses a chunked body, and keeps the header that shows it", async () => {
     const got = await see("/api/seen", { method: "POST", body: "x".repeat(1_000_000), chunked: true });
     expect([got.body, got.headers["transfer-encoding"]]).toEqual(["", "chunked"]);
   });
 
-  it("is 500 when it announces more than 100 MiB", async () => {
+  it("is 500 if its length is more than 100 MiB", async () => {
     const answer = await exchange(
       host,
       `POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: ${bodyLimit + 1}\r\n\r\n`,
@@ -263,7 +263,7 @@ describe("a request", () => {
 });
 
 describe("a path and a method", () => {
-  it("that no function has are 404 with an empty body, never 405 (decision G5)", async () => {
+  it("that no function has are 404 with an empty body, never 405", async () => {
     for (const path of ["/api", "/api/", "/favicon.ico", "/seen", "/api/none", "/api//seen", "/adm"]) {
       const { status, bytes, headers } = await call(host, path);
       expect([path, status, bytes.length, headers["content-length"]]).toEqual([path, 404, 0, ["0"]]);
@@ -277,13 +277,13 @@ describe("a path and a method", () => {
     );
   });
 
-  it("are GET and POST where the function names none", async () => {
+  it("are GET and POST if the function names none", async () => {
     expect((await call(host, "/api/default-methods")).status).toBe(200);
     expect((await call(host, "/api/default-methods", { method: "POST" })).status).toBe(200);
     expect((await call(host, "/api/default-methods", { method: "PUT" })).status).toBe(404);
   });
 
-  it("HEAD and OPTIONS reach a function that lists them, without headers of the host's making", async () => {
+  it("HEAD and OPTIONS reach a function that lists them, without further headers of the host", async () => {
     const head = await call(host, "/api/head", { method: "HEAD" });
     expect([head.status, head.headers["content-length"], head.bytes.length]).toEqual([200, undefined, 0]);
     const options = await call(host, "/api/head", { method: "OPTIONS", headers: { origin: "http://o.test" } });
@@ -313,7 +313,7 @@ describe("an answer", () => {
     }
   });
 
-  it("is 500 without a word when the handler throws or returns no object", async () => {
+  it("is 500 without a body if the handler throws or returns no object", async () => {
     for (const name of ["throws", "string"]) {
       const got = await answer(name);
       expect([got.status, got.bytes.length, got.headers["content-length"]]).toEqual([500, 0, ["0"]]);
@@ -337,7 +337,7 @@ describe("an answer", () => {
       expect(await call(host, `/api/status/${status}`)).toMatchObject({ status, text: "" });
   });
 
-  it("is 500 for a status that is none", async () => {
+  it("is 500 for an invalid status", async () => {
     for (const status of [100, 999])
       expect(await call(host, `/api/status/${status}`)).toMatchObject({ status: 500, text: "" });
   });

@@ -53,7 +53,7 @@ const status = async (path: string, headers: Record<string, string | string[]> =
 const withKey = (key: string) => ({ "x-functions-key": key });
 
 describe("a function with a key", () => {
-  it("is 401 without a good one, and says no more", async () => {
+  it("is 401 without a valid one, with an empty body", async () => {
     for (const headers of [{}, withKey("bad"), withKey("")]) {
       const answer = await call(host, "/api/with-key", { headers });
       expect([answer.status, answer.bytes.length, answer.headers["www-authenticate"]]).toEqual([401, 0, undefined]);
@@ -69,30 +69,30 @@ describe("a function with a key", () => {
     expect(await status("/api/other-key", withKey("Function-key"))).toBe(401);
   });
 
-  it("goes by the header alone when there is one", async () => {
+  it("uses only the header if there is one", async () => {
     for (const key of ["bad", ""]) expect(await status("/api/with-key?code=Host-key", withKey(key))).toBe(401);
   });
 
-  it("goes by the first of two", async () => {
+  it("uses the first of two", async () => {
     expect(await status("/api/with-key?code=bad&code=Host-key")).toBe(401);
     expect(await status("/api/with-key?code=Host-key&code=bad")).toBe(200);
     expect(await status("/api/with-key", { "x-functions-key": ["bad", "Host-key"] })).toBe(401);
     expect(await status("/api/with-key", { "x-functions-key": ["Host-key", "bad"] })).toBe(200);
   });
 
-  it("takes wrong letter case once the right one was used", async () => {
+  it("accepts another letter case after the right one was used", async () => {
     expect(await status("/api/with-key", withKey("HOST-KEY"))).toBe(401);
     expect(await status("/api/with-key", withKey("Host-key"))).toBe(200);
     expect(await status("/api/with-key", withKey("HOST-KEY"))).toBe(200);
     expect(await status("/api/other-key", withKey("HOST-KEY"))).toBe(401);
   });
 
-  it("of the admin level opens by the master key alone", async () => {
+  it("of the admin level requires the master key", async () => {
     for (const key of ["Host-key", "Function-key"]) expect(await status("/api/for-admin", withKey(key))).toBe(401);
     expect(await status("/api/for-admin", withKey("Master-key"))).toBe(200);
   });
 
-  it("is open when keys are not enforced, as one without a level always is", async () => {
+  it("is open if keys are not enforced, and always without a level", async () => {
     expect(await status("/api/open")).toBe(200);
     await host.stop();
     await start({ enforceKeys: false });
@@ -122,7 +122,7 @@ describe("starting a function through the admin endpoint", () => {
     expect(ticks).toBe(before + 1);
   });
 
-  it("hands the input to an HTTP function as its body", async () => {
+  it("passes the input to an HTTP function as its body", async () => {
     for (const [body, expected] of [
       ['{"input":"text"}', "text"],
       ['{"input":{"a":1}}', '{"a":1}'],
@@ -135,7 +135,7 @@ describe("starting a function through the admin endpoint", () => {
     }
   });
 
-  it("is refused by the first thing that is wrong", async () => {
+  it("is refused for its first fault", async () => {
     const before = ticks;
     const none = await invoke("Tick", { key: "" });
     expect([none.status, none.headers["www-authenticate"]]).toEqual([401, ["Bearer"]]);
@@ -150,7 +150,7 @@ describe("starting a function through the admin endpoint", () => {
 });
 
 describe("the host's own endpoints", () => {
-  it("tell the status to the master key", async () => {
+  it("return the status to a caller with the master key", async () => {
     for (const answer of [
       await call(host, "/admin/host/status", { headers: withKey("Master-key") }),
       await call(host, "/admin/host/status?code=Master-key"),
@@ -164,14 +164,14 @@ describe("the host's own endpoints", () => {
     expect(await status("/admin/host/status")).toBe(401);
   });
 
-  it("answer a ping to anyone", async () => {
+  it("respond to a ping without a key", async () => {
     for (const method of ["GET", "POST"]) {
       const answer = await call(host, "/admin/host/ping", { method });
       expect([answer.status, answer.headers["cache-control"]]).toEqual([200, ["no-store,no-cache"]]);
     }
   });
 
-  it("are 404 where there is none", async () => {
+  it("are 404 if they do not exist", async () => {
     expect(await status("/admin/nothing", withKey("Master-key"))).toBe(404);
   });
 });

@@ -4,20 +4,20 @@ import { parseRoute, routedPath } from "../../../local/host/route.ts";
 const match = (template: string, path: string) => parseRoute(template).match(routedPath(path));
 
 describe("a route template", () => {
-  it("takes letter case and one slash at the end as nothing", () => {
+  it("ignores letter case and one slash at the end", () => {
     for (const path of ["/v2/Status", "/V2/STATUS", "/v2/status/"]) expect(match("v2/status", path)).toEqual({});
     for (const path of ["/v2//status", "/v2/status//", "/v2", "/v2/status/x"]) {
       expect(match("v2/status", path)).toBeUndefined();
     }
   });
 
-  it("takes dot segments out of the path, encoded ones too", () => {
+  it("removes dot segments from the path, including encoded ones", () => {
     expect(match("api/hello", "/api/x/../hello")).toEqual({});
     expect(match("api/hello", "/api/x/%2e%2E/./hello")).toEqual({});
     expect(match("api/hello", "/../../api/hello")).toEqual({});
   });
 
-  it("gives parameters decoded but for the slash", () => {
+  it("decodes parameters except the slash", () => {
     expect(match("{id}", "/a%20b%C3%A9%5C+%2F%2f")).toEqual({ id: "a bé\\+%2F%2f" });
     expect(match("{id}", "/a%FFb%zz")).toEqual({ id: "a%FFb%zz" });
     expect(match("{id}", "/a%FF%41")).toEqual({ id: "a%FFA" });
@@ -25,7 +25,7 @@ describe("a route template", () => {
     expect(match("{id}", "/%2525")).toEqual({ id: "%25" });
   });
 
-  it("gives the rest as one value, and none when there is no rest", () => {
+  it("returns the rest as one value, and none if there is no rest", () => {
     const template = "users/{id}/otpkeys/{*rest}";
     expect(match(template, "/users/7/otpkeys")).toEqual({ id: "7" });
     expect(match(template, "/users/7/otpkeys/")).toEqual({ id: "7" });
@@ -43,11 +43,11 @@ describe("a route template", () => {
     expect(match("{x?}", "/")).toEqual({});
   });
 
-  it("never gives an empty parameter", () => {
+  it("never returns an empty parameter", () => {
     expect(match("{id}/x", "//x")).toBeUndefined();
   });
 
-  it("holds parameters to their constraint", () => {
+  it("matches parameters by their constraints", () => {
     expect(match("n/{n:int}", "/n/-12")).toEqual({ n: "-12" });
     expect(match("n/{n:int}", "/n/twelve")).toBeUndefined();
     expect(match("n/{n:int}", "/n/2147483648")).toBeUndefined();
@@ -57,7 +57,7 @@ describe("a route template", () => {
     expect(match("{x:regex(^a{{2}}$)}", "/aa")).toEqual({ x: "aa" });
   });
 
-  it("leaves %SETTING% as it stands", () => {
+  it("does not replace %SETTING%", () => {
     expect(match("%MYROUTE%/x", "/%MYROUTE%/x")).toEqual({});
   });
 

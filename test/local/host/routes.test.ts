@@ -48,7 +48,7 @@ afterEach(async () => {
 });
 
 describe("functions whose routes overlap", () => {
-  it("are tried in the order of their names, letter case ignored, not by how well they fit", async () => {
+  it("are tried in the order of their names, ignoring letter case, not by how specific they are", async () => {
     await start();
     expect(await who("/api/users/delete")).toBe("ovA_param");
     expect(await who("/api/items/delete")).toBe("owA_literal");
@@ -57,7 +57,7 @@ describe("functions whose routes overlap", () => {
     expect(await who("/api/mark/1")).toBe("aZ");
   });
 
-  it("with one template are told apart by method", async () => {
+  it("with one template are selected by method", async () => {
     await start();
     expect([await who("/api/item"), await who("/api/item", "PUT"), await who("/api/item", "POST")]).toEqual([
       "item_get",
@@ -93,7 +93,7 @@ describe("a function that the host does not serve", () => {
   });
 });
 
-describe("an empty route prefix (decision G2)", () => {
+describe("an empty route prefix", () => {
   it("puts routes at the root, which may be a function", async () => {
     await start({ hostJson: unprefixed });
     expect(await who("/.well-known/openid-configuration")).toBe("discovery");
@@ -102,7 +102,7 @@ describe("an empty route prefix (decision G2)", () => {
     expect(await who("/api/item")).toBe(404);
   });
 
-  it("leaves settings in routes alone", async () => {
+  it("does not replace settings in routes", async () => {
     await start({ hostJson: unprefixed, env: { MYROUTE: "resolved" } });
     expect(await who("/%MYROUTE%/x")).toBe("setting");
     expect(await who("/resolved/x")).toBe(404);
@@ -110,7 +110,7 @@ describe("an empty route prefix (decision G2)", () => {
 });
 
 describe("the root", () => {
-  it("is 204 where the home page is disabled", async () => {
+  it("is 204 if the home page is disabled", async () => {
     await start({ env: { AzureWebJobsDisableHomepage: "true" } });
     expect((await call(host ?? { port: 0 }, "/")).status).toBe(204);
   });
@@ -138,8 +138,8 @@ describe("a disabled function", () => {
   });
 });
 
-describe("a route that is none", () => {
-  it("keeps the whole host from starting", async () => {
+describe("an invalid route", () => {
+  it("prevents the start of the whole host", async () => {
     const lead = core.functions.size;
     app.http("lead", { route: "/lead/slash", handler: () => ({}) });
     expect(core.functions.size).toBe(lead + 1);

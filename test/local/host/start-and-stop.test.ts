@@ -129,7 +129,7 @@ describe("a stop", () => {
     expect(events).toEqual(["start", "timer ended", "terminate of the app"]);
   });
 
-  it("awaits a timer that was run by hand", async () => {
+  it("awaits a timer that was run on demand", async () => {
     const { port, run, stop } = await start();
     const ran = run("job");
     await gate.reached;
@@ -142,7 +142,7 @@ describe("a stop", () => {
     expect(events).toEqual(["start", "timer ended", "terminate of the app"]);
   });
 
-  it("leaves no clock running, neither of a timer nor of an invocation", async () => {
+  it("stops the clocks of timers and invocations", async () => {
     const clocks = () => process.getActiveResourcesInfo().filter(name => name === "Timeout").length;
     const before = clocks();
     const { port, stop } = await start();
@@ -162,7 +162,7 @@ describe("a stop", () => {
     expect(events).toEqual(["start", "terminate of the app"]);
   });
 
-  it("lets a function run to its end whose caller has gone", async () => {
+  it("completes a function whose caller has disconnected", async () => {
     const { port, stop } = await start();
     const sent = request({ port, host: "127.0.0.1", path: "/api/waits" }).end();
     sent.on("error", () => {});
@@ -194,12 +194,12 @@ describe("a start", () => {
     expect(await refused(port, "127.0.0.2")).toBe(true);
   });
 
-  it("makes a master key of its own where none is given", async () => {
+  it("creates a master key if none is given", async () => {
     const { masterKey } = await start();
     expect(masterKey).toMatch(/^[\w-]{43}$/);
   });
 
-  it("sees what was registered since the core was installed, and installs one core a process", async () => {
+  it("serves what was registered since the core was installed, with one core for each process", async () => {
     expect(installFunctionsCore()).toBe(core);
     app.http("late", { handler: () => ({ body: "late" }) });
     const { port, functions } = await start();
@@ -255,7 +255,7 @@ describe("an invocation", () => {
     expect((await call({ port }, "/api/hello")).text).toBe("healed");
   });
 
-  it("logs under the function's name at the level asked for", async () => {
+  it("logs with the function's name and the level of the line", async () => {
     const { port } = await start();
     await call({ port }, "/api/logs");
     expect(lines.filter(([, category]) => category === "Function.logs.User")).toEqual(
@@ -269,7 +269,7 @@ describe("an invocation", () => {
     );
   });
 
-  it("lets the library's own lines into the log", async () => {
+  it("passes the library's own lines to the log", async () => {
     const { port } = await start();
     await call({ port }, "/api/hello", { body: "dropped" });
     expect(lines).toContainEqual(["warning", "Worker.system", expect.stringContaining("Discarding the body")]);
@@ -277,7 +277,7 @@ describe("an invocation", () => {
 });
 
 describe("a hook", () => {
-  it("with a name that the host does not know is refused", () => {
+  it("with an unknown name is refused", () => {
     expect(() => app.hook.log(() => {})).toThrow("Log hooks require");
   });
 });

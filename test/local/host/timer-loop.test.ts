@@ -44,7 +44,7 @@ afterEach(() => {
 });
 
 describe("a timer's runs", () => {
-  it("never overlap; occurrences that fell into one are made up for by one, at its end", async () => {
+  it("never overlap; all occurrences during a run become one run at its end", async () => {
     begin("*/10 * * * * *");
     await vi.advanceTimersByTimeAsync(35_000);
     expect(times()).toEqual(["13:15:10.000Z"]);
@@ -58,7 +58,7 @@ describe("a timer's runs", () => {
     expect(times()[2]).toBe("13:15:40.000Z");
   });
 
-  it("begin no more after a stop, while the one under way is still awaited", async () => {
+  it("do not start after a stop, which waits for the run in progress", async () => {
     begin("*/10 * * * * *");
     await vi.advanceTimersByTimeAsync(10_000);
     stop();
@@ -68,14 +68,14 @@ describe("a timer's runs", () => {
     expect([times(), tracked.length]).toEqual([["13:15:10.000Z"], 1]);
   });
 
-  it("begin not at all after a stop before the first", async () => {
+  it("do not start after a stop before the first one", async () => {
     begin("*/10 * * * * *");
     stop();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(times()).toEqual([]);
   });
 
-  it("wait for a time further away than one wait can be", async () => {
+  it("can wait longer than one call of setTimeout", async () => {
     begin("0 0 0 1 3 *");
     await vi.advanceTimersByTimeAsync(90 * 86_400_000);
     expect(times()).toEqual([]);
@@ -83,7 +83,7 @@ describe("a timer's runs", () => {
     expect(runs.map(({ at }) => at)).toEqual(["2027-03-01T00:00:00.000Z"]);
   });
 
-  it("are told when the last one was and when this one was due", async () => {
+  it("get the times of the last run and of this occurrence", async () => {
     begin("0 * * * * *");
     await vi.advanceTimersByTimeAsync(60_000);
     runs[0]?.end();

@@ -70,7 +70,7 @@ describe("a timer's schedule", () => {
     expect(of("by-setting")[0]?.timer.scheduleStatus.next).toMatch(/-01-01T04:30:00\.000Z$/);
   });
 
-  it("takes down its own function only when it is none", async () => {
+  it("disables only its own function if it is invalid", async () => {
     await start();
     expect(host.functions).toEqual(["every-second", "hourly", "on-start", "other", "retried", "unmonitored"]);
     expect(lines).toContain(
@@ -82,7 +82,7 @@ describe("a timer's schedule", () => {
     expect((await call(host, "/api/other")).status).toBe(200);
   });
 
-  it("does not run when timers are off or the function is disabled, by hand it does", async () => {
+  it("does not run if timers are off or the function is disabled, except on demand", async () => {
     await start({ timers: false });
     await call(host, "/api/other");
     expect(of("on-start")).toEqual([]);
@@ -98,7 +98,7 @@ describe("a timer's schedule", () => {
 });
 
 describe("a timer's argument", () => {
-  it("has the schedule's status, the least time as last run at first", async () => {
+  it("has the schedule's status, with the smallest time as last run at first", async () => {
     await start();
     const begun = Date.now();
     await host.run("hourly");
@@ -111,7 +111,7 @@ describe("a timer's argument", () => {
     expect(timer?.scheduleStatus.next).toBe(new Date(Math.ceil(begun / 3_600_000) * 3_600_000).toISOString());
   });
 
-  it("has no status when the timer runs more than once a minute or asks for none", async () => {
+  it("has no status if the timer runs more than once a minute or does not monitor it", async () => {
     await start();
     await host.run("every-second");
     await host.run("unmonitored");
@@ -120,7 +120,7 @@ describe("a timer's argument", () => {
 });
 
 describe("a run", () => {
-  it("on start begins before the first request", async () => {
+  it("on start starts before the first request", async () => {
     await start();
     await call(host, "/api/other");
     expect(of("on-start")).toHaveLength(1);
@@ -144,7 +144,7 @@ describe("a run", () => {
     expect(of("retried")).toHaveLength(5);
   });
 
-  it("that throws is logged as failed, and the schedule goes on", async () => {
+  it("that throws is logged as failed, and the schedule continues", async () => {
     behaviour["every-second"] = run => {
       if (run === 1) throw new Error("first run fails");
     };
@@ -155,7 +155,7 @@ describe("a run", () => {
     );
   });
 
-  it("by hand rejects with the function's own error, and for a name that no timer has", async () => {
+  it("on demand rejects with the function's own error, and for an unknown name", async () => {
     const error = new Error("mine");
     behaviour.hourly = () => {
       throw error;

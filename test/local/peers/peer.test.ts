@@ -30,7 +30,7 @@ const control = (method: string, path: string, body?: unknown) =>
   get(`/_control/${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
 
 describe("a peer", () => {
-  test("hands its calls over with the path decoded and answers JSON", async () => {
+  test("gets calls with a decoded path and responds in JSON", async () => {
     const answer = await get("/thing%20one?q=a%26b", { method: "POST", body: "hello" });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toContain("application/json");
@@ -38,7 +38,7 @@ describe("a peer", () => {
     expect(await answer.json()).toEqual({ path: "/thing one", q: "a&b", body: "hello" });
   });
 
-  test("answers 404 where it has no route and 500 where it fails itself", async () => {
+  test("responds 404 without a route and 500 if it fails itself", async () => {
     expect((await get("/elsewhere")).status).toBe(404);
     const write = console.error;
     console.error = () => {};
@@ -49,7 +49,7 @@ describe("a peer", () => {
     }
   });
 
-  test("listens on the loopback address alone and says which port is taken", async () => {
+  test("listens on the loopback address only and names a port that is in use", async () => {
     expect(peer.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const port = Number(new URL(peer.url).port);
     await expect(startPeer("second", { handle: () => undefined, port })).rejects.toThrow(
@@ -57,7 +57,7 @@ describe("a peer", () => {
     );
   });
 
-  test("counts what it was asked, control calls apart", async () => {
+  test("counts its calls, except control calls", async () => {
     await get("/thing/1");
     await get("/thing/2", { method: "PUT" });
     await control("GET", "own");
@@ -100,7 +100,7 @@ describe("a fault", () => {
     expect((await get("/thing")).status).toBe(200);
   });
 
-  test("comes n times, to the calls that it names alone", async () => {
+  test("affects n calls, and only matching ones", async () => {
     peer.fail({ kind: "refuse", status: 418, times: 2, method: "post", path: "^/thing/\\d$" });
     expect((await get("/thing/1")).status).toBe(200);
     expect((await get("/thing/x", { method: "POST" })).status).toBe(200);
@@ -141,7 +141,7 @@ describe("a fault", () => {
     expect(performance.now() - before).toBeGreaterThanOrEqual(29);
   });
 
-  test("of kind delay comes to nothing when the peer is closed meanwhile", async () => {
+  test("of kind delay has no effect if the peer is closed meanwhile", async () => {
     peer.fail({ kind: "delay", ms: 20 });
     const call = expect(get("/thing")).rejects.toThrow();
     await peer.untilRequested("GET", /thing/);
@@ -165,7 +165,7 @@ describe("a fault", () => {
     expect(peer.hanging()).toBe(0);
   });
 
-  test("that hangs ends when its caller gives up, the work undone", async () => {
+  test("that hangs ends without the work if the caller disconnects", async () => {
     peer.fail({ kind: "hang" });
     const giveUp = new AbortController();
     const call = expect(get("/thing", { signal: giveUp.signal })).rejects.toThrow();
@@ -177,7 +177,7 @@ describe("a fault", () => {
     expect(done).toEqual([]);
   });
 
-  test("is forgotten when faults are cleared, and what hangs loses its connection", async () => {
+  test("is removed when faults are cleared, and hanging calls lose their connections", async () => {
     peer.fail({ kind: "hang" });
     peer.fail({ kind: "refuse" });
     const call = expect(get("/thing")).rejects.toThrow();
@@ -201,7 +201,7 @@ describe("a fault", () => {
     expect((await get("/thing")).status).toBe(200);
   });
 
-  test("that is none is refused with every wrong field named", async () => {
+  test("that is invalid is refused with every wrong field", async () => {
     const answer = await control("POST", "faults", { kind: "explode", times: 0, path: "(", colour: "red" });
     expect(answer.status).toBe(400);
     const { problems } = (await answer.json()) as { problems: { path: string }[] };
@@ -237,7 +237,7 @@ describe("a state file", () => {
     expect(openState(undefined, { n: 1 }).value).toEqual({ n: 1 });
   });
 
-  test("that is broken is named", () => {
+  test("that is not JSON is named", () => {
     const path = join(folder, "state.json");
     writeFileSync(path, "{");
     expect(() => openState(path, {})).toThrow(path);

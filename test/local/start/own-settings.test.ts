@@ -12,11 +12,11 @@ const file = (text: string): string => {
   return path;
 };
 
-test("no file, no settings", () => {
+test("returns no settings without a file", () => {
   expect(ownSettings(join(emptyDirectory(), "local.settings.json"))).toEqual({});
 });
 
-test("values are taken as text, empty ones and repeated defaults are not taken", () => {
+test("returns values as texts, without empty ones and repeated defaults", () => {
   const Values = { LEASE_SECONDS: 120, PIN_MAIL_DOMAINS: "example.com", CLOUD_TENANT_ID: " ", RETRY_MIN_SECONDS: "60" };
   expect(ownSettings(file(`\uFEFF${JSON.stringify({ IsEncrypted: false, Values })}`))).toEqual({
     LEASE_SECONDS: "120",
@@ -24,7 +24,7 @@ test("values are taken as text, empty ones and repeated defaults are not taken",
   });
 });
 
-test("a copy of the sample says nothing of its own, but what the host itself reads", () => {
+test("returns only the settings of the host for a copy of the sample", () => {
   const sample = readFileSync(join(import.meta.dirname, "../../../local.settings.sample.json"), "utf8");
   expect(Object.keys(ownSettings(file(sample)))).toEqual([
     "FUNCTIONS_WORKER_RUNTIME",
@@ -34,6 +34,6 @@ test("a copy of the sample says nothing of its own, but what the host itself rea
   ]);
 });
 
-test.each(["{", "[]", '{"Values": {"A": {}}}'])("a file that is none is named: %s", text => {
+test.each(["{", "[]", '{"Values": {"A": {}}}'])("names a file that is not a settings file: %s", text => {
   expect(() => ownSettings(file(text))).toThrow(/local\.settings\.json is not a settings file/);
 });

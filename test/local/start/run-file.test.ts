@@ -27,7 +27,7 @@ test("facts are written whole, read again, and removed", async () => {
   expect(readFacts(directory)).toBeUndefined();
 });
 
-test("a running system's facts are left alone", async () => {
+test("the facts of a running system are not replaced", async () => {
   const answering = createServer((_, response) => response.end());
   await new Promise<void>(resolve => answering.listen(0, "127.0.0.1", resolve));
   const directory = emptyDirectory();
@@ -41,14 +41,14 @@ test("a running system's facts are left alone", async () => {
   answering.closeAllConnections();
 });
 
-test("a killed system's facts are written over, also where its process id is another process by now", async () => {
+test("the facts of a killed system are replaced, also if another process has its process id", async () => {
   const directory = emptyDirectory();
   await writeFacts(directory, facts(process.ppid));
   expect(await writeFacts(directory, facts(process.pid))).toBe(join(directory, "run.json"));
   expect(readFacts(directory)?.pid).toBe(process.pid);
 });
 
-test("a killed system's facts are removed by the next start at once", async () => {
+test("the next start removes the facts of a killed system at once", async () => {
   const directory = emptyDirectory();
   await removeStaleFacts(directory);
   await writeFacts(directory, facts(process.ppid));
@@ -56,7 +56,7 @@ test("a killed system's facts are removed by the next start at once", async () =
   expect(existsSync(join(directory, "run.json"))).toBe(false);
 });
 
-test("a start that is refused has removed a killed system's facts before it looks at its port", async () => {
+test("a refused start removes the facts of a killed system before it checks its port", async () => {
   const taken = createServer();
   await new Promise<void>(resolve => taken.listen(0, "127.0.0.1", resolve));
   const directory = emptyDirectory();

@@ -12,11 +12,11 @@ export interface StartProcess {
   readonly child: ChildProcess;
   /** Where its LOCAL_DIR is. */
   readonly directory: string;
-  /** Its facts as soon as it says that it is up. Rejects where it ends before. */
+  /** Returns its facts when it is ready. Rejects if it ends before. */
   ready(): Promise<Facts>;
   /** Exit code or signal, as soon as it has ended and all of its output is here. */
   readonly ended: Promise<number | NodeJS.Signals>;
-  /** All that it wrote, to both outputs. */
+  /** Returns everything that it wrote to both outputs. */
   output(): string;
 }
 
@@ -24,14 +24,14 @@ const script = join(import.meta.dirname, "../../../local/start/start.ts");
 const made: string[] = [];
 const running = new Set<ChildProcess>();
 
-/** An empty directory, taken away by {@link endAll}. */
+/** Returns an empty directory, which {@link endAll} removes. */
 export function emptyDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "start-test-"));
   made.push(directory);
   return directory;
 }
 
-/** Runs what `npm start` runs. @param cwd where it finds its `local.settings.json` */
+/** Runs the program of `npm start`. @param cwd directory of its `local.settings.json` */
 export function launchStart(
   args: readonly string[],
   {
@@ -72,7 +72,7 @@ export function launchStart(
   };
 }
 
-/** Ends what is left and takes the directories away. */
+/** Ends the remaining processes and removes the directories. */
 export async function endAll(): Promise<void> {
   await Promise.all(
     [...running].map(child => {
@@ -83,7 +83,7 @@ export async function endAll(): Promise<void> {
   for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
 }
 
-/** Whether somebody listens at a port or a socket's path. */
+/** Returns whether a process listens on a port or socket path. */
 export const listens = (at: { port: number; host: string } | { path: string }): Promise<boolean> =>
   new Promise(resolve => {
     const socket = connect(at);

@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(endAll);
 
-test("run.json tells programs of the host, tokens, storage, peers and process", async () => {
+test("run.json has the addresses and tokens of host, storage and peers, and the process id", async () => {
   const told = JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8"));
   const address = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect(told).toEqual({
@@ -55,13 +55,13 @@ test("run.json tells programs of the host, tokens, storage, peers and process", 
   expect((await fetch(`${told.host}/health`)).status).toBe(200);
 });
 
-test("people read every address and token", () => {
+test("the banner has every address and token", () => {
   for (const word of [facts.host, ...Object.values(facts.peers), ...Object.values(facts.tokens)])
     expect(system.output()).toContain(word);
   expect(system.output()).toContain(join(system.directory, "run.json"));
 });
 
-test("settings come from local.settings.json, then from the environment, and a copied sample moves nothing away", async () => {
+test("settings come from local.settings.json, then from the environment, and a copied sample changes nothing", async () => {
   const { status, body } = await call("GET", "/v2/status");
   expect(status).toBe(200);
   expect(body).toMatchObject({ CRON_DATA_CLEANUP_COMPLETED_DAYS: "11", RFPR_RETRY_NUMBER_DAYS: "6" });
@@ -76,25 +76,25 @@ test("settings come from local.settings.json, then from the environment, and a c
   expect(system.output()).not.toContain("your settings replace");
 });
 
-test("the core token is good, but not for the connector", async () => {
+test("the core token is not accepted by the connector", async () => {
   const tokens = { core: "", connector: facts.tokens.core };
   expect((await call("GET", "/v2/status", { ...facts, tokens })).status).toBe(403);
 });
 
 // Most of these wait for processes: on a busy machine that takes its time.
-describe("beside it", () => {
+describe("further starts", () => {
   test.runIf(canPaste).concurrent("the first call of the banner can be pasted into a terminal", async () => {
     const pasted = system.output().match(/^A first call: +(curl .+)$/m)?.[1] ?? "";
     expect(JSON.parse(await bash(pasted))).toMatchObject({ IDP_DEFAULT: "entra" });
   });
 
-  test("a further host joins by --storage, with facts of its own, and ends alone", async () => {
+  test("a further host joins by --storage, with a run file of its own, and ends alone", async () => {
     const joined = launchStart(["--storage", facts.storage]);
     const own = await joined.ready();
     expect(own).toMatchObject({ tokens: facts.tokens, storage: facts.storage, peers: facts.peers });
     expect(own.host).not.toBe(facts.host);
     expect((await call("GET", "/v2/status", own)).status).toBe(200);
-    // As happens when whoever started it dies.
+    // As if its parent process had ended.
     joined.child.disconnect();
     expect(await joined.ended).toBe(0);
     expect(existsSync(join(joined.directory, "run.json"))).toBe(false);
@@ -102,8 +102,8 @@ describe("beside it", () => {
   });
 
   test.concurrent("--storage without a running system is refused", async () => {
-    const nobody = facts.storage.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:9");
-    const lost = launchStart(["--storage", nobody]);
+    const noSystem = facts.storage.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:9");
+    const lost = launchStart(["--storage", noSystem]);
     expect(await lost.ended).toBe(1);
     expect(lost.output()).toMatch(/There is no running local system on this storage\./);
   });
@@ -126,7 +126,7 @@ describe("beside it", () => {
     );
   });
 
-  test("wrong settings are named, all of them, and nothing is left running (decision G14)", async () => {
+  test("all wrong settings are named, and no process stays", async () => {
     const wrong = { CRON_PROCESS_SHIPMENT_SCHEDULE: "hourly", RETRY_MIN_SECONDS: "soon", CALLER_STATIC_TOKENS: "yes" };
     const refused = launchStart([], { env: wrong });
     expect(await refused.ended).toBe(1);
@@ -222,11 +222,11 @@ async function freeBasePort(): Promise<number> {
   }
 }
 
-describe("the next day", () => {
+describe("a restart", () => {
   let id: string;
   let again: StartProcess;
 
-  test("SIGTERM ends it: nobody listens, and run.json is gone", async () => {
+  test("SIGTERM ends the system: its ports are closed, and run.json is removed", async () => {
     const created = await call("POST", "/v2/credential-requests", facts, sampleRequest);
     expect(created.status).toBe(201);
     id = created.body.data.credential_request_id;
@@ -238,11 +238,11 @@ describe("the next day", () => {
     expect(await listens(storageLock(system.directory))).toBe(false);
   });
 
-  test("a start finds yesterday's request, peers and tokens, and goes on with them", async () => {
+  test("the next start has the same requests, peers and tokens, and continues with them", async () => {
     again = launchStart([], { directory: system.directory });
     const today = await again.ready();
     expect(today.tokens).toEqual(facts.tokens);
-    // Nobody reads its log any more.
+    // Its output is not read any more.
     again.child.stdout?.destroy();
     again.child.stderr?.destroy();
     const read = () => call("GET", `/v2/credential-requests/${id}`, today);
@@ -258,7 +258,7 @@ describe("the next day", () => {
     expect(await mailed()).toBe(before + 1);
   });
 
-  test("SIGKILL leaves no storage behind, and the next start is as good as any", async () => {
+  test("SIGKILL ends the storage too, and the next start works", async () => {
     again.child.kill("SIGKILL");
     expect(await again.ended).toBe("SIGKILL");
     while (await listens(storageLock(again.directory))) await wait(20);

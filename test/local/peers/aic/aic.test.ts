@@ -123,7 +123,7 @@ describe("a journey", () => {
     expect(Buffer.from(Int8Array.from(excluded[0]?.id ?? [])).toString("base64url")).toBe(id);
   });
 
-  test("gives no session where none is wanted", async () => {
+  test("creates no session if none is requested", async () => {
     const step = await ask();
     const { parts } = outcomeFor(challengeOf(step));
     const end = await authenticate(filled(step, asJson(...parts)), { search: `${query}&noSession=true` });
@@ -131,7 +131,7 @@ describe("a journey", () => {
     expect(aic.registrations()).toMatchObject([{ displayName: "New Security Key" }]);
   });
 
-  test("takes each step once, also when it fails", async () => {
+  test("accepts each step once, also if it fails", async () => {
     const first = await begin();
     expect((await authenticate(filled(first, USER))).status).toBe(200);
     expect(await refusal(await authenticate(filled(first, USER)))).toEqual([401, undefined]);
@@ -142,7 +142,7 @@ describe("a journey", () => {
     expect(aic.registrations()).toEqual([]);
   });
 
-  test("registers no key but one that was made for it", async () => {
+  test("registers only a key that was created for it", async () => {
     const stranger = createAuthenticator(await createAuthenticatorKeys());
     const other = await ask();
     const wrong: ((challenge: string) => string)[] = [
@@ -179,7 +179,7 @@ describe("a journey", () => {
     } else expect(again.callbacks.at(-1)?.input?.[0]?.name).toBe("IDToken3");
   });
 
-  test("ends after its time, with a code of its own", async () => {
+  test("expires, with a code of its own", async () => {
     const step = await ask();
     expect((await control("expire-challenges")).status).toBe(204);
     expect(await refusal(await authenticate(filled(step, "x")))).toEqual([401, "110"]);
@@ -188,7 +188,7 @@ describe("a journey", () => {
     expect(Math.abs(exp - iat - 3600)).toBeLessThanOrEqual(1);
   });
 
-  test("is begun by nobody without a token, whichever header it looks into", async () => {
+  test("cannot be started without a token in the configured header", async () => {
     expect((await askToken("wrong")).status).toBe(401);
     expect((await askToken("aic-secret", "bravo")).status).toBe(404);
     await control("revoke-tokens");
@@ -211,7 +211,7 @@ describe("a journey", () => {
     expect(other.status).toBe(404);
   });
 
-  test("wants its own step back", async () => {
+  test("accepts only its own steps", async () => {
     const step = await begin();
     const forged = await new SignJWT({ otk: decodeJwt(step.authId).otk })
       .setProtectedHeader({ alg: "HS256" })
@@ -221,7 +221,7 @@ describe("a journey", () => {
     expect((await authenticate(filled(step, USER))).status).toBe(200);
   });
 
-  test("fails for users who are unknown or blocked, and tells no difference", async () => {
+  test("fails in the same way for unknown and blocked users", async () => {
     for (const user of ["unknown.person", "Blocked.person"])
       expect(await refusal(await name(user))).toEqual([401, undefined]);
     const step = await ask();

@@ -213,7 +213,7 @@ describe("a shipment is refused with validation_error", () => {
     expect((await requester.call("POST", "", { ...body, customer_reference: "x".repeat(50) })).status).toBe(201);
   });
 
-  test("where the body is no JSON, lacks members or has unknown ones", async () => {
+  test("if the body is not JSON, lacks members or has unknown ones", async () => {
     expect(await refused("{")).toContain("no JSON");
     expect(await refused({ shipment_items: [] })).toMatch(/recipient.*mailing_address.*shipment_items/);
     expect(await refused({ ...shipmentBody(await item()), surprise: 1 })).toContain("surprise unknown");

@@ -111,7 +111,7 @@ describe("putting an authenticator request (docs/peers/enrollment.md)", () => {
     expect(twice.body.message).toMatch(/one response key/);
   });
 
-  test("refuses an id that is none, what is no JSON, and whoever has no good token", async () => {
+  test("refuses an invalid id, a body that is not JSON, and a caller without a valid token", async () => {
     const { id, body } = await api.draft();
     expect((await api.call("PUT", "a%20b", body)).status).toBe(400);
     expect((await api.call("PUT", "a".repeat(65), body)).status).toBe(400);

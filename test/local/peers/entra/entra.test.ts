@@ -149,14 +149,14 @@ describe("the token endpoint", () => {
     }
   });
 
-  test("refuses assertions where the client has no key", async () => {
+  test("refuses assertions if the client has no key", async () => {
     const { clientKey: _, ...secretOnly } = options;
     await entra.close();
     entra = await startEntra(secretOnly);
     expect((await askToken(asAssertion(await assertion()))).status).toBe(401);
   });
 
-  test("refuses another grant, a scope that is none and another tenant", async () => {
+  test("refuses another grant, an invalid scope and another tenant", async () => {
     const secret = { client_secret: "entra-secret" };
     expect(await (await askToken({ ...secret, grant_type: "password" })).json()).toMatchObject({
       error: "unsupported_grant_type",
@@ -165,7 +165,7 @@ describe("the token endpoint", () => {
     expect((await askToken(secret, "another-tenant")).status).toBe(404);
   });
 
-  test("ends tokens when their time is over or they are revoked", async () => {
+  test("refuses tokens that have expired or were revoked", async () => {
     expect((await control("settings", { expiresIn: 60 })).status).toBe(204);
     token = await newToken();
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
@@ -317,7 +317,7 @@ describe("a key", () => {
     expect(await refusal(await register(credentialFor(late)))).toEqual([400, "BadRequest"]);
   });
 
-  test("is refused once the challenges are told to expire", async () => {
+  test("is refused after all challenges were expired", async () => {
     const given = await creationOptions();
     expect((await control("expire-challenges")).status).toBe(204);
     expect(await refusal(await register(credentialFor(given)))).toEqual([400, "BadRequest"]);
@@ -348,7 +348,7 @@ describe("a key", () => {
       "no credential": { displayName: "x" },
       "a name over 30 characters": { ...good, displayName: "x".repeat(31) },
       "standard base64": { ...good, publicKeyCredential: { ...publicKeyCredential, id: "a+b/==" } },
-      "client data that is no JSON": {
+      "client data that is not JSON": {
         ...good,
         publicKeyCredential: {
           ...publicKeyCredential,
@@ -379,7 +379,7 @@ describe("users", () => {
     expect((await graph("GET", methodsOf(user))).status).toBe(200);
   });
 
-  test("change their standing between options and registration when told so", async () => {
+  test("can be blocked or removed between options and registration", async () => {
     const body = credentialFor(await creationOptions());
     for (const [standing, refused] of [
       ["unknown", [404, "Request_ResourceNotFound"]],
@@ -394,7 +394,7 @@ describe("users", () => {
     expect((await control(`users/${USER}`, { standing: "absent" })).status).toBe(400);
   });
 
-  test("are nobody's business without a good token", async () => {
+  test("are not accessible without a valid token", async () => {
     token = "wrong";
     for (const path of [methodsOf(), `${methodsOf()}/creationOptions`, methodsOf("unknown@example.com")])
       expect(await refusal(await graph("GET", path))).toEqual([401, "InvalidAuthenticationToken"]);

@@ -30,7 +30,7 @@ test("a token has the shape of an Entra application token and verifies against t
   expect(payload).not.toHaveProperty("scp");
 });
 
-test("a token carries what it is told to", async () => {
+test("a token has the requested claims", async () => {
   const token = await issuer.mint({
     audience,
     scp: "Connector.Call",
@@ -43,7 +43,7 @@ test("a token carries what it is told to", async () => {
   expect(decodeJwt(await issuer.mint({ audience, issuer: "https://elsewhere" })).iss).toBe("https://elsewhere");
 });
 
-test("an expired token, and one signed by a stranger, nobody or the public key, verify nowhere", async () => {
+test("an expired token, and one signed by a stranger, by no key or by the public key, are never valid", async () => {
   const code = async (options: Partial<Parameters<TokenIssuer["mint"]>[0]>) =>
     verify(await issuer.mint({ audience, ...options })).catch((error: { code: string }) => error.code);
   expect(await code({ expiresInSeconds: -60 })).toBe("ERR_JWT_EXPIRED");

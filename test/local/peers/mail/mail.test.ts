@@ -68,14 +68,14 @@ describe("the mail service", () => {
     expect(mail.mails()).toEqual([]);
   });
 
-  test("takes the caller's operation id, and a repeated one for one more mail (decision C14)", async () => {
+  test("accepts the caller's operation id, and sends one more mail if it is repeated", async () => {
     const operationId = randomUUID();
     await client.beginSend(message, { operationId });
     await client.beginSend(message, { operationId });
     expect(mail.mails().map(sent => sent.operationId)).toEqual([operationId, operationId]);
   });
 
-  test("is asked for an operation by its id without sending", async () => {
+  test("returns an operation by its id without sending", async () => {
     const operationId = randomUUID();
     await client.beginSend(message, { operationId });
     mail.resetRequests();
@@ -88,7 +88,7 @@ describe("the mail service", () => {
     expect(await lookUp(randomUUID())).toMatchObject({ status: 404, body: { error: { code: "NotFound" } } });
   });
 
-  test("keeps an operation running for as many look-ups as it is told", async () => {
+  test("keeps an operation running for the set number of look-ups", async () => {
     const operationId = randomUUID();
     mail.outcome({ runningPolls: 3 });
     await client.beginSend(message, { operationId });
@@ -97,7 +97,7 @@ describe("the mail service", () => {
     expect(statuses).toEqual(["Running", "Running", "Succeeded"]);
   });
 
-  test("fails an operation when it is told, and delivers nothing", async () => {
+  test("fails an operation if set so, and delivers nothing", async () => {
     const error = { code: "EmailDropped", message: "suppressed" };
     await fetch(`${mail.url}/_control/outcomes`, {
       method: "POST",
@@ -152,14 +152,14 @@ describe("the mail service", () => {
     expect(mail.mails()).toEqual([]);
   });
 
-  test("refuses an operation id that is no UUID, and names bad controls", async () => {
+  test("refuses an operation id that is not a UUID, and names invalid controls", async () => {
     expect((await signedAgain(body => body, { "operation-id": "one" })).status).toBe(400);
     const answer = await fetch(`${mail.url}/_control/outcomes`, { method: "POST", body: '{"status":"Lost"}' });
     expect(answer.status).toBe(400);
     expect(await answer.text()).toContain("status");
   });
 
-  test("remembers mails and operations where a state file is given", async () => {
+  test("keeps mails and operations in a state file", async () => {
     const folder = mkdtempSync(join(tmpdir(), "mail-"));
     const statePath = join(folder, "mail.json");
     try {

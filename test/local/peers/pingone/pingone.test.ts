@@ -125,7 +125,7 @@ describe("the token endpoint", () => {
     }
   });
 
-  test("refuses every wrong proof, PSS among them, which PingOne does not take", async () => {
+  test("refuses every wrong proof, including PSS, which PingOne does not support", async () => {
     const wrong = [
       { client_secret: "wrong" },
       {},
@@ -145,7 +145,7 @@ describe("the token endpoint", () => {
     expect((await askToken({ client_secret: "pingone-secret" }, "other")).status).toBe(404);
   });
 
-  test("grants what ends, and what can be revoked", async () => {
+  test("grants tokens that expire and can be revoked", async () => {
     expect((await control("settings", { expiresIn: 0 })).status).toBe(204);
     expect((await search('username eq "x"')).status).toBe(200);
     token = await newToken();
@@ -158,7 +158,7 @@ describe("the token endpoint", () => {
 });
 
 describe("users", () => {
-  test("are found by name, whatever its case; one whose name begins with unknown is not there", async () => {
+  test("are found by name, ignoring case; one whose name begins with unknown does not exist", async () => {
     const [found, ...others] = await find();
     expect(found).toMatchObject({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), username: USER, enabled: true });
     expect(others).toEqual([]);
@@ -168,12 +168,12 @@ describe("users", () => {
     expect(await (await call("GET", `/${found?.id}`)).json()).toEqual(found);
   });
 
-  test("are searched for by nothing but a user name", async () => {
+  test("can be searched by user name only", async () => {
     for (const filter of ["", 'email eq "x"', 'username sw "x"', 'username eq "a" or username eq "b"', "username eq a"])
       expect(await refusal(await search(filter))).toEqual([400, "INVALID_FILTER"]);
   });
 
-  test("change their standing between options and activation when told so", async () => {
+  test("can be blocked or removed between options and activation", async () => {
     const begun = await begin();
     const credential = credentialFor(begun);
     for (const [standing, refused] of [
@@ -193,7 +193,7 @@ describe("users", () => {
     expect(await refusal(await create("blocked.person"))).toEqual([400, "INVALID_DATA"]);
   });
 
-  test("of another environment are nobody's", async () => {
+  test("of another environment are not found", async () => {
     const answer = await fetch(`${pingone.url}/v1/environments/other/users`, {
       headers: { authorization: `Bearer ${token}` },
     });
@@ -252,7 +252,7 @@ describe("a device", () => {
     expect(pingone.registrations()).toHaveLength(1);
   });
 
-  test("wants the origin that the key signed, and one of its relying party", async () => {
+  test("requires the origin that the key signed, and one of its relying party", async () => {
     const begun = await begin();
     const elsewhere = "https://login.keys.example";
     expect((await activate(begun, credentialFor(begun), elsewhere)).status).toBe(400);
@@ -261,7 +261,7 @@ describe("a device", () => {
     expect((await activate(begun, credentialFor(begun, { origin: elsewhere }), elsewhere)).status).toBe(200);
   });
 
-  test("wants the media type of the activation", async () => {
+  test("requires the media type of the activation", async () => {
     const begun = await begin();
     expect((await activate(begun, credentialFor(begun), ORIGIN, "application/json")).status).toBe(415);
   });
@@ -290,13 +290,13 @@ describe("a device", () => {
     expect((await create()).status).toBe(201);
   });
 
-  test("is written with base64 when told so", async () => {
+  test("is written in base64 if set so", async () => {
     pingone.settings({ bytes: "base64" });
     const told = JSON.parse((await begin()).publicKeyCredentialCreationOptions);
     expect(told.challenge).toMatch(/^[A-Za-z0-9+/]{43}=$/);
   });
 
-  test("is begun by a whole body alone", async () => {
+  test("requires a complete body", async () => {
     for (const body of [{}, { type: "SMS", rp }, { type: "FIDO2", rp: { id: "" } }])
       expect((await call("POST", `/${await idOf()}/devices`, body)).status).toBe(400);
     expect((await control("settings", { maxDevice: 1 })).status).toBe(400);

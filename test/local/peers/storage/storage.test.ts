@@ -45,7 +45,7 @@ const read = async (connectionString: string) => ({
 });
 
 describe("the storage", () => {
-  test("finds at a second start what was there when it was closed", async () => {
+  test("has the same data after a restart", async () => {
     const first = await start({ directory });
     await write(first.connectionString, "kept");
     await first.close();
@@ -79,7 +79,7 @@ describe("the storage", () => {
     await expect(fetch(tableUrl)).rejects.toThrow();
   });
 
-  test("writes everything when it is told to stop by SIGTERM", async () => {
+  test("writes everything on SIGTERM", async () => {
     const first = await start({ directory });
     await write(first.connectionString, "written");
     process.kill(first.pid, "SIGTERM");
