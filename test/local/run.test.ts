@@ -37,7 +37,7 @@ let project: string;
 beforeAll(() => {
   project = emptyDirectory();
   for (const directory of ["local/start", "node_modules"]) mkdirSync(join(project, directory), { recursive: true });
-  for (const file of ["run.mjs", "own-node.mjs", "node-packages.json"])
+  for (const file of ["run.mjs", "install.mjs", "own-node.mjs", "node-packages.json"])
     copyFileSync(join(root, "local", file), join(project, "local", file));
   writeFileSync(join(project, "local/start/start.ts"), startedTask);
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
