@@ -35,7 +35,7 @@ export async function playSignIn(calls: Calls, narrator: Narrator): Promise<void
   if (signedIn !== username) throw new Error(`the session belongs to ${signedIn}.`);
   narrator.note(`the session belongs to ${signedIn}`);
 
-  narrator.step("Somebody replays the OTP", "An OTP counts once. The response is the same as for a wrong password.");
+  narrator.step("The OTP is replayed", "An OTP counts once. The response is the same as for a wrong password.");
   await calls.api("POST", "/client/login", 401, credentials);
 
   narrator.step("The key is lost", "An administrator disables it, and ends the sessions that were opened with it.");

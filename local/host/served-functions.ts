@@ -37,7 +37,7 @@ export type ServedFunction = HttpFunction | TimerFunction;
  * The functions in the order in which the real host tries them: by name without regard to letter case. One that is in error is named
  * in the log and left out; the others are served.
  *
- * @throws Error for a route template that is none, which in Azure takes the whole app down
+ * @throws Error for an invalid route template, which in Azure takes the whole app down
  */
 export function servedFunctions(
   core: FunctionsCore,

@@ -49,20 +49,20 @@ export function createFaults(watch: Watch): Faults {
 
   const hang = (gone: AbortSignal) =>
     new Promise<Fate>(resolve => {
-      const settle = (fate: "go" | "drop") => {
-        hung.delete(settle);
+      const finish = (fate: "go" | "drop") => {
+        hung.delete(finish);
         resolve(fate);
         watch.changed();
       };
       if (gone.aborted) return resolve("drop");
-      gone.addEventListener("abort", () => settle("drop"), { once: true });
-      hung.add(settle);
+      gone.addEventListener("abort", () => finish("drop"), { once: true });
+      hung.add(finish);
       watch.changed();
     });
 
   const end = (fate: "go" | "drop") => {
     const ending = [...hung];
-    for (const settle of ending) settle(fate);
+    for (const finish of ending) finish(fate);
     return ending.length;
   };
 

@@ -63,12 +63,12 @@ export function createAicJourney(
   const of = (userId: string) => registrations.filter(each => folded(each.userId) === folded(userId));
 
   /** Sends a step. AM stores the state of a journey sealed in its `authId`; the simulation stores it separately. */
-  const handOut = async (begun: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
+  const handOut = async (started: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
     for (const [otk, old] of Object.entries(steps)) if (old.expiresAt <= Date.now() - 86_400_000) delete steps[otk];
     const otk = randomUUID();
-    steps[otk] = { ...begun, form: behaviour().form };
+    steps[otk] = { ...started, form: behaviour().form };
     file.save();
-    const expires = Math.floor(begun.expiresAt / 1000);
+    const expires = Math.floor(started.expiresAt / 1000);
     const authId = await new SignJWT({ authIndexType: "service", authIndexValue: journey, realm: `/${realm}`, otk })
       .setProtectedHeader({ typ: "JWT", alg: "HS256" })
       .setIssuedAt(Math.floor(Date.now() / 1000))

@@ -25,7 +25,7 @@ export async function rfprRoutes(api: PreRegistration, call: PeerCall): Promise<
   const shown = async () => ({ status: 200, body: await requestView(requests.find(tenant, id), maker) });
   switch (`${call.method}${cancel ?? ""}`) {
     case "PUT": {
-      if (!requestId.safeParse(id).success) throw new EnrollmentError("validation_error", "the id is none");
+      if (!requestId.safeParse(id).success) throw new EnrollmentError("validation_error", "the id is invalid");
       const { created, request } = await requests.put(tenant, id, jsonOf(call.body));
       return { status: created ? 201 : 200, body: { id, state: stateOf(request) } };
     }

@@ -56,7 +56,7 @@ describe("the demo", () => {
       /request complete +key complete +credential active\s+registered at PingOne/,
       /POST \/core\/users +201\s+POST \/core\/otpkeys +201\s+POST \/core\/users\/\d+\/otpkeys +204/,
       /POST \/client\/login +200\s+GET \/client\/status +200\s+the session belongs to ada@example\.com/,
-      /Somebody replays the OTP[\s\S]+?POST \/client\/login +401/,
+      /The OTP is replayed[\s\S]+?POST \/client\/login +401/,
       /The key is lost[\s\S]+?POST \/core\/otpkeys\/ubhe00001815\/disable +204\s+GET \/client\/status +401/,
       /the next OTP of the key is refused:\s+POST \/client\/login +401/,
     ];

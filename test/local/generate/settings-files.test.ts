@@ -41,6 +41,6 @@ it("no schema that the app reads is left out", () => {
     [...code.matchAll(/(?:readSettings|validSettings)\((\w+Settings),/g)].map(([, name = ""]) => name),
   );
   expect(read.size).toBeGreaterThanOrEqual(Object.keys(settingSchemas).length);
-  const told = readFileSync("local/generate/settings-files.ts", "utf8");
-  for (const name of read) expect(told).toMatch(new RegExp(`: ${name}\\b`));
+  const text = readFileSync("local/generate/settings-files.ts", "utf8");
+  for (const name of read) expect(text).toMatch(new RegExp(`: ${name}\\b`));
 });

@@ -250,7 +250,7 @@ describe("a request", () => {
     ["a Host with a path", "GET /api/seen HTTP/1.1\r\nHost: a/b\r\n\r\n"],
     ["text that is no request", "hello\r\n\r\n"],
     ["a TLS hello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
-    ["a Host that is none", "GET /api/seen HTTP/1.1\r\nHost: a b\r\n\r\n"],
+    ["an invalid Host", "GET /api/seen HTTP/1.1\r\nHost: a b\r\n\r\n"],
     ["a bad header name", "GET /api/seen HTTP/1.1\r\nHost: h\r\nb d: 1\r\n\r\n"],
     ["two lengths", "POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
     ["raw non-ASCII in the target", "GET /api/seen?\xe9 HTTP/1.1\r\nHost: h\r\n\r\n"],

@@ -100,7 +100,7 @@ describe("a timer's schedule", () => {
 describe("a timer's argument", () => {
   it("has the schedule's status, with the smallest time as last run at first", async () => {
     await start();
-    const begun = Date.now();
+    const startedAt = Date.now();
     await host.run("hourly");
     const { timer } = of("hourly")[0] ?? {};
     expect(timer).toEqual({
@@ -108,7 +108,7 @@ describe("a timer's argument", () => {
       scheduleStatus: { last: "0001-01-01T00:00:00", next: expect.any(String), lastUpdated: expect.any(String) },
       isPastDue: false,
     });
-    expect(timer?.scheduleStatus.next).toBe(new Date(Math.ceil(begun / 3_600_000) * 3_600_000).toISOString());
+    expect(timer?.scheduleStatus.next).toBe(new Date(Math.ceil(startedAt / 3_600_000) * 3_600_000).toISOString());
   });
 
   it("has no status if the timer runs more than once a minute or does not monitor it", async () => {

@@ -40,9 +40,9 @@ beforeAll(async () => {
 afterAll(endAll);
 
 test("run.json has the addresses and tokens of host, storage and peers, and the process id", async () => {
-  const told = JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8"));
+  const facts = JSON.parse(readFileSync(join(system.directory, "run.json"), "utf8"));
   const address = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/);
-  expect(told).toEqual({
+  expect(facts).toEqual({
     host: address,
     tokens: { core: expect.any(String), connector: expect.any(String) },
     storage: expect.stringMatching(/^DefaultEndpointsProtocol=http;AccountName=/),
@@ -52,7 +52,7 @@ test("run.json has the addresses and tokens of host, storage and peers, and the 
     masterKey: expect.any(String),
   });
   expect(statSync(join(system.directory, "run.json")).mode & 0o077).toBe(0);
-  expect((await fetch(`${told.host}/health`)).status).toBe(200);
+  expect((await fetch(`${facts.host}/health`)).status).toBe(200);
 });
 
 test("the banner has every address and token", () => {

@@ -230,7 +230,7 @@ describe("the customer", () => {
     expect(await first.json()).toMatchObject({ shipments: [await requester.read(ids[1] as string)] });
   });
 
-  test("gets 400 for a search that is none, 404 where the service cannot search", async () => {
+  test("gets 400 for an invalid search, 404 if the service cannot search", async () => {
     for (const query of ["", "?search=x", "?search_field=recipient&search=x"])
       expect(await status("GET", query), query).toBe(400);
     for (const limit of ["0", "101", "x"])

@@ -80,7 +80,7 @@ describe("the enrollment service (docs/peers/enrollment.md)", () => {
     expect((await control("settings", { expiresIn: "soon" })).status).toBe(400);
   });
 
-  test("is told to fail like any peer", async () => {
+  test("can be set to fail like any peer", async () => {
     service.fail({ kind: "throttle", path: "^/v1/token$", retryAfter: 7 });
     expect((await exchange()).status).toBe(429);
     expect((await exchange()).status).toBe(200);

@@ -84,9 +84,9 @@ describe("putting an authenticator request (docs/peers/enrollment.md)", () => {
   test.each<[string, Record<string, unknown>, RegExp]>([
     ["an unknown member", { extra: 1 }, /extra/],
     ["no recipient", { recipient: undefined }, /recipient/],
-    ["nobody to mail to", { emails_to: [] }, /emails_to/],
+    ["no address for the mail", { emails_to: [] }, /emails_to/],
     ["an unknown type", { preferred_authenticator_type: "paper" }, /preferred_authenticator_type/],
-    ["a time that is none", { expires_at: "soon" }, /expires_at/],
+    ["an invalid time", { expires_at: "soon" }, /expires_at/],
     ["a short PIN", { pin: { ...byMail, min_length: 3 } }, /pin\.min_length/],
     ["no PIN request for a PIN by mail", { pin: byMail }, /pin_request/],
     ["no credential", { credential_requests: [] }, /credential_requests/],
@@ -192,7 +192,7 @@ describe("an enrolled authenticator", () => {
     expect(listed(put.id)).toBeUndefined();
   });
 
-  test("with a PIN for nobody shows it once, to the administrator", async () => {
+  test("with a PIN that is not mailed shows it once, to the administrator", async () => {
     const put = await api.put({ ...byMail, delivery_method: "none" });
     const { shownPin = "" } = await rfpr.enroll(put.id);
     expect(rfpr.opens(put.id, shownPin)).toBe(true);
@@ -266,7 +266,7 @@ describe("how a request ends otherwise", () => {
 });
 
 describe("between the agent and the connector the first one wins", () => {
-  test("a request that is cancelled while it is enrolled stays cancelled: no PIN is told, the authenticator is reset", async () => {
+  test("a request that is cancelled while it is enrolled stays cancelled: no PIN is shown, the authenticator is reset", async () => {
     const put = await api.put({ ...byMail, delivery_method: "app" });
     const begun = rfpr.begin(put.id, {});
     expect((await api.read(put.id)).state).toBe("waiting");

@@ -26,7 +26,7 @@ const message: EmailMessage = {
   content: { subject: "Your key", plainText: "PIN ä 1234", html: "<p>PIN ä 1234</p>" },
 };
 
-/** Looks an operation up through the client, without sending; answers what the service said, whatever the client makes of it. */
+/** Looks up an operation through the client, without sending. Returns the response of the service. */
 async function lookUp(operationId: string, of = client) {
   let said: { status: number; body: { status?: string; error?: unknown } } | undefined;
   const resumeFrom = JSON.stringify({

@@ -74,7 +74,7 @@ const find = async (name = USER) => {
 };
 const idOf = async (name = USER) => (await find(name))[0]?.id ?? "";
 
-interface Begun {
+interface PendingDevice {
   readonly id: string;
   readonly status: string;
   readonly path: string;
@@ -82,15 +82,15 @@ interface Begun {
 }
 const rp = { id: "keys.example", name: "Keys" };
 const create = async (name = USER) => call("POST", `/${await idOf(name)}/devices`, { type: "FIDO2", rp });
-const begin = async (name = USER): Promise<Begun> => {
-  const begun = (await (await create(name)).json()) as Begun;
-  return { ...begun, path: `/${await idOf(name)}/devices/${begun.id}` };
+const begin = async (name = USER): Promise<PendingDevice> => {
+  const pending = (await (await create(name)).json()) as PendingDevice;
+  return { ...pending, path: `/${await idOf(name)}/devices/${pending.id}` };
 };
 
 const base64 = (base64url: string) => Buffer.from(base64url, "base64url").toString("base64");
-function credentialFor(begun: Begun, { origin = ORIGIN, maker = authenticator, rpId = rp.id } = {}) {
-  const told = JSON.parse(begun.publicKeyCredentialCreationOptions) as { challenge: number[] };
-  const challenge = Buffer.from(Int8Array.from(told.challenge)).toString("base64url");
+function credentialFor(pending: PendingDevice, { origin = ORIGIN, maker = authenticator, rpId = rp.id } = {}) {
+  const options = JSON.parse(pending.publicKeyCredentialCreationOptions) as { challenge: number[] };
+  const challenge = Buffer.from(Int8Array.from(options.challenge)).toString("base64url");
   const pubKeyCredParams = [{ type: "public-key", alg: -7 }];
   const { id, clientDataJSON, attestationObject } = maker.create(
     { rp: { id: rpId }, challenge, pubKeyCredParams },
@@ -99,8 +99,8 @@ function credentialFor(begun: Begun, { origin = ORIGIN, maker = authenticator, r
   const response = { clientDataJSON: base64(clientDataJSON), attestationObject: base64(attestationObject) };
   return { id, type: "public-key", rawId: base64(id), response, clientExtensionResults: {} };
 }
-const activate = (begun: Begun, attestation: unknown, origin = ORIGIN, type = ACTIVATION) =>
-  call("POST", begun.path, { origin, attestation: JSON.stringify(attestation) }, type);
+const activate = (pending: PendingDevice, attestation: unknown, origin = ORIGIN, type = ACTIVATION) =>
+  call("POST", pending.path, { origin, attestation: JSON.stringify(attestation) }, type);
 
 describe("the token endpoint", () => {
   const assertion = (change: Record<string, unknown> = {}, alg = "RS256") =>
@@ -174,18 +174,18 @@ describe("users", () => {
   });
 
   test("can be blocked or removed between options and activation", async () => {
-    const begun = await begin();
-    const credential = credentialFor(begun);
+    const pending = await begin();
+    const credential = credentialFor(pending);
     for (const [standing, refused] of [
       ["unknown", [404, "NOT_FOUND"]],
       ["forbidden", [403, "ACCESS_FAILED"]],
       ["blocked", [400, "INVALID_DATA"]],
     ] as const) {
       expect((await control(`users/${USER.toUpperCase()}`, { standing })).status).toBe(204);
-      expect(await refusal(await activate(begun, credential))).toEqual(refused);
+      expect(await refusal(await activate(pending, credential))).toEqual(refused);
     }
     pingone.setUser(USER, "known");
-    expect((await activate(begun, credential)).status).toBe(200);
+    expect((await activate(pending, credential)).status).toBe(200);
     expect((await control(`users/${USER}`, { standing: "absent" })).status).toBe(400);
   });
 
@@ -203,16 +203,16 @@ describe("users", () => {
 
 describe("a device", () => {
   test("is pending with options in a string, then active with a key that was verified, and bears a name", async () => {
-    const begun = await begin();
-    expect(begun.status).toBe("ACTIVATION_REQUIRED");
-    const told = JSON.parse(begun.publicKeyCredentialCreationOptions);
-    expect(told.challenge).toHaveLength(32);
-    expect(told.pubKeyCredParams).toContainEqual({ type: "public-key", alg: "-7" });
-    const credential = credentialFor(begun);
-    const active = await activate(begun, credential);
+    const pending = await begin();
+    expect(pending.status).toBe("ACTIVATION_REQUIRED");
+    const options = JSON.parse(pending.publicKeyCredentialCreationOptions);
+    expect(options.challenge).toHaveLength(32);
+    expect(options.pubKeyCredParams).toContainEqual({ type: "public-key", alg: "-7" });
+    const credential = credentialFor(pending);
+    const active = await activate(pending, credential);
     expect([active.status, await active.json()]).toEqual([200, expect.objectContaining({ status: "ACTIVE" })]);
-    expect((await call("PUT", `${begun.path}/nickname`, { nickname: "Desk key: 1" })).status).toBe(200);
-    expect(await (await call("GET", begun.path)).json()).toMatchObject({ status: "ACTIVE", nickname: "Desk key: 1" });
+    expect((await call("PUT", `${pending.path}/nickname`, { nickname: "Desk key: 1" })).status).toBe(200);
+    expect(await (await call("GET", pending.path)).json()).toMatchObject({ status: "ACTIVE", nickname: "Desk key: 1" });
     const registration = { userId: USER, credentialId: credential.id, displayName: "Desk key: 1" };
     expect(pingone.registrations()).toEqual([registration]);
     const shown = await fetch(`${pingone.url}/_control/registrations?user_id=${encodeURIComponent(USER)}`);
@@ -225,15 +225,15 @@ describe("a device", () => {
   });
 
   test("is activated once, by a good attestation for its own challenge alone", async () => {
-    const [begun, other] = [await begin(), await begin()];
+    const [pending, other] = [await begin(), await begin()];
     const stranger = createAuthenticator(await createAuthenticatorKeys());
-    const good = credentialFor(begun);
+    const good = credentialFor(pending);
     const response = (change: object) => ({ ...good, response: { ...good.response, ...change } });
     const wrong = {
       "another challenge": credentialFor(other),
-      "another maker": credentialFor(begun, { maker: stranger }),
-      "another relying party": credentialFor(begun, { rpId: "other.example" }),
-      "another origin": credentialFor(begun, { origin: "https://other.example" }),
+      "another maker": credentialFor(pending, { maker: stranger }),
+      "another relying party": credentialFor(pending, { rpId: "other.example" }),
+      "another origin": credentialFor(pending, { origin: "https://other.example" }),
       "another id": { ...good, id: "AAAA", rawId: "AAAA" },
       "ids that differ": { ...good, rawId: "AAAA" },
       "base64url client data": response({ clientDataJSON: "-_8" }),
@@ -241,40 +241,40 @@ describe("a device", () => {
       "no JSON": "{",
     };
     for (const [why, attestation] of Object.entries(wrong))
-      expect(await refusal(await activate(begun, attestation)), why).toEqual([400, "INVALID_DATA"]);
-    expect(await refusal(await call("POST", begun.path, { origin: ORIGIN, attestation: good }, ACTIVATION))).toEqual([
+      expect(await refusal(await activate(pending, attestation)), why).toEqual([400, "INVALID_DATA"]);
+    expect(await refusal(await call("POST", pending.path, { origin: ORIGIN, attestation: good }, ACTIVATION))).toEqual([
       400,
       "INVALID_DATA",
     ]);
     expect(pingone.registrations()).toEqual([]);
-    const both = await Promise.all([activate(begun, good), activate(begun, good)]);
+    const both = await Promise.all([activate(pending, good), activate(pending, good)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
     expect(pingone.registrations()).toHaveLength(1);
   });
 
   test("requires the origin that the key signed, and one of its relying party", async () => {
-    const begun = await begin();
+    const pending = await begin();
     const elsewhere = "https://login.keys.example";
-    expect((await activate(begun, credentialFor(begun), elsewhere)).status).toBe(400);
+    expect((await activate(pending, credentialFor(pending), elsewhere)).status).toBe(400);
     for (const origin of ["https://notkeys.example", "http://keys.example", "https://keys.example/"])
-      expect((await activate(begun, credentialFor(begun, { origin }), origin)).status, origin).toBe(400);
-    expect((await activate(begun, credentialFor(begun, { origin: elsewhere }), elsewhere)).status).toBe(200);
+      expect((await activate(pending, credentialFor(pending, { origin }), origin)).status, origin).toBe(400);
+    expect((await activate(pending, credentialFor(pending, { origin: elsewhere }), elsewhere)).status).toBe(200);
   });
 
   test("requires the media type of the activation", async () => {
-    const begun = await begin();
-    expect((await activate(begun, credentialFor(begun), ORIGIN, "application/json")).status).toBe(415);
+    const pending = await begin();
+    expect((await activate(pending, credentialFor(pending), ORIGIN, "application/json")).status).toBe(415);
   });
 
   test("is not activated with an expired challenge", async () => {
-    const begun = await begin();
+    const pending = await begin();
     expect((await control("expire-challenges")).status).toBe(204);
-    expect(await refusal(await activate(begun, credentialFor(begun)))).toEqual([400, "INVALID_DATA"]);
+    expect(await refusal(await activate(pending, credentialFor(pending)))).toEqual([400, "INVALID_DATA"]);
   });
 
   test("is one of few: the cap is answered as throttling with a detail, and pending ones count", async () => {
     expect((await control("settings", { maxDevices: 1 })).status).toBe(204);
-    const begun = await begin();
+    const pending = await begin();
     const capped = await create();
     expect([capped.status, await capped.json()]).toEqual([
       429,
@@ -285,15 +285,15 @@ describe("a device", () => {
     ]);
     expect(capped.headers.has("retry-after")).toBe(false);
     expect((await create("other@example.com")).status).toBe(201);
-    expect((await call("DELETE", begun.path)).status).toBe(204);
-    expect((await call("DELETE", begun.path)).status).toBe(404);
+    expect((await call("DELETE", pending.path)).status).toBe(204);
+    expect((await call("DELETE", pending.path)).status).toBe(404);
     expect((await create()).status).toBe(201);
   });
 
   test("is written in base64 if set so", async () => {
     pingone.settings({ bytes: "base64" });
-    const told = JSON.parse((await begin()).publicKeyCredentialCreationOptions);
-    expect(told.challenge).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+    const options = JSON.parse((await begin()).publicKeyCredentialCreationOptions);
+    expect(options.challenge).toMatch(/^[A-Za-z0-9+/]{43}=$/);
   });
 
   test("requires a complete body", async () => {
