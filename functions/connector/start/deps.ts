@@ -114,7 +114,7 @@ function openIdps(
   });
 }
 
-/** Creates the client of the pre-registration API, if the deployment has on-site enrollment (C12). */
+/** Creates the client of the pre-registration API, if the deployment has on-site enrollment. */
 function openRfpr(
   deployment: Deployment,
   {

@@ -13,7 +13,7 @@ import { openConnector } from "./deps.ts";
 import { type ConnectorStart, readConnectorSettings } from "./settings.ts";
 import { connectorTasks } from "./tasks.ts";
 
-/** The connector (G1). */
+/** The connector. */
 export const connectorService: Service<ConnectorStart> = {
   schema: connectorSettings,
   read: readConnectorSettings,

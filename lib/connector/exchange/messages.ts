@@ -22,7 +22,7 @@ export interface PinOrder {
 /** A key pair for one response. */
 export interface ResponseKey {
   readonly publicJwk: PublicKey;
-  /** Stored sealed only (G8). */
+  /** Stored sealed only. */
   readonly privateJwk: PrivateKey;
 }
 

@@ -7,7 +7,7 @@ import type { Idp } from "./contract.ts";
 export interface IdpDeps extends PeerTools, Pick<PeerAccess, "patience"> {
   /** The time limit of each call of the contract, including token and repetitions. */
   readonly timeLimitMs: number;
-  /** Returns the client secret, or PEM text with private key and certificate (C13). */
+  /** Returns the client secret, or PEM text with private key and certificate. */
   readonly secret: () => Promise<string>;
   /** Returns an access token of the app's own identity. */
   readonly managedIdentityToken: (scope: string) => Promise<string>;

@@ -7,7 +7,7 @@ const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => t
 const tenantId = z.string().regex(/^[A-Za-z0-9.-]+$/, "must be a tenant id or a domain");
 const clientId = z.string().regex(/^[A-Za-z0-9-]+$/, "must be an application id");
 
-/** A managed identity needs neither tenant nor application (C13). */
+/** A managed identity needs neither tenant nor application. */
 export const settings = z
   .strictObject({
     type: z.literal("entra"),
