@@ -138,14 +138,14 @@ describe("the hosts that may get secrets (decision C13)", () => {
   test("limit each call too: without its host, nothing reaches an IdP", async () => {
     const connector = await testConnector(peers);
     const environment = environmentOf(peers, connector.storage);
-    const told = settingsOf(environment).connector;
-    if (told === undefined) throw new Error("the connector is not served");
+    const start = settingsOf(environment).connector;
+    if (start === undefined) throw new Error("the connector is not served");
     const idps = (secretHosts: readonly string[]) =>
-      openConnector(connector.deployment, { ...told, idps: { ...told.idps, secretHosts } }).idps;
+      openConnector(connector.deployment, { ...start, idps: { ...start.idps, secretHosts } }).idps;
     const ask = (secretHosts: readonly string[]) =>
       idps(secretHosts).get("entra")?.creationOptions({ userId: newUser(), tag: "t" }, AbortSignal.timeout(20_000));
     await expect(ask([])).rejects.toMatchObject({ kind: "unreachable" });
     expect(peers.entra.requests()).toEqual([]);
-    expect(await ask(told.idps.secretHosts)).toBeDefined();
+    expect(await ask(start.idps.secretHosts)).toBeDefined();
   });
 });

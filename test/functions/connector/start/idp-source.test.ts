@@ -30,12 +30,12 @@ const kindC = {
   IDPC_CLIENT_ID: "connector",
 };
 
-const idpsOf = (told: Record<string, string>) =>
-  Object.fromEntries(settingsOf({ ...others, ...told }).connector?.idps.known ?? []);
+const idpsOf = (variables: Record<string, string>) =>
+  Object.fromEntries(settingsOf({ ...others, ...variables }).connector?.idps.known ?? []);
 
-function problemsOf(told: Record<string, string>) {
+function problemsOf(variables: Record<string, string>) {
   try {
-    return idpsOf(told);
+    return idpsOf(variables);
   } catch (error) {
     return (error as BadSettings).problems.map(({ path, reason }) => `${path}: ${reason}`);
   }

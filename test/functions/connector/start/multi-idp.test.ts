@@ -41,7 +41,7 @@ const multi = {
 const main = "entra: { type: B, tenant-id: t, client-id: c }\n";
 
 describe("the settings of several IdPs (decision C13)", () => {
-  const told = (changes: Readonly<Record<string, string>>) => {
+  const readIdps = (changes: Readonly<Record<string, string>>) => {
     try {
       return settingsOf({ ...goodSettings, SERVICE_APIS: "connector", ...multi, ...changes }).connector?.idps;
     } catch (error) {
@@ -52,12 +52,12 @@ describe("the settings of several IdPs (decision C13)", () => {
   beforeEach(() => writeFileSync(path, main));
 
   test("are a file on disk, read at the start", () => {
-    expect(told({})).toMatchObject({ file: { path }, known: new Map([["entra", { type: "entra" }]]) });
+    expect(readIdps({})).toMatchObject({ file: { path }, known: new Map([["entra", { type: "entra" }]]) });
   });
 
   test("are in a blob if the path is an address under the blob endpoint, which is read later", () => {
     const blob = (address: string, endpoint = "https://blobs.example/", more: Readonly<Record<string, string>> = {}) =>
-      told({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint, ...more });
+      readIdps({ IDP_CONFIGURATION_PATH: address, CLOUD_STORAGE_BLOB_ENDPOINT: endpoint, ...more });
     const file = { container: "configuration", blob: "a/b c.yaml" };
     expect(blob("https://blobs.example/configuration/a/b%20c.yaml")).toMatchObject({ file });
     const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
@@ -87,39 +87,39 @@ describe("the settings of several IdPs (decision C13)", () => {
     expect(blob("http://127.0.0.1:10000/other/configuration/idps.yaml", account, local)).toEqual(wrong);
     // Without an endpoint, as a connection string allows it, no address is under it.
     const endpoint = { CLOUD_STORAGE_BLOB_ENDPOINT: "", CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
-    expect(told({ ...endpoint, IDP_CONFIGURATION_PATH: "https://blobs.example/configuration/idps.yaml" })).toEqual(
+    expect(readIdps({ ...endpoint, IDP_CONFIGURATION_PATH: "https://blobs.example/configuration/idps.yaml" })).toEqual(
       wrong,
     );
   });
 
   test("require a file that exists and is readable", () => {
-    expect(told({ IDP_CONFIGURATION_PATH: "" })).toEqual([
+    expect(readIdps({ IDP_CONFIGURATION_PATH: "" })).toEqual([
       "IDP_CONFIGURATION_PATH: must be set with IDP_ENABLE_MULTI_IDP",
     ]);
-    expect(told({ IDP_CONFIGURATION_PATH: join(directory, "none.yaml") })).toEqual([
+    expect(readIdps({ IDP_CONFIGURATION_PATH: join(directory, "none.yaml") })).toEqual([
       "IDP_CONFIGURATION_PATH: does not exist",
     ]);
-    expect(told({ IDP_CONFIGURATION_PATH: directory })).toEqual(["IDP_CONFIGURATION_PATH: is not a file"]);
-    expect(told({ IDP_CONFIGURATION_PATH: join(path, "x") })).toEqual([
+    expect(readIdps({ IDP_CONFIGURATION_PATH: directory })).toEqual(["IDP_CONFIGURATION_PATH: is not a file"]);
+    expect(readIdps({ IDP_CONFIGURATION_PATH: join(path, "x") })).toEqual([
       "IDP_CONFIGURATION_PATH: cannot be read (ENOTDIR)",
     ]);
     writeFileSync(path, main.padEnd(300_000, "#"));
-    expect(told({})).toEqual(["IDP_CONFIGURATION_PATH: must have at most 256 KiB"]);
+    expect(readIdps({})).toEqual(["IDP_CONFIGURATION_PATH: must have at most 256 KiB"]);
   });
 
   test("are reported together with all other problems", () => {
     writeFileSync(path, "entra: { type: B, tenant-id: t }\n");
-    expect(told({ RECONCILE_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
+    expect(readIdps({ RECONCILE_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
       "CLOUD_KEY_VAULT_ENDPOINT: must be set",
       "RECONCILE_DAYS: must be a number of days",
       "IDP_CONFIGURATION_PATH/entra/client-id: must be set",
       "IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH",
     ]);
-    expect(told({ IDP_ENABLE_MULTI_IDP: "yes" })).toEqual(["IDP_ENABLE_MULTI_IDP: must be true or false"]);
+    expect(readIdps({ IDP_ENABLE_MULTI_IDP: "yes" })).toEqual(["IDP_ENABLE_MULTI_IDP: must be true or false"]);
   });
 });
 
-/** A connector whose IdPs are told by a blob, and what changes the blob. */
+/** A connector whose IdPs are in a blob, and a function that changes the blob. */
 async function connectorByBlob(content: string) {
   const { storage, beside } = await testConnector(peers);
   const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: 15_000 });
@@ -228,15 +228,15 @@ describe("the status of several IdPs (specification section 2, decision C17)", (
 
   test("has every IdP with the specification's keys only, as in the current file", async () => {
     const { connector, put } = await connectorByBlob(`${all()}byIdentity: { type: B, managed-identity: true }\n`);
-    const told = configurationsOf(connector.context);
-    expect(told).toMatchObject({ aic: { type: "aic", journey: "RegisterKey" }, pingone: { type: "pingone" } });
-    expect(told.pingone).toHaveProperty(["pre-registration-timeout-days"], 14);
-    expect(told.aic).toMatchObject({
+    const shown = configurationsOf(connector.context);
+    expect(shown).toMatchObject({ aic: { type: "aic", journey: "RegisterKey" }, pingone: { type: "pingone" } });
+    expect(shown.pingone).toHaveProperty(["pre-registration-timeout-days"], 14);
+    expect(shown.aic).toMatchObject({
       "challenge-timeout-milliseconds": "",
       scope: "fido",
       "callback-1": "NameCallback",
     });
-    expect(told.byIdentity).toEqual({
+    expect(shown.byIdentity).toEqual({
       type: "entra",
       "tenant-id": "",
       "client-id": "",
@@ -329,9 +329,9 @@ describe("a deployment whose IdPs are not known at the start (decisions C13, G14
     running.splice(0);
     const lines = await app.end();
     await proxy.close();
-    const told = lines.filter(({ event }) => /idp_configuration/.test(String(event)));
-    expect(told[0]).toMatchObject({ event: "idp_configuration_unread", kept: false });
-    expect(told).toContainEqual(
+    const events = lines.filter(({ event }) => /idp_configuration/.test(String(event)));
+    expect(events[0]).toMatchObject({ event: "idp_configuration_unread", kept: false });
+    expect(events).toContainEqual(
       expect.objectContaining({
         event: "bad_idp_configuration",
         problems: [

@@ -97,7 +97,7 @@ ping-2:
   });
 
   test("has texts only, so that no id becomes a number, a boolean or null", () => {
-    const idp = (told: string) => idpsIn(`main: { type: B, ${told} }`).main;
+    const idp = (keys: string) => idpsIn(`main: { type: B, ${keys} }`).main;
     expect(idp("tenant-id: 123e4567, client-id: 0x10")).toMatchObject({ "tenant-id": "123e4567", "client-id": "0x10" });
     expect(idp("tenant-id: true, client-id: null")).toMatchObject({ "tenant-id": "true", "client-id": "null" });
     expect(problemsIn("main: { type: B, tenant-id: , client-id: ~ }")).toEqual([
@@ -153,8 +153,8 @@ none:
 list: []
 `;
     const at = "IDP_CONFIGURATION_PATH";
-    const told = problemsIn(file);
-    expect(told.toSorted()).toEqual(
+    const problems = problemsIn(file);
+    expect(problems.toSorted()).toEqual(
       [
         `${at}/main/environment-id: must be an environment id`,
         `${at}/main/api-base-url: must be an https address without credentials, query and fragment`,
@@ -175,7 +175,7 @@ list: []
         `${at}/list: must have settings below it`,
       ].toSorted(),
     );
-    expect(told.join()).not.toContain("hunter2");
+    expect(problems.join()).not.toContain("hunter2");
   });
 
   test("is reported with the missing keys of kind B, unless it has a managed identity", () => {

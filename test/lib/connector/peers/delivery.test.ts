@@ -279,12 +279,12 @@ describe("a shipment", () => {
   });
 
   test("may differ from the documentation as long as it has id and state", async () => {
-    const told = { shipment_id: "abc", shipment_state: { shipment_state_id: "103" } };
+    const least = { shipment_id: "abc", shipment_state: { shipment_state_id: "103" } };
     const states: unknown[] = [
-      told,
-      { ...told, recipient: null, mailing_address: "?", customer_reference: null, shipment_request_date: "yesterday" },
+      least,
+      { ...least, recipient: null, mailing_address: "?", customer_reference: null, shipment_request_date: "yesterday" },
       {
-        ...told,
+        ...least,
         shipment_state: { shipment_state_id: 7, shipment_state_message: "Bad\naddress" },
         shipment_items: [
           { product_data: null },
@@ -389,7 +389,7 @@ describe("a search by reference", () => {
     expect(await kindOf(delivery.findByReference("a"))).toBe("unanswered");
   });
 
-  const listing = (total: number, seen: string[] = [], told = total, perPage = 100) =>
+  const listing = (total: number, seen: string[] = [], totalCount = total, perPage = 100) =>
     oddServer((request, response) => {
       const { searchParams } = new URL(request.url ?? "", "http://any");
       seen.push(searchParams.get("offset") ?? "");
@@ -399,7 +399,7 @@ describe("a search by reference", () => {
         customer_reference: (from + n) % 2 === 0 ? "ours" : "theirs",
         shipment_state: { shipment_state_id: 101 },
       }));
-      response.end(JSON.stringify({ count: shipments.length, total_count: told, shipments }));
+      response.end(JSON.stringify({ count: shipments.length, total_count: totalCount, shipments }));
     });
 
   test("reads all pages, and returns only shipments with the reference", async () => {

@@ -130,7 +130,7 @@ describe("the pre-registration API (decision C12)", () => {
     ["answered 502", { kind: "refuse", status: 502, phase: "after" }],
     ["throttled", { kind: "throttle", retryAfter: 1 }],
     ["answered nonsense", { kind: "nonsense", phase: "after" }],
-  ] as const)("is told again what was %s, with the same outcome", async (_, fault) => {
+  ] as const)("gets the same request again after it was %s, with the same result", async (_, fault) => {
     const id = newId();
     peers.rfpr.fail({ ...fault, method: "PUT" });
     await rfpr.put(id, await newOrder());
@@ -214,7 +214,7 @@ describe("the pre-registration API (decision C12)", () => {
   });
 
   test("may send numbers as text, null for absent members, and messages, which are put on one line", async () => {
-    const told = {
+    const body = {
       state: "completed",
       serial_number: 4711,
       firmware_version: null,
@@ -222,7 +222,7 @@ describe("the pre-registration API (decision C12)", () => {
       credential_responses: [null, 7, "a.b"],
       error_message: `Broken\r\n${"x".repeat(600)}`,
     };
-    const { responses, message = "" } = await (await answering(told)).get("id");
+    const { responses, message = "" } = await (await answering(body)).get("id");
     expect(responses).toEqual({ serial: "4711", credentials: ["", "", "a.b"] });
     expect([message.slice(0, 8), message.length, /[\r\n]/.test(message)]).toEqual(["Broken x", 499, false]);
   });

@@ -22,7 +22,7 @@ import {
 const user = "jan@example.com";
 const { signal } = new AbortController();
 const tag = "request-1.s-01-001.1";
-const sought = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
+const queryFor = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
   credentialId,
   name,
   since: tools.now(),
@@ -65,8 +65,8 @@ const least = () => ({
   "client-id": "connector",
 });
 
-function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = kind.settings.parse({ ...least(), ...told });
+function connect(values: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
+  const settings = kind.settings.parse({ ...least(), ...values });
   return kind.connect("main", settings, {
     ...tools,
     timeLimitMs: 20_000,
@@ -131,7 +131,11 @@ async function answering(...answers: object[]) {
     response.end(JSON.stringify(answers.shift()));
   });
   const settings = { "api-base-url": url, "auth-base-url": url };
-  return { calls, odd: connect(settings), with: (told: Record<string, unknown>) => connect({ ...settings, ...told }) };
+  return {
+    calls,
+    odd: connect(settings),
+    with: (values: Record<string, unknown>) => connect({ ...settings, ...values }),
+  };
 }
 
 const attestation: Attestation = {
@@ -143,8 +147,8 @@ const attestation: Attestation = {
 const legacy = '{"ä":1}::-93,99,0,127,-128,-1::aWQ::Desk key: 1';
 
 describe("the settings of an IdP of kind C (decision C13)", () => {
-  const wrong = (told: Record<string, unknown>) =>
-    kind.settings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+  const wrong = (values: Record<string, unknown>) =>
+    kind.settings.safeParse({ ...least(), ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
   test("have the specification's names, and defaults for a journey that asks for a name and a security key", () => {
     const whole = {
@@ -157,8 +161,8 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
       "token-id-2": "IDToken2",
     };
     expect(kind.settings.parse(least())).toEqual(whole);
-    const told = { ...whole, scope: "fido", "challenge-timeout-milliseconds": "300000" };
-    expect(kind.settings.parse(told)).toEqual({ ...told, "challenge-timeout-milliseconds": 300_000 });
+    const values = { ...whole, scope: "fido", "challenge-timeout-milliseconds": "300000" };
+    expect(kind.settings.parse(values)).toEqual({ ...values, "challenge-timeout-milliseconds": 300_000 });
     for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
     expect(kind.settings.safeParse({ ...least(), callback: "x" }).error?.issues).toMatchObject([
       { code: "unrecognized_keys", keys: ["callback"] },
@@ -184,8 +188,8 @@ describe("an IdP of kind C (decision C13)", () => {
     "is asked for a challenge and gets the key registered, in the form of %s",
     async form => {
       aic.settings({ form });
-      const told = form === "script" ? { "callback-2": "TextOutputCallback", "token-id-2": "IDToken3" } : {};
-      const journey = connect(told);
+      const values = form === "script" ? { "callback-2": "TextOutputCallback", "token-id-2": "IDToken3" } : {};
+      const journey = connect(values);
       const challenge = await ask(journey);
       const response = answerTo(challenge);
       expect(bindResponse(response, bindingOf(challenge))).toBeUndefined();
@@ -279,9 +283,9 @@ describe("an IdP of kind C (decision C13)", () => {
       authId: "first",
       callbacks: ["IDToken1", "IDToken7"].map(name => ({ type: "NameCallback", input: [{ name, value: "" }] })),
     };
-    const sent = async (first: object, second: object, told: Record<string, unknown>) => {
+    const sent = async (first: object, second: object, values: Record<string, unknown>) => {
       const { calls, with: changed } = await answering(first, second, { successUrl: "/" });
-      const journey = changed(told);
+      const journey = changed(values);
       await journey.activate((await ask(journey)).idpState, attestation, "Desk key: 1", { signal });
       const inputs = (body: unknown) =>
         (body as { callbacks: { input?: { name: string; value: string }[] }[] }).callbacks.flatMap(
@@ -338,7 +342,7 @@ describe("an IdP of kind C (decision C13)", () => {
   test("has no read-back, and stores nothing that would have to be compensated", async () => {
     const { idpState: handle } = await ask();
     const before = aic.requests().length;
-    expect(await idp.isRegistered(handle, sought("aWQ"), signal)).toBeUndefined();
+    expect(await idp.isRegistered(handle, queryFor("aWQ"), signal)).toBeUndefined();
     await idp.compensate(handle, signal);
     expect(aic.requests()).toHaveLength(before);
   });
@@ -450,8 +454,8 @@ describe("creation options of kind C", () => {
     expect(Math.abs(((await ask()).expiresAt?.getTime() ?? 0) - Date.now() - 300_000)).toBeLessThan(60_000);
     aic.settings({ journeySeconds: 3600 });
     const asked = tools.now();
-    const wait = async (told: Record<string, unknown>) =>
-      ((await ask(connect(told))).expiresAt?.getTime() ?? 0) - Date.parse(asked);
+    const wait = async (values: Record<string, unknown>) =>
+      ((await ask(connect(values))).expiresAt?.getTime() ?? 0) - Date.parse(asked);
     expect(Math.abs((await wait({})) - 3_600_000)).toBeLessThan(60_000);
     expect(Math.abs((await wait({ "challenge-timeout-milliseconds": 86_400_000 })) - 3_600_000)).toBeLessThan(60_000);
     expect(await wait({ "challenge-timeout-milliseconds": 60_000 })).toBe(60_000);
@@ -488,8 +492,8 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
   });
 
   test("is a failure of the configuration or the client before the journey knows the user", async () => {
-    for (const told of [{ journey: "other" }, { realm: "bravo", "auth-base-url": `${aic.url}/am` }])
-      expect(await kindOf(ask(connect(told)))).toBe("unauthorized");
+    for (const values of [{ journey: "other" }, { realm: "bravo", "auth-base-url": `${aic.url}/am` }])
+      expect(await kindOf(ask(connect(values)))).toBe("unauthorized");
     aic.fail({
       kind: "refuse",
       status: 400,

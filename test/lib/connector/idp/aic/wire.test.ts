@@ -42,13 +42,13 @@ describe("a step of a journey", () => {
       ],
       more: 4,
     };
-    const told = { authId: "a", callbacks: [hidden, { type: "Other", more: 5 }], more: 6 };
+    const values = { authId: "a", callbacks: [hidden, { type: "Other", more: 5 }], more: 6 };
     const field = { type: "HiddenValueCallback", tokenId: "IDToken2", id: "webAuthnOutcome" };
-    expect(fillIn(step.parse(told), field, "outcome")).toEqual({
-      ...told,
+    expect(fillIn(step.parse(values), field, "outcome")).toEqual({
+      ...values,
       callbacks: [
         { ...hidden, input: [hidden.input[0], { name: "IDToken2", value: "outcome", more: 3 }] },
-        told.callbacks[1],
+        values.callbacks[1],
       ],
     });
   });

@@ -26,7 +26,7 @@ const clientId = "3f2b";
 const user = "jan@example.com";
 const { signal } = new AbortController();
 const tag = "request-1.s-01-001.1";
-const sought = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
+const queryFor = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
   credentialId,
   name,
   since: tools.now(),
@@ -58,14 +58,14 @@ afterEach(() => entra.close());
 /** Settings with which the client needs no secret. */
 const identity = { "managed-identity": true };
 
-function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
+function connect(values: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
   const settings = kind.settings.parse({
     type: "entra",
     "tenant-id": tenantId,
     "client-id": clientId,
     "graph-endpoint": entra.url,
     "online-endpoint": entra.url,
-    ...told,
+    ...values,
   });
   return kind.connect("main", settings, {
     ...tools,
@@ -93,16 +93,16 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(false);
     await idp.activate(challenge.idpState, attestation, "Desk key: 30000001", { signal });
     expect(entra.registrations()).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
     expect(
       await idp.isRegistered(
         challenge.idpState,
-        sought(answerTo(challenge).credentialId, "Desk key: 30000002"),
+        queryFor(answerTo(challenge).credentialId, "Desk key: 30000002"),
         signal,
       ),
     ).toBe(false);
@@ -156,13 +156,13 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask();
     const { credentialId } = answerTo(challenge);
     const found = (changes: Partial<RegistrationQuery> = {}) =>
-      idp.isRegistered(challenge.idpState, { ...sought(credentialId, name), ...changes }, signal);
+      idp.isRegistered(challenge.idpState, { ...queryFor(credentialId, name), ...changes }, signal);
     expect(await found()).toBe(false);
     await idp.activate(challenge.idpState, answerTo(challenge), name, { signal });
     expect(await found()).toBe(true);
     expect(await found({ name: "Desk key: 30000002" })).toBe(false);
     expect(await found({ since: plus(tools.now(), 3_600_000) })).toBe(false);
-    // Two of the name: which one it is cannot be told.
+    // Two have the name, so it is not known which one it is.
     const second = await ask();
     await idp.activate(second.idpState, answerTo(second), name, { signal });
     expect(await found()).toBeUndefined();
@@ -174,7 +174,9 @@ describe("an IdP of kind B (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     await idp.activate(challenge.idpState, attestation, name, { signal });
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId, name), signal)).toBeUndefined();
+    expect(
+      await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId, name), signal),
+    ).toBeUndefined();
   });
 
   test("stores nothing that would have to be compensated", async () => {
@@ -198,7 +200,7 @@ describe("an IdP of kind B (decision C13)", () => {
     expect(Math.abs((challenge.expiresAt?.getTime() ?? 0) - asked - 300_000)).toBeLessThan(60_000);
     const attestation = answerTo(challenge);
     await stable.activate(challenge.idpState, attestation, "k", { signal });
-    expect(await stable.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await stable.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
     expect(graphCalls().filter(({ path }) => !path.startsWith("/v1.0/"))).toEqual([]);
     expect(entra.registrations()).toHaveLength(1);
   });
@@ -235,7 +237,7 @@ describe("an IdP of kind B (decision C13)", () => {
     });
     await connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" }).isRegistered(
       { userId },
-      sought("aWQ"),
+      queryFor("aWQ"),
       signal,
     );
     expect(urls).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
@@ -276,17 +278,22 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", 1],
     [{ kind: "nonsense", phase: "after" }, "unanswered", 1],
     [{ kind: "throttle", retryAfter: 17 }, "throttled", 0],
-  ] as const)("of an activation is told as it is and the call is not repeated: %o", async (fault, kind, registered) => {
-    const challenge = await ask();
-    const attestation = answerTo(challenge);
-    entra.fail({ ...fault, path: "fido2Methods$" });
-    const failure = await failureOf(idp.activate(challenge.idpState, attestation, "k", { signal }));
-    expect(failure.kind).toBe(kind);
-    if (kind === "throttled") expect(failure.retryAfter).toBe(17);
-    expect(posts()).toBe(1);
-    expect(entra.registrations()).toHaveLength(registered);
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(registered === 1);
-  });
+  ] as const)(
+    "is reported unchanged for an activation, and the call is not repeated: %o",
+    async (fault, kind, registered) => {
+      const challenge = await ask();
+      const attestation = answerTo(challenge);
+      entra.fail({ ...fault, path: "fido2Methods$" });
+      const failure = await failureOf(idp.activate(challenge.idpState, attestation, "k", { signal }));
+      expect(failure.kind).toBe(kind);
+      if (kind === "throttled") expect(failure.retryAfter).toBe(17);
+      expect(posts()).toBe(1);
+      expect(entra.registrations()).toHaveLength(registered);
+      expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(
+        registered === 1,
+      );
+    },
+  );
 
   test("is repeated for a read", async () => {
     entra.fail({ kind: "refuse", status: 503, path: "creationOptions" });
@@ -321,18 +328,20 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
     expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", { signal }))).toMatchObject({
       kind: "refused",
     });
-    expect(await failureOf(idp.isRegistered({ userId: 7 }, sought("aWQ"), signal))).toMatchObject({ kind: "refused" });
+    expect(await failureOf(idp.isRegistered({ userId: 7 }, queryFor("aWQ"), signal))).toMatchObject({
+      kind: "refused",
+    });
     expect(posts()).toBe(0);
   });
 
   test("is not thrown for a deleted user, who has no keys, but for an address that is not Graph's", async () => {
-    expect(await idp.isRegistered({ userId: "unknown-user" }, sought("aWQ"), signal)).toBe(false);
+    expect(await idp.isRegistered({ userId: "unknown-user" }, queryFor("aWQ"), signal)).toBe(false);
     const graph = await oddServer((_, response) => {
       response.writeHead(404);
       response.end("<html>");
     });
     const lost = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
-    expect(await kindOf(lost.isRegistered({ userId: user }, sought("aWQ"), signal))).toBe("missing");
+    expect(await kindOf(lost.isRegistered({ userId: user }, queryFor("aWQ"), signal))).toBe("missing");
   });
 });
 
@@ -354,7 +363,7 @@ describe("the client's own credentials (decision C13)", () => {
     const secret = () => Promise.reject(new Error("there is none"));
     const managedIdentityToken = async (scope: string) => `token for ${scope}`;
     const byIdentity = connect({ "graph-endpoint": graph, ...identity }, { secret, managedIdentityToken });
-    await byIdentity.isRegistered({ userId: user }, sought("aWQ"), signal);
+    await byIdentity.isRegistered({ userId: user }, queryFor("aWQ"), signal);
     expect(seen).toEqual([`Bearer token for ${graph}/.default`]);
     expect(grants()).toBe(0);
     const away = connect(identity, { managedIdentityToken: () => Promise.reject(new Error("away")) });
@@ -420,7 +429,7 @@ describe("responses of Graph in some tenants", () => {
         excludeCredentials: [1, 2, 3].map(() => ({ type: "public-key", id: "AAAAAA" })),
       });
       expect(challenge.origin).toBe("https://login.microsoft.com");
-      // Where no end is told, the one asked for holds.
+      // Without an end in the response, the requested one counts.
       expect(challenge.expiresAt?.getTime()).toBe(Date.parse(asked) + 20_160 * 60_000);
     }
   });
@@ -459,10 +468,10 @@ describe("responses of Graph in some tenants", () => {
     });
     base = graph;
     const paged = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
-    expect(await paged.isRegistered({ userId: user }, sought("aWQ"), signal)).toBe(true);
+    expect(await paged.isRegistered({ userId: user }, queryFor("aWQ"), signal)).toBe(true);
     expect(asked).toHaveLength(3);
-    expect(await paged.isRegistered({ userId: user }, sought("bm9uZQ"), signal)).toBe(false);
+    expect(await paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal)).toBe(false);
     elsewhere = true;
-    expect(await kindOf(paged.isRegistered({ userId: user }, sought("bm9uZQ"), signal))).toBe("unanswered");
+    expect(await kindOf(paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal))).toBe("unanswered");
   });
 });

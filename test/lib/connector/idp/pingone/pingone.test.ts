@@ -24,7 +24,7 @@ const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
 const user = "jan@example.com";
 const { signal } = new AbortController();
 const tag = "request-1.s-01-001.1";
-const sought = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
+const queryFor = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
   credentialId,
   name,
   since: tools.now(),
@@ -65,8 +65,8 @@ const least = () => ({
   "client-id": "3f2b",
 });
 
-function connect(told: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = kind.settings.parse({ ...least(), ...told });
+function connect(values: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
+  const settings = kind.settings.parse({ ...least(), ...values });
   return kind.connect("main", settings, {
     ...tools,
     timeLimitMs: 20_000,
@@ -95,7 +95,7 @@ const device = /\/devices\/[^/]+$/;
 const activations = () => pingone.count("POST", device);
 const grants = () => pingone.count("POST", /\/as\/token$/);
 
-/** A PingOne of the test's own: it grants tokens, and answers everything else as told. */
+/** A PingOne of the test's own: it grants tokens, and answers everything else as the test configures it. */
 async function answering(answer: (call: { method: string; url: URL; body: string; type: string }) => unknown) {
   const url = await oddServer(async (request, response) => {
     let body = "";
@@ -109,8 +109,8 @@ async function answering(answer: (call: { method: string; url: URL; body: string
 }
 
 describe("the settings of an IdP of kind A (decision C13)", () => {
-  const wrong = (told: Record<string, unknown>) =>
-    kind.settings.safeParse({ ...least(), ...told }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+  const wrong = (values: Record<string, unknown>) =>
+    kind.settings.safeParse({ ...least(), ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
   test("have the specification's names; the time-out in days is optional", () => {
     expect(kind.settings.parse(least())).toEqual(least());
@@ -142,13 +142,13 @@ describe("an IdP of kind A (decision C13)", () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
     expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(false);
     expect(pingone.registrations()).toEqual([]);
     await idp.activate(challenge.idpState, attestation, "Desk key: 30000001", { signal });
     expect(pingone.registrations(user)).toEqual([
       { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
     ]);
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
 
     const again = await ask();
     expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
@@ -342,7 +342,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("is thrown for a forbidden read-back, which does not mean that the key is not registered", async () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "refuse", status: 403, method: "GET", body: { code: "ACCESS_FAILED" }, times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("unauthorized");
+    expect(await kindOf(idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal))).toBe("unauthorized");
     expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("unauthorized");
   });
 
@@ -361,15 +361,18 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", true],
     [{ kind: "nonsense", phase: "after" }, "unanswered", true],
     [{ kind: "throttle", retryAfter: 17 }, "throttled", false],
-  ] as const)("of an activation is told as it is and the call is not repeated: %o", async (fault, kind, registered) => {
-    const challenge = await ask();
-    const attestation = answerTo(challenge);
-    pingone.fail({ ...fault, method: "POST", path: device.source });
-    expect(await kindOf(idp.activate(challenge.idpState, attestation, "k", { signal }))).toBe(kind);
-    expect(activations()).toBe(1);
-    expect(pingone.registrations()).toHaveLength(registered ? 1 : 0);
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(registered);
-  });
+  ] as const)(
+    "is reported unchanged for an activation, and the call is not repeated: %o",
+    async (fault, kind, registered) => {
+      const challenge = await ask();
+      const attestation = answerTo(challenge);
+      pingone.fail({ ...fault, method: "POST", path: device.source });
+      expect(await kindOf(idp.activate(challenge.idpState, attestation, "k", { signal }))).toBe(kind);
+      expect(activations()).toBe(1);
+      expect(pingone.registrations()).toHaveLength(registered ? 1 : 0);
+      expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(registered);
+    },
+  );
 
   test("is not repeated for a new device, because each attempt would leave one", async () => {
     pingone.fail({ kind: "refuse", status: 503, path: "devices$", phase: "after" });
@@ -392,7 +395,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
   test("is repeated for a read", async () => {
     const { challenge, attestation } = await activated();
     pingone.fail({ kind: "refuse", status: 503, method: "GET", times: 2 });
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
     pingone.fail({ kind: "throttle", method: "GET", path: "/users$" });
     expect(await ask()).toBeDefined();
   });
@@ -442,7 +445,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     const empty = ["userId", "deviceId", "origin"].map(name => ({ ...whole, [name]: "" }));
     for (const handle of [{}, { userId: "u" }, { ...whole, deviceId: 7 }, ...empty]) {
       expect(await kindOf(idp.activate(handle, attestation, "k", { signal }))).toBe("refused");
-      expect(await kindOf(idp.isRegistered(handle, sought("aWQ"), signal))).toBe("refused");
+      expect(await kindOf(idp.isRegistered(handle, queryFor("aWQ"), signal))).toBe("refused");
       expect(await kindOf(idp.compensate(handle, signal))).toBe("refused");
     }
     expect(activations()).toBe(0);
@@ -452,7 +455,7 @@ describe("a failure of an IdP of kind A (decision C8)", () => {
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
-    expect(await kindOf(idp.isRegistered(challenge.idpState, sought("aWQ"), signal))).toBe("missing");
+    expect(await kindOf(idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal))).toBe("missing");
     expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("missing");
   });
 });
@@ -502,7 +505,7 @@ describe("a device that an IdP of kind A has created", () => {
     const challenge = await ask();
     await idp.compensate(challenge.idpState, signal);
     await idp.compensate(challenge.idpState, signal);
-    expect(await idp.isRegistered(challenge.idpState, sought("aWQ"), signal)).toBe(false);
+    expect(await idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal)).toBe(false);
     expect(pingone.count("DELETE", device)).toBe(1);
     // Its place is free again.
     await ask();
@@ -513,7 +516,7 @@ describe("a device that an IdP of kind A has created", () => {
   test("stays if it is active, because it belongs to its user", async () => {
     const { challenge, attestation } = await activated();
     await idp.compensate(challenge.idpState, signal);
-    expect(await idp.isRegistered(challenge.idpState, sought(attestation.credentialId), signal)).toBe(true);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
     expect(pingone.count("DELETE", device)).toBe(0);
   });
 
@@ -537,11 +540,11 @@ describe("a device that an IdP of kind A has created", () => {
       JSON.stringify({ ...publicKey, ...parameters, rp: { id: "other.example" } }),
       "refused",
     ],
-  ])("is removed if the options are %s", async (_, told, kind) => {
+  ])("is removed if the options are %s", async (_, values, kind) => {
     const calls: string[] = [];
     const odd = await answering(({ method, url }) => {
       calls.push(`${method} ${url.pathname.split("/users/")[1]}`);
-      return { id: "d1", status: "ACTIVATION_REQUIRED", publicKeyCredentialCreationOptions: told };
+      return { id: "d1", status: "ACTIVATION_REQUIRED", publicKeyCredentialCreationOptions: values };
     });
     expect(await kindOf(ask(odd, userUuid))).toBe(kind);
     expect(calls).toEqual([`POST ${userUuid}/devices`, `DELETE ${userUuid}/devices/d1`]);
@@ -561,7 +564,7 @@ describe("a device that an IdP of kind A has created", () => {
   });
 
   test("has options in every spelling of bytes and numbers", async () => {
-    const told = {
+    const values = {
       rp: { id: "keys.example", name: "Keys" },
       user: { id: [12, -7, 255, -128, 127], name: "jan" },
       challenge: [-33, 47],
@@ -571,7 +574,7 @@ describe("a device that an IdP of kind A has created", () => {
       ],
       excludeCredentials: ["+/8=", "-_8", [-5, -1]].map(id => ({ type: "public-key", id })),
     };
-    const odd = await answering(() => ({ id: "d1", publicKeyCredentialCreationOptions: JSON.stringify(told) }));
+    const odd = await answering(() => ({ id: "d1", publicKeyCredentialCreationOptions: JSON.stringify(values) }));
     expect((await ask(odd, userUuid)).options).toEqual({
       rp: { id: "keys.example", name: "Keys" },
       user: { id: Buffer.from([12, 249, 255, 128, 127]).toString("base64url"), name: "jan", displayName: "jan" },
