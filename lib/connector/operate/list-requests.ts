@@ -15,17 +15,17 @@ export interface RequestFilter {
 
 export interface RequestPage {
   readonly requests: readonly LoadedRequest[];
-  /** Where the next page begins; absent after the last one. A page may be short, even empty, though more follow. */
+  /** The position after which the next page starts; absent on the last page. A page may be short or empty although more follow. */
   readonly next?: string;
 }
 
-/** How many requests a page looks at where few match its filters: its cost does not grow with history. */
+/** The maximum number of requests that are read for a page if few match the filters, so that its cost does not grow with history. */
 const mostLookedAt = 200;
 
 /**
- * A page of the requests that match every filter, in the order of their creation (decision C19). It reads the requests that it
- * shows, and where the lists do not tell whether one matches, at most 200 in all.
- * @param range `top` requests at most, those after the position `after`
+ * Returns a page of the requests that match every filter, in the order of creation (C19). Reads the requests of the page, and at most
+ * 200 in total if the lists do not say which ones match.
+ * @param range at most `top` requests after the position `after`
  */
 export async function listRequests(
   filter: RequestFilter,
@@ -50,7 +50,7 @@ export async function listRequests(
   return { requests, ...(position !== undefined && { next: position }) };
 }
 
-/** Reads at once rather than one by one where most are likely not to match. */
+/** The minimum number of requests that are read at once if most of them probably do not match. */
 const leastAtOnce = 50;
 
 const latest = (a: string | undefined, b: string | undefined): string | undefined =>
@@ -70,8 +70,8 @@ interface Candidate {
 }
 
 /**
- * The next candidates. A request moves on in its states while the lists are read, and stands in the new list before it leaves the
- * old one: so the lists are read in the order in which requests pass them, and none is missed.
+ * Returns the next candidates. A request whose state changes enters its new list before it leaves the old one, so the lists are read in
+ * the order of the states and no request is missed.
  */
 async function nextOf(
   { state, userId }: RequestFilter,
@@ -105,7 +105,7 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
             for (const row of rows) await heal(row, loaded, deps);
             return { at, loaded };
           } catch (error) {
-            // A request whose rows cannot be read is left out: it must not keep the others from being listed.
+            // A request whose rows cannot be read is left out, so that the others are still listed.
             logAndContinue(error, {}, deps);
             return { at, loaded: undefined };
           }
