@@ -214,7 +214,7 @@ describe("a shipment is refused with validation_error", () => {
   });
 
   test("if the body is not JSON, lacks members or has unknown ones", async () => {
-    expect(await refused("{")).toContain("no JSON");
+    expect(await refused("{")).toContain("not JSON");
     expect(await refused({ shipment_items: [] })).toMatch(/recipient.*mailing_address.*shipment_items/);
     expect(await refused({ ...shipmentBody(await item()), surprise: 1 })).toContain("surprise unknown");
     const recipient = { ...RECIPIENT, recipient_firstname: "" };
