@@ -7,6 +7,8 @@ export interface AuthContext extends AuthDeps {
   readonly coreUrl: (call: URL) => string;
   /** Public origin of the deployment, if `PUBLIC_BASE_URL` is set: behind a proxy it can differ from the app's host (G2). */
   readonly publicOrigin?: string;
+  /** How to allow a page of another origin, for the refusal of its call. Absent in Azure, where callers cannot change settings. */
+  readonly originHint?: string;
   /** Returns the caller's address, if a trusted proxy reports it (G7). */
   readonly callerAddress: (call: Call) => string | undefined;
 }

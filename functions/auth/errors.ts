@@ -19,7 +19,7 @@ const statusOf: Record<FaultKind, number> = {
   unavailable: 503,
 };
 
-export const errorBody = z.object({ error: z.string() }).meta({ id: "Error" });
+export const errorBody = z.object({ error: z.string().describe("What is wrong, for people.") }).meta({ id: "Error" });
 
 /** Returns the response to a Fault in the Core API, whose callers need a bearer token. */
 export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });

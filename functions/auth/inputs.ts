@@ -46,13 +46,11 @@ export const prefixField = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const attributeKey = parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`);
+export const attributeKeyParam = parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`);
 
 export const userParams = z.object({ user });
 export const keyParams = z.object({ prefix });
 export const userKeyParams = z.object({ user, prefix });
-export const attributeParams = z.object({ user: user.optional(), prefix: prefix.optional(), key: attributeKey });
-export const attributeListParams = z.object({ user: user.optional(), prefix: prefix.optional() });
 
 /** Returns a schema of an optional text. Null counts as absent (G4). */
 export const optionalText = (description: string) =>
@@ -69,7 +67,7 @@ export const optionalFlag = (description: string) =>
         })
         .optional(),
     )
-    .describe(description);
+    .meta({ description, shownAs: { type: "boolean" } });
 
 export const assignment = z.object({
   otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of the otpkey is accepted in its place."),

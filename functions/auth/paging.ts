@@ -13,6 +13,7 @@ const number = (max: number, error: string) =>
     .regex(/^[0-9]{1,16}$/, { error, abort: true })
     .transform(Number)
     .refine(value => value >= 1 && value <= max, { error })
+    .meta({ shownAs: { type: "integer", minimum: 1, maximum: max } })
     .optional();
 
 /** Query parameters of every list. */

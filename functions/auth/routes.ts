@@ -9,7 +9,7 @@ import { login } from "./client/login.ts";
 import { logout } from "./client/logout.ts";
 import { checkOrigin } from "./client/origins.ts";
 import type { AuthContext } from "./context.ts";
-import { deleteAttribute, getAttribute, listAttributes, setAttribute } from "./core/attributes.ts";
+import { attributeEndpoints } from "./core/attributes.ts";
 import { assignOtpkey } from "./core/otpkeys/assign-otpkey.ts";
 import { deleteOtpkey } from "./core/otpkeys/delete-otpkey.ts";
 import { disableOtpkey, enableOtpkey } from "./core/otpkeys/enable-otpkey.ts";
@@ -54,10 +54,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreDisableOtpkey: disableOtpkey,
     coreImportOtpkey: importOtpkey,
     coreListOtpkeys: listOtpkeys,
-    coreListAttributes: listAttributes,
-    coreSetAttribute: setAttribute,
-    coreGetAttribute: getAttribute,
-    coreDeleteAttribute: deleteAttribute,
+    ...attributeEndpoints(),
     ...tokenEndpoints("core"),
   },
 };
@@ -70,7 +67,7 @@ export const client: Api<AuthContext, LiveSession> = {
   // Callers are anonymous, and credentials are short.
   bodyLimitBytes: 65_536,
   refuse: refuseClient,
-  guard: (call, { rules, publicOrigin }) => checkOrigin(call, rules.allowedOrigins, publicOrigin),
+  guard: (call, { rules, publicOrigin: own, originHint: hint }) => checkOrigin(call, rules.allowedOrigins, { own, hint }),
   endpoints: {
     clientAuthenticate: authenticate,
     clientLogin: login,

@@ -1,24 +1,36 @@
 import * as z from "zod";
 import type { Attributes, OtpKey } from "../../lib/auth/store.ts";
 
-export const userSummary = z.object({ id: z.int(), name: z.string() });
-export const userView = z.object({
-  attributes: z.record(z.string(), z.string()),
-  otpkeys: z.array(z.string()),
-  id: z.int(),
-  name: z.string(),
-});
-export const otpkeyView = z.object({
-  attributes: z.record(z.string(), z.string()),
-  prefix: z.string(),
-  enabled: z.boolean(),
-  id: z.int(),
-  stopped: z
-    .literal(true)
-    .optional()
-    .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
-});
-export const otpkeySummary = z.object({ id: z.int(), prefix: z.string(), enabled: z.boolean() });
+const id = z.int().min(1).describe("Unique number, which never changes.");
+const name = z.string().describe("Unique username.");
+const prefix = z.string().describe("Unique prefix of the OTP key, with which each of its OTPs begins.");
+const enabled = z.boolean().describe("Whether OTPs of the OTP key are accepted.");
+
+export const attributesView = z
+  .record(z.string(), z.string())
+  .meta({ id: "Attributes", description: "Values of attributes by their keys." });
+export const userSummary = z.object({ id, name }).meta({ id: "UserSummary" });
+export const userView = z
+  .object({
+    attributes: attributesView,
+    otpkeys: z.array(z.string()).describe("Prefixes of the assigned OTP keys."),
+    id,
+    name,
+  })
+  .meta({ id: "User" });
+export const otpkeyView = z
+  .object({
+    attributes: attributesView,
+    prefix,
+    enabled,
+    id,
+    stopped: z
+      .literal(true)
+      .optional()
+      .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
+  })
+  .meta({ id: "OtpKey" });
+export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
 /** Returns the view of an OTP key (specification section 4, A10). */
 export const toOtpkeyView = (

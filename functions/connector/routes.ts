@@ -3,7 +3,7 @@ import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/t
 import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
-import { processShipmentsNow } from "./process-shipments-now.ts";
+import { processShipmentsNow, processShipmentsNowV1 } from "./process-shipments-now.ts";
 import { createCredentialRequestOnSite } from "./v1/create-credential-request.ts";
 import { createShipment } from "./v1/create-shipment.ts";
 import { getCredentialRequestV1 } from "./v1/get-credential-request.ts";
@@ -32,7 +32,7 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2ListCredentialRequests: listCredentialRequests,
     v2CancelCredentialRequest: cancelCredentialRequest,
     v2GetStatus: getStatus,
-    processShipmentsNow,
+    v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,
     v2ResendPin: resendPinMails,
     v1CreateCredentialRequest: createCredentialRequestOnSite,
@@ -40,6 +40,7 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v1GetShipment: getShipment,
     v1GetCredentialRequest: getCredentialRequestV1,
     v1GetStatus: getStatusV1,
+    v1ProcessShipments: processShipmentsNowV1,
     v1ProcessCredentialRequests: processCredentialRequestsNowV1,
     v1ResendPin: resendPinOfRequest,
     v1ResendPinOfShipment: resendPinOfShipment,

@@ -13,8 +13,13 @@ import type { Route } from "./route.ts";
  */
 export type Access = "open" | "caller" | "session" | "untouched_session";
 
+/** A header that an endpoint sends with a success. The pipeline adds all others. */
+export type ResponseHeader = "link" | "location" | "set-cookie";
+
 export interface SuccessResponse {
   readonly description: string;
+  /** Headers that the endpoint can send. */
+  readonly headers?: readonly ResponseHeader[];
   /** If absent, the response has no body. */
   readonly schema?: z.ZodType;
 }
@@ -56,10 +61,14 @@ interface Definition<
   A extends Access,
   S,
 > {
-  /** Alternative routes of the operation. */
+  /** The route of the operation, then its aliases, which the OpenAPI document marks as deprecated. */
   readonly routes: readonly Route[];
   readonly access: A;
+  /** The noun under which the OpenAPI document groups the operation. */
+  readonly tag?: string;
   readonly summary: string;
+  /** What a caller has to know, in Markdown, for the OpenAPI document. */
+  readonly description?: string;
   readonly params?: P;
   readonly query?: Q;
   /** Headers that the endpoint reads, by the names that error messages use. */
@@ -72,7 +81,10 @@ interface Definition<
   readonly alsoCheck?: (raw: RawInput, deps: D) => readonly Problem[];
   /** Success responses by status. */
   readonly answers: Readonly<Record<number, SuccessResponse>>;
-  /** Faults that only this endpoint throws, for the OpenAPI document. Those of access and input are added automatically. */
+  /**
+   * Faults that only this endpoint throws, for the OpenAPI document. Those of access and input are added automatically. Outside
+   * Azure the pipeline turns a Fault that is not listed into a 500.
+   */
   readonly refusals?: readonly FaultKind[];
   readonly handle: (
     input: {
@@ -90,7 +102,9 @@ interface Definition<
 export interface Endpoint<D, S = unknown> {
   readonly routes: readonly Route[];
   readonly access: Access;
+  readonly tag: string | undefined;
   readonly summary: string;
+  readonly description: string | undefined;
   readonly params: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
   readonly headers: z.ZodObject | undefined;
@@ -118,6 +132,8 @@ export function endpoint<
   const { params, query, headers, body } = definition as { params: P; query: Q; headers: H; body: B };
   return {
     ...definition,
+    tag: definition.tag,
+    description: definition.description,
     refusals: definition.refusals ?? [],
     params,
     query,

@@ -10,6 +10,7 @@ import { readFields } from "./parse/read-fields.ts";
 import { readJson } from "./parse/read-json.ts";
 import { readQuery } from "./parse/read-pairs.ts";
 import { refuseDotSegments } from "./parse/refuse-dot-segments.ts";
+import { canRefuse, requireListedReply } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteParts } from "./route.ts";
 
@@ -19,6 +20,8 @@ export interface ServeOptions<D, S = unknown> {
   readonly log: Log;
   /** Whether to send `strict-transport-security`. Only in Azure, where clients connect with TLS. */
   readonly strictTransport: boolean;
+  /** Whether a reply that the endpoint does not list becomes a 500. On everywhere but in Azure, so that no answer is undocumented. */
+  readonly onlyListed?: boolean;
   /** Number of trusted proxies in front of the app (G7). */
   readonly trustedProxies: number;
   /** The header by which the proxy identifies itself. If absent, calls may come directly (G7). */
@@ -88,7 +91,7 @@ async function guardCall<D, S>(
 async function handleCall<D, S>(
   api: Api<D, S>,
   endpoint: Endpoint<D, S>,
-  { deps, identify, log, labels }: ServeOptions<D, S> & CallLabels,
+  { deps, identify, log, labels, onlyListed }: ServeOptions<D, S> & CallLabels,
   call: Call,
   requestId: string,
 ): Promise<Outcome> {
@@ -99,10 +102,15 @@ async function handleCall<D, S>(
     const reply = await withLogFields(identityFields, async () => {
       const input = await readInput(api, endpoint, call);
       const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
+      if (onlyListed) requireListedReply(endpoint, reply);
       return ignored.length === 0 || api.input === "fields" ? reply : withIgnored(reply, ignored, log);
     });
     return { reply, identityFields };
-  } catch (error) {
+  } catch (thrown) {
+    const isListed =
+      !(onlyListed && thrown instanceof Fault) ||
+      canRefuse(api.input, endpoint, { method: call.method, kind: thrown.kind });
+    const error = isListed ? thrown : new Error("The endpoint does not list this refusal.", { cause: thrown });
     const fault = error instanceof Fault ? error : new Fault("internal", "Internal error.", { cause: error });
     identityFields = { ...identityFields, ...(fault.caller && callerFields(fault.caller)) };
     return withLogFields(identityFields, () => {

@@ -11,7 +11,12 @@ import { type ResponseOptions, respond } from "./respond.ts";
  * or throws Fault.
  */
 export interface Task<D, I = unknown> {
+  readonly summary: string;
+  /** What an administrator has to know, in Markdown, for the OpenAPI document. */
+  readonly description: string;
   readonly input: z.ZodType<I>;
+  /** The report, for the OpenAPI document. */
+  readonly report: z.ZodType;
   run(input: I, deps: D): Promise<Readonly<Record<string, unknown>>>;
 }
 

@@ -167,6 +167,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const common = {
     log: deployment.log,
     strictTransport: false,
+    onlyListed: true,
     ...proxiesOf(settings.deployment),
   };
   const served = [

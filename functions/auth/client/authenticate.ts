@@ -7,9 +7,14 @@ import { credentials } from "./credentials.ts";
 
 /** Checks credentials without creating a session. Both results are 200 (specification section 4, A2). */
 export const authenticate = endpoint({
-  routes: ["GET /authenticate", "POST /authenticate"],
+  routes: ["POST /authenticate", "GET /authenticate"],
   access: "open",
+  tag: "Credentials",
   summary: "Check whether credentials are valid and sufficient",
+  description:
+    "Answers whether the credentials would sign the user in, without creating a session. Both results are 200: " +
+    "`true` or `false`. A user with an OTP key needs an OTP, and the OTP is used up. Wrong credentials count " +
+    "toward the wait for the username.",
   body: credentials,
   answers: { 200: { description: "True if they are valid and sufficient.", schema: z.boolean() } },
   refusals: ["throttled"],

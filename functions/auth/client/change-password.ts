@@ -8,9 +8,13 @@ import { optionalText } from "../inputs.ts";
 
 /** Changes the password of the session's user (specification section 4, rules 3 and 4; A16). */
 export const changePassword = endpoint({
-  routes: ["GET /password", "POST /password"],
+  routes: ["POST /password", "GET /password"],
   access: "session",
+  tag: "Credentials",
   summary: "Change the password of the session's user",
+  description:
+    "Sets a new password for the user of the session. Requires the current password, and a new OTP if the user's " +
+    "sign-in needs one. All other sessions of the user end.",
   body: z.object({
     newpass: z.string().describe("The new password."),
     oldpass: optionalText("The current password."),

@@ -5,19 +5,24 @@ import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
-const statusBody = z.object({
-  username: z.string(),
-  user_id: z.int(),
-  prefix: z.string().nullable().describe("Prefix of the otpkey whose OTP was used at the login, or null."),
-  _accessed_time: z.number().describe("Time of this request in Unix seconds."),
-  _creation_time: z.number().describe("Time of the login in Unix seconds."),
-});
+const statusBody = z
+  .object({
+    username: z.string().describe("The username as it was created."),
+    user_id: z.int().min(1).describe("The numeric id of the user."),
+    prefix: z.string().nullable().describe("Prefix of the otpkey whose OTP was used at the login, or null."),
+    _accessed_time: z.number().describe("Time of this request in Unix seconds."),
+    _creation_time: z.number().describe("Time of the login in Unix seconds."),
+  })
+  .meta({ id: "SessionStatus" });
 
 /** Returns the session (specification sections 2 and 4; A15). */
 export const getStatus = endpoint({
   routes: ["GET /status", "POST /status"],
   access: "session",
+  tag: "Sessions",
   summary: "Inspect the session",
+  description:
+    "Returns the user of the session and the times of the sign-in and of this call. The call extends the session.",
   answers: { 200: { description: "The session.", schema: statusBody } },
   handle: async (_, context: AuthContext, { session: { session, user } }: { session: LiveSession }) => {
     return ok({

@@ -9,14 +9,20 @@ import { credentials } from "./credentials.ts";
 
 /** Signs in and creates a session. A session that the request presents ends (specification sections 3 and 4; A15). */
 export const login = endpoint({
-  routes: ["GET /login", "POST /login"],
+  routes: ["POST /login", "GET /login"],
   access: "open",
+  tag: "Sessions",
   summary: "Sign in and create a session",
+  description:
+    "Signs the user in with password, OTP or both, as the deployment requires. A user with an OTP key needs an " +
+    "OTP. The session is returned in the body, for programs, which send it as `X-Service-Session`, and as a " +
+    "cookie, for browsers. A session that the call presents ends.",
   body: credentials,
   answers: {
     200: {
       description: "The session. The response also sets it as a cookie.",
-      schema: z.object({ session: z.string() }),
+      headers: ["set-cookie"],
+      schema: z.object({ session: z.string() }).meta({ id: "Session" }),
     },
   },
   refusals: ["unauthenticated", "throttled"],

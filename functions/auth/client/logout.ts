@@ -6,10 +6,12 @@ import type { AuthContext } from "../context.ts";
 
 /** Ends the session (specification sections 3 and 4; A15). */
 export const logout = endpoint({
-  routes: ["GET /logout", "POST /logout"],
+  routes: ["POST /logout", "GET /logout"],
   access: "untouched_session",
+  tag: "Sessions",
   summary: "End the session",
-  answers: { 200: { description: "Ended.", schema: z.literal(true) } },
+  description: "Ends the session and deletes the cookie.",
+  answers: { 200: { description: "The session has ended.", headers: ["set-cookie"], schema: z.literal(true) } },
   handle: async (_, { sessions, rules }: AuthContext, { session }: { session: LiveSession }) => {
     await sessions.end(session.key);
     return { status: 200, body: true, cookies: [clearedSessionCookie(rules.secureCookie)] };

@@ -5,13 +5,13 @@ import type { Call, Reply } from "../../../lib/http/call.ts";
  * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call that the browser
  * reports as cross-site or same-site, unless its origin is allowed. A call without `Origin`, such as a link or an image, names no page
  * that could be allowed. Throws Fault `forbidden`.
- * @param own public origin of this deployment, in addition to the host of the call
+ * @param options `own` is the public origin of this deployment, in addition to the host of the call. `hint` ends the refusal
  * @returns headers of the response to an allowed origin
  */
 export function checkOrigin(
   { headers, url }: Call,
   allowed: readonly string[],
-  own?: string,
+  { own, hint = "" }: { readonly own?: string | undefined; readonly hint?: string | undefined } = {},
 ): Readonly<Record<string, string>> {
   const origin = headers.get("origin") ?? undefined;
   if (origin !== undefined && allowed.includes(origin)) {
@@ -25,7 +25,7 @@ export function checkOrigin(
   const isForeign = origin !== undefined && origin !== own && !isOwn(origin, headers.get("host") ?? url.host);
   const site = headers.get("sec-fetch-site") ?? undefined;
   if (isForeign || (site !== undefined && site !== "same-origin" && site !== "none")) {
-    throw new Fault("forbidden", "Pages of other origins may not call this API.");
+    throw new Fault("forbidden", `Pages of other origins may not call this API.${hint}`);
   }
   return {};
 }

@@ -3,25 +3,31 @@ import type { AttributeOwner, UserRef } from "../../../lib/auth/store.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { noContent, ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
 import type { Route } from "../../../lib/http/route.ts";
 import type { Fields } from "../../../lib/log.ts";
 import type { AuthContext } from "../context.ts";
-import { attribute, attributeListParams, attributeParams } from "../inputs.ts";
+import { attribute, attributeKeyParam, keyParams, userKeyParams, userParams } from "../inputs.ts";
+import { attributesView } from "../views.ts";
 
-/** The base paths of attributes, one of them also in its singular form (specification section 4, A17). */
-const bases = [
-  "users/{user}/attributes",
-  "otpkeys/{prefix}/attributes",
-  "users/{user}/otpkeys/{prefix}/attributes",
-  "user/{user}/otpkeys/{prefix}/attributes",
-] as const;
+/** The owners of attributes, with their base paths. An assignment can be written in the singular too (specification section 4, A17). */
+const owners = {
+  User: { noun: "a user", params: userParams, bases: ["users/{user}/attributes"] },
+  Otpkey: { noun: "an OTP key", params: keyParams, bases: ["otpkeys/{prefix}/attributes"] },
+  UserOtpkey: {
+    noun: "an OTP key of a user",
+    params: userKeyParams,
+    bases: ["users/{user}/otpkeys/{prefix}/attributes", "user/{user}/otpkeys/{prefix}/attributes"],
+  },
+} as const;
 
-const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =>
-  bases.map(base => `${method} /${base}${rest}` as const);
+interface OwnerParams {
+  readonly user?: UserRef | undefined;
+  readonly prefix?: string | undefined;
+}
 
 /** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). Throws Fault `not_found`. */
-function ownerOf(params: { user?: UserRef | undefined; prefix?: string | undefined }): AttributeOwner {
+function ownerOf(params: OwnerParams): AttributeOwner {
   const { user, prefix } = params;
   const isImpossible = ("user" in params && user === undefined) || ("prefix" in params && prefix === undefined);
   if (isImpossible) throw noSuchOwner();
@@ -37,61 +43,78 @@ const ownerFields = ({ user, otpkey: prefix }: AttributeOwner): Fields => ({ use
 
 const noSuchOwner = (): Fault => new Fault("not_found", "There is no such user, otpkey or assignment.");
 
-export const listAttributes = endpoint({
-  routes: under("GET"),
-  access: "caller",
-  summary: "List attributes",
-  params: attributeListParams,
-  answers: { 200: { description: "Values by key.", schema: z.record(z.string(), z.string()) } },
-  handle: async ({ params }, { attributes }: AuthContext) => {
-    const all = await attributes.all(ownerOf(params));
-    if (all === undefined) throw noSuchOwner();
-    return ok(all);
-  },
-});
+/** Returns the endpoints of all attributes by function name. */
+export const attributeEndpoints = (): Readonly<Record<string, Endpoint<AuthContext>>> =>
+  Object.fromEntries(Object.entries(owners).flatMap(([name, owner]) => Object.entries(endpointsOf(name, owner))));
 
-export const setAttribute = endpoint({
-  routes: under("POST"),
-  access: "caller",
-  summary: "Set an attribute",
-  params: attributeListParams,
-  body: attribute,
-  answers: { 204: { description: "Set." } },
-  handle: async ({ params, body }, { attributes, log }: AuthContext) => {
-    const owner = ownerOf(params);
-    const result = await attributes.set(owner, body.key, body.value);
-    if (result === undefined) throw noSuchOwner();
-    if (!result.ok) {
-      throw new Fault("invalid", "The request is not valid.", { problems: [{ path: "value", reason: result.reason }] });
-    }
-    log.info("attribute_set", { ...ownerFields(owner), key: body.key });
-    return noContent;
-  },
-});
-
-export const getAttribute = endpoint({
-  routes: under("GET", "/{key}"),
-  access: "caller",
-  summary: "Read an attribute",
-  params: attributeParams,
-  answers: { 200: { description: "The value, or null if it is not set.", schema: z.string().nullable() } },
-  handle: async ({ params }, { attributes }: AuthContext) => {
-    const value = await attributes.get(ownerOf(params), params.key);
-    if (value === undefined) throw noSuchOwner();
-    return ok(value);
-  },
-});
-
-export const deleteAttribute = endpoint({
-  routes: [...under("DELETE", "/{key}"), ...under("POST", "/{key}/delete")],
-  access: "caller",
-  summary: "Delete an attribute, if it is set",
-  params: attributeParams,
-  answers: { 204: { description: "Deleted, or not set before." } },
-  handle: async ({ params }, { attributes, log }: AuthContext) => {
-    const owner = ownerOf(params);
-    if (!(await attributes.remove(owner, params.key))) throw noSuchOwner();
-    log.info("attribute_deleted", { ...ownerFields(owner), key: params.key });
-    return noContent;
-  },
-});
+function endpointsOf(
+  name: string,
+  { noun, params, bases }: { noun: string; params: z.ZodObject; bases: readonly string[] },
+): Readonly<Record<string, Endpoint<AuthContext>>> {
+  const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =>
+    bases.map(base => `${method} /${base}${rest}` as const);
+  const withKey = params.extend({ key: attributeKeyParam }) as z.ZodType<OwnerParams & { readonly key: string }>;
+  const common = { access: "caller", tag: "Attributes" } as const;
+  return {
+    [`coreList${name}Attributes`]: endpoint({
+      ...common,
+      routes: under("GET"),
+      summary: `List the attributes of ${noun}`,
+      description: "Returns an object with the value of every attribute by its key.",
+      params,
+      answers: { 200: { description: "Values by key.", schema: attributesView } },
+      handle: async ({ params }, { attributes }: AuthContext) => {
+        const all = await attributes.all(ownerOf(params));
+        if (all === undefined) throw noSuchOwner();
+        return ok(all);
+      },
+    }),
+    [`coreSet${name}Attribute`]: endpoint({
+      ...common,
+      routes: under("POST"),
+      summary: `Set an attribute of ${noun}`,
+      description: "Sets the value of one attribute. An existing value is replaced.",
+      params,
+      body: attribute,
+      answers: { 204: { description: "The attribute is set." } },
+      handle: async ({ params, body }, { attributes, log }: AuthContext) => {
+        const owner = ownerOf(params);
+        const result = await attributes.set(owner, body.key, body.value);
+        if (result === undefined) throw noSuchOwner();
+        if (!result.ok) {
+          const problems = [{ path: "value", reason: result.reason }];
+          throw new Fault("invalid", "The request is not valid.", { problems });
+        }
+        log.info("attribute_set", { ...ownerFields(owner), key: body.key });
+        return noContent;
+      },
+    }),
+    [`coreGet${name}Attribute`]: endpoint({
+      ...common,
+      routes: under("GET", "/{key}"),
+      summary: `Read an attribute of ${noun}`,
+      description: "Returns the value of one attribute as a JSON string, or `null` if it is not set.",
+      params: withKey,
+      answers: { 200: { description: "The value, or null.", schema: z.string().nullable() } },
+      handle: async ({ params }, { attributes }: AuthContext) => {
+        const value = await attributes.get(ownerOf(params), params.key);
+        if (value === undefined) throw noSuchOwner();
+        return ok(value);
+      },
+    }),
+    [`coreDelete${name}Attribute`]: endpoint({
+      ...common,
+      routes: [...under("DELETE", "/{key}"), ...under("POST", "/{key}/delete")],
+      summary: `Delete an attribute of ${noun}`,
+      description: "Deletes one attribute. Does nothing if it is not set.",
+      params: withKey,
+      answers: { 204: { description: "The attribute is not set any more." } },
+      handle: async ({ params }, { attributes, log }: AuthContext) => {
+        const owner = ownerOf(params);
+        if (!(await attributes.remove(owner, params.key))) throw noSuchOwner();
+        log.info("attribute_deleted", { ...ownerFields(owner), key: params.key });
+        return noContent;
+      },
+    }),
+  };
+}

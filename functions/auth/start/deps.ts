@@ -5,6 +5,7 @@ import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
+import { isInAzure } from "../../../lib/deployment-settings.ts";
 import { callerAddress } from "../../../lib/http/authenticate/caller-address.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -47,6 +48,7 @@ export function openAuth(deployment: Deployment, settings: AuthSettings): AuthCo
     random,
     sleep,
     callerAddress: call => callerAddress(call, TRUSTED_PROXIES),
+    ...(!isInAzure(deployment.settings) && { originHint: " To allow one, add its origin to CLIENT_ALLOWED_ORIGINS." }),
     ...(PUBLIC_BASE_URL !== undefined && { publicOrigin: new URL(PUBLIC_BASE_URL).origin }),
     coreUrl: call => [PUBLIC_BASE_URL ?? call.origin, CORE_PATH].filter(part => part !== "").join("/"),
   };

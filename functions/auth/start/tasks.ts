@@ -5,7 +5,7 @@ import { authTables, openAuthTables } from "../../../lib/azure/auth/rows/tables.
 import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
 import { restore } from "../../../lib/azure/maintenance/restore.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
-import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
+import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Maintenance tasks for users and OTP keys, started by an administrator (G8, G13). */
@@ -13,7 +13,26 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
   reseal: resealTask(["otpkeys"]),
   backUp: backUpTask(authBackedUp),
   restore: task({
-    input: restoreInput.extend({ otp_uses: z.int().min(0).max(1000).default(10) }),
+    summary: "Restore users and OTP keys from a backup",
+    description:
+      "Restores users, OTP keys, assignments and attributes. The tables must be empty unless `replace` is true. All " +
+      "sessions end. A counter moves on by `otp_uses`, so that an OTP that was used after the backup is refused. See " +
+      "docs/operate.md before you use it.",
+    input: restoreInput.extend({
+      otp_uses: z
+        .int()
+        .min(0)
+        .max(1000)
+        .default(10)
+        .describe("How many uses of an OTP key since the backup to allow for."),
+    }),
+    report: z
+      .object({
+        users: count("Users that were restored."),
+        otpkeys: count("OTP keys that were restored."),
+        skipped: count("Users and OTP keys that were skipped."),
+      })
+      .meta({ id: "AuthRestoreReport" }),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
       const backup = await openBackup(deployment.blobs, authBackedUp, id);
       const tables = openAuthTables(deployment.tables, deployment);

@@ -33,7 +33,8 @@ export const authService: Service<AuthSettings> = {
 function register(deployment: Deployment, settings: AuthSettings, auth: ReturnType<typeof openAuth>): void {
   const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
   const { log } = deployment;
-  const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+  const inAzure = isInAzure(deployment.settings);
+  const common = { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(deployment.settings) };
   if (SERVICE_APIS.includes("core")) {
     const hashes = tokenHashesOf(deployment, "core");
     const identify = bearer(callerCheck(deployment, { api: "core", role: "Core.Admin", hashes }));

@@ -7,14 +7,18 @@ import { restore, restoreBlobs } from "../../../lib/azure/maintenance/restore.ts
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
 import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
-import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
+import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { ConnectorContext } from "../context.ts";
 
-const nameOfPerson = z.string().trim().min(1).max(255).optional();
+const nameOfPerson = (description: string) => z.string().trim().min(1).max(255).optional().describe(description);
 
 /** One person, by one of the names of a create's fields. */
 const eraseInput = z
-  .strictObject({ email: nameOfPerson, external_id: nameOfPerson, user_id: nameOfPerson })
+  .strictObject({
+    email: nameOfPerson("The recipient's e-mail address."),
+    external_id: nameOfPerson("The recipient's own identifier."),
+    user_id: nameOfPerson("A user of a credential."),
+  })
   .refine(names => Object.values(names).filter(name => name !== undefined).length === 1, {
     error: "must have exactly one of email, external_id and user_id",
   });
@@ -27,9 +31,37 @@ const whoOf = ({ email, external_id: externalId, user_id: userId }: z.output<typ
 /** Maintenance of credential requests, which an administrator starts (decisions G8, G13). */
 export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InDeployment>>> = {
   checkPeers: task({
+    summary: "Check every external system",
+    description:
+      "Calls the delivery service, the enrollment services, the identity providers and the mail service without an " +
+      "order, and reports what each answered. `users` are test users whose credentials the identity providers are " +
+      "asked for.",
     input: z.strictObject({
-      users: z.array(z.strictObject({ idp_id: z.string().optional(), user_id: z.string().min(1) })).default([]),
+      users: z
+        .array(
+          z.strictObject({
+            idp_id: z.string().optional().describe("The IdP. By default that of the deployment."),
+            user_id: z.string().min(1).describe("A user at the IdP."),
+          }),
+        )
+        .default([])
+        .describe("Test users."),
     }),
+    report: z
+      .object({
+        findings: z
+          .array(
+            z.object({
+              peer: z.string().describe("The external system."),
+              check: z.string().describe("What was tried."),
+              ok: z.boolean().describe("Whether it worked."),
+              finding: z.string().describe("What the system answered, or what is wrong."),
+            }),
+          )
+          .describe("One entry for each check."),
+        ok: z.boolean().describe("Whether every check worked."),
+      })
+      .meta({ id: "PeerReport" }),
     run: async ({ users }, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
       await context.ready();
       const findings = await checkPeers(
@@ -40,7 +72,25 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     },
   }),
   erase: task({
+    summary: "Erase a person",
+    description:
+      "Deletes the requests of one person with their rows and blobs. Name the person by exactly one of `email`, " +
+      "`external_id` and `user_id`, as the create had it. A request that cannot be deleted yet is left and reported " +
+      "with the reason.",
     input: eraseInput,
+    report: z
+      .object({
+        erased: count("Requests that were deleted."),
+        left: z
+          .array(
+            z.object({
+              credential_request_id: z.string().describe("A request that was left."),
+              reason: z.string().describe("Why it was left."),
+            }),
+          )
+          .describe("Requests that could not be deleted."),
+      })
+      .meta({ id: "EraseReport" }),
     run: async (input, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
       await context.ready();
       const { erased, left } = await eraseRecipient(whoOf(input), context);
@@ -51,7 +101,19 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
   reseal: resealTask(["credentialrequests"]),
   backUp: backUpTask(connectorBackedUp),
   restore: task({
+    summary: "Restore requests from a backup",
+    description:
+      "Restores requests, shipments and key responses. The tables must be empty unless `replace` is true. Open " +
+      "requests are compared with the external systems before they continue. See docs/operate.md before you use it.",
     input: restoreInput,
+    report: z
+      .object({
+        requests: count("Requests that were restored."),
+        open: count("Of those, requests that have not ended."),
+        blobs: count("Key responses that were restored."),
+        skipped: count("Requests that were skipped."),
+      })
+      .meta({ id: "ConnectorRestoreReport" }),
     run: async ({ backup: id, ...how }, { deployment, ...context }: ConnectorContext & InDeployment) => {
       const { blobs } = deployment;
       const backup = await openBackup(blobs, connectorBackedUp, id);

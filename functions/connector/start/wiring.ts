@@ -30,7 +30,8 @@ export const connectorService: Service<ConnectorStart> = {
 
 function register(deployment: Deployment, { settings }: ConnectorStart, context: ConnectorContext): void {
   const { log } = deployment;
-  const common = { log, strictTransport: isInAzure(deployment.settings), ...proxiesOf(deployment.settings) };
+  const inAzure = isInAzure(deployment.settings);
+  const common = { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(deployment.settings) };
   const hashes = tokenHashesOf(deployment, "connector");
   registerApi(connector, deployment.settings.CONNECTOR_PATH, {
     ...common,

@@ -12,14 +12,21 @@ import { idempotencyKey } from "../idempotency-key.ts";
 export const createCredentialRequestOnSite = endpoint({
   routes: ["POST /v1/credential-requests"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Request credentials on an authenticator that is programmed on site",
+  description:
+    "Orders credentials on one authenticator that is programmed on site, at the default identity provider. " +
+    "Version 2 of this call has all options.",
   headers: idempotencyKey,
   body: createCredentialRequestBodyV1,
-  answers: { 201: { description: "The request is taken.", schema: createdCredentialRequestV1 } },
+  answers: {
+    201: { description: "The request is accepted.", headers: ["location"], schema: createdCredentialRequestV1 },
+  },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
-  handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
+  handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const { requestId } = await createOnce(body, createCredentialRequestV1, once, context);
-    return { status: 201, body: { data: { credential_request_id: requestId } } };
+    const location = `${context.connectorUrl(call.url)}/v1/credential-requests/${requestId}`;
+    return { status: 201, headers: { location }, body: { data: { credential_request_id: requestId } } };
   },
 });

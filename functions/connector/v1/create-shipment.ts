@@ -12,14 +12,19 @@ import { idempotencyKey } from "../idempotency-key.ts";
 export const createShipment = endpoint({
   routes: ["POST /v1/fpr/shipments"],
   access: "caller",
+  tag: "Shipments",
   summary: "Request keys for one user, programmed and shipped",
+  description:
+    "Orders keys for one user, which are programmed and shipped, at the default identity provider. Version 2 of " +
+    "this call has all options.",
   headers: idempotencyKey,
   body: createShipmentBodyV1,
-  answers: { 201: { description: "The shipment is ordered.", schema: createdShipmentV1 } },
+  answers: { 201: { description: "The shipment is ordered.", headers: ["location"], schema: createdShipmentV1 } },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
-  handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
+  handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const { shipmentId } = await createOnce(body, createShipmentV1, once, context);
-    return { status: 201, body: { data: { shipment_id: shipmentId } } };
+    const location = `${context.connectorUrl(call.url)}/v1/fpr/shipments/${shipmentId}`;
+    return { status: 201, headers: { location }, body: { data: { shipment_id: shipmentId } } };
   },
 });

@@ -9,7 +9,9 @@ import { requestIdPath } from "../request-id.ts";
 export const getCredentialRequestV1 = endpoint({
   routes: ["GET /v1/credential-requests/{credential_request_id}"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Read a credential request",
+  description: "Returns the states of the request and of its credentials.",
   params: requestIdPath,
   answers: { 200: { description: "The request as it stands.", schema: credentialRequestV1 } },
   handle: async ({ params }, { requests }: ConnectorContext) => {

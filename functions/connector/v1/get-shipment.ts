@@ -10,7 +10,11 @@ import type { ConnectorContext } from "../context.ts";
 export const getShipment = endpoint({
   routes: ["GET /v1/fpr/shipments/{shipment_id}"],
   access: "caller",
+  tag: "Shipments",
   summary: "Read the state of a shipment",
+  description:
+    "Returns the state of the shipment. It is done when its state is `complete`. After an error `error_kind` and " +
+    "`error_message` say what is wrong.",
   params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
   answers: { 200: { description: "The shipment as it stands.", schema: shipmentStatusV1 } },
   handle: async ({ params }, { requests, now }: ConnectorContext) => {

@@ -8,7 +8,9 @@ import type { ConnectorContext } from "../context.ts";
 export const getStatusV1 = endpoint({
   routes: ["GET /v1/status"],
   access: "caller",
+  tag: "Settings",
   summary: "Read the settings of this deployment",
+  description: "Returns the settings of this deployment and of the default identity provider, without secrets.",
   answers: {
     200: {
       description: "The settings in force, with those of the default identity provider.",

@@ -8,7 +8,11 @@ import type { ConnectorContext } from "../context.ts";
 export const processCredentialRequestsNowV1 = endpoint({
   routes: ["POST /v1/operations/process-credential-requests"],
   access: "caller",
+  tag: "Jobs",
   summary: "Activate credentials and send PIN mails now",
+  description:
+    "Runs the job that activates credentials at the identity providers and sends PIN mails, for all requests, now " +
+    "instead of at its next scheduled time.",
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {
     await runJob("processCredentialRequests", "call", context.log, () =>

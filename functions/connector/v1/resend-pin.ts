@@ -10,7 +10,9 @@ import { requestIdPath } from "../request-id.ts";
 export const resendPinOfRequest = endpoint({
   routes: ["POST /v1/credential-requests/{credential_request_id}/resend-pin"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Resend the PIN mails of a credential request",
+  description: "Sends the PIN mail of every key of the request again, if its PIN is known.",
   params: requestIdPath,
   answers: { 204: { description: "Sent." } },
   refusals: ["conflict", "throttled"],
@@ -24,7 +26,9 @@ export const resendPinOfRequest = endpoint({
 export const resendPinOfShipment = endpoint({
   routes: ["GET /v1/operations/resend-pin/{shipment_id}"],
   access: "caller",
+  tag: "Shipments",
   summary: "Resend the PIN mails of a shipment",
+  description: "Sends the PIN mail of every shipped key again, if its PIN is known.",
   params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
   answers: { 204: { description: "Sent." } },
   refusals: ["conflict", "throttled"],

@@ -10,7 +10,12 @@ import { requestIdPath } from "../request-id.ts";
 export const cancelCredentialRequest = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/cancel"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Cancel what is not produced yet; a shipment only while the delivery service can still delete it",
+  description:
+    "Cancels keys that are not produced yet. A shipment can be cancelled only while the delivery service can " +
+    "still delete it. Credentials that are active stay active. Responds 409 if the request has ended or nothing " +
+    "can be cancelled any more.",
   params: requestIdPath,
   answers: {
     200: { description: "The request as it now stands.", schema: z.object({ data: credentialRequestV2 }) },

@@ -11,18 +11,26 @@ import { idempotencyKey } from "../idempotency-key.ts";
 export const createCredentialRequest = endpoint({
   routes: ["POST /v2/credential-requests"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Request credentials on keys that are shipped or programmed on site",
+  description:
+    "Orders security keys for one recipient. Keys in `shipment` are programmed by the key maker and shipped; keys " +
+    "in `authenticators` are programmed on site. Each key holds one or more credentials, each for a user at an " +
+    "identity provider. The call asks every identity provider for the credentials, so it can take up to 150 " +
+    "seconds. Send an `Idempotency-Key`, and repeat the call with the same key and body if no answer arrives. " +
+    "Then follow the request at `Location`.",
   headers: idempotencyKey,
   body: createBodyV2,
   alsoCheck: ({ body }, context: ConnectorContext) => {
     const decidable = decidableV2(body);
     return requestProblems(decidable, place => pathInV2(place, decidable), context);
   },
-  answers: { 201: { description: "The request is taken.", schema: createdV2 } },
+  answers: { 201: { description: "The request is accepted.", headers: ["location"], schema: createdV2 } },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
-  handle: async ({ body, headers }, context: ConnectorContext, { caller }) => {
+  handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const done = await createOnce(body, createV2, once, context);
-    return { status: 201, body: created(done) };
+    const location = `${context.connectorUrl(call.url)}/v2/credential-requests/${done.requestId}`;
+    return { status: 201, headers: { location }, body: created(done) };
   },
 });

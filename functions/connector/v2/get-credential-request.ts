@@ -10,7 +10,12 @@ import { requestIdPath } from "../request-id.ts";
 export const getCredentialRequest = endpoint({
   routes: ["GET /v2/credential-requests/{credential_request_id}"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Read a credential request with the state of every key and credential",
+  description:
+    "Returns the state of the request, of every key and of every credential. The states are explained in " +
+    "docs/states.md. A request has ended when its state is `complete`, `partial`, `failed` or `cancelled`. " +
+    "Reading once in five minutes is often enough: a shipped key takes days.",
   params: requestIdPath,
   answers: { 200: { description: "The request as it stands.", schema: z.object({ data: credentialRequestV2 }) } },
   handle: async ({ params }, { requests }: ConnectorContext) => {

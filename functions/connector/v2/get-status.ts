@@ -15,7 +15,11 @@ const statusAnswer = z.object({
 export const getStatus = endpoint({
   routes: ["GET /v2/status"],
   access: "caller",
+  tag: "Settings",
   summary: "Read the settings of this deployment",
+  description:
+    "Returns the settings of this deployment and of its identity providers, without secrets. A setting that is " +
+    "not set is an empty text.",
   answers: { 200: { description: "The settings in force.", schema: statusAnswer } },
   handle: (_, { settingTexts, idpSettings }: ConnectorContext) => ok(statusV2(settingTexts, idpSettings())),
 });

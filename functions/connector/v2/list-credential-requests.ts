@@ -33,6 +33,7 @@ const fields = {
     .regex(/^[0-9]{1,4}$/, { error: topError, abort: true })
     .transform(Number)
     .refine(top => top >= 1 && top <= mostOfPage, { error: topError })
+    .meta({ shownAs: { type: "integer", minimum: 1, maximum: mostOfPage } })
     .default(usualPage)
     .describe(`Most entries of a page, 1 to ${mostOfPage}; ${usualPage} by default.`),
   $skiptoken: z
@@ -54,12 +55,16 @@ const query = z.looseObject(fields).superRefine((given, context) => {
 export const listCredentialRequests = endpoint({
   routes: ["GET /v2/credential-requests"],
   access: "caller",
+  tag: "Credential requests",
   summary: "List credential requests, all or those that match every filter",
+  description:
+    'Returns requests in the order of their creation. Follow the `Link` header with `rel="next"` until there is ' +
+    "none, also if a page is short or empty. An unknown filter is refused.",
   query,
   answers: {
     200: {
-      description:
-        'In the order of their creation. Where more follow there is a `Link` header with `rel="next"`, also beside a page that is short or empty.',
+      description: "One page of requests.",
+      headers: ["link"],
       schema: z.array(listedV2),
     },
   },

@@ -5,22 +5,28 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import { runJob } from "../../../lib/http/job.ts";
 import type { ConnectorContext } from "../context.ts";
 
-const count = (description: string) => z.int().meta({ description });
+const count = (description: string) => z.int().min(0).meta({ description });
 
 const processedV2 = z.object({
-  data: z.object({
-    processed: count("Credentials looked at."),
-    activated: count("Of those, now active."),
-    failed: count("Of those, failed for good."),
-    pending: count("Of those, still due."),
-  }),
+  data: z
+    .object({
+      processed: count("Credentials looked at."),
+      activated: count("Of those, now active."),
+      failed: count("Of those, failed for good."),
+      pending: count("Of those, still due."),
+    })
+    .meta({ id: "ProcessedCredentials" }),
 });
 
 /** Specification section 4; decisions C2, C15. */
 export const processCredentialRequestsNow = endpoint({
   routes: ["POST /v2/operations/process-credential-requests"],
   access: "caller",
+  tag: "Jobs",
   summary: "Activate credentials and send PIN mails now",
+  description:
+    "Runs the job that activates credentials at the identity providers and sends PIN mails, for all requests, now " +
+    "instead of at its next scheduled time. Returns when the job is done, after at most 100 seconds.",
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
     const work = () => processCredentialRequests("on_demand", context);

@@ -5,13 +5,17 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 
-const resentV2 = z.object({ data: z.object({ sent: z.int().meta({ description: "Mails sent." }) }) });
+const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ description: "Mails sent." }) }) });
 
 /** Specification section 4; decisions C1, C2, C14. */
 export const resendPinMails = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/resend-pin"],
   access: "caller",
+  tag: "Credential requests",
   summary: "Resend the PIN mail of every key that has a PIN response",
+  description:
+    "Sends the PIN mail of every key of the request again, if its PIN is known. Responds 409 if no PIN is known " +
+    "yet, and 429 if the mails were sent too often.",
   params: requestIdPath,
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],

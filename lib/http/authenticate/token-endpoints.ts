@@ -15,7 +15,15 @@ export interface TokenContext {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-const tokenSchema = z.object({ id: z.string(), name: z.string(), created_at: z.string() });
+const tokenFields = {
+  id: z.string().describe("Names the token, for example to revoke it."),
+  name: z.string().describe("Name of the application that uses the token."),
+  created_at: z.string().describe("When the token was created, ISO 8601."),
+};
+const tokenSchema = z.object(tokenFields).meta({ id: "ApiToken" });
+const newTokenSchema = z
+  .object({ ...tokenFields, token: z.string().describe("The token. It is shown only once.") })
+  .meta({ id: "NewApiToken" });
 /** One line: the command that lists tokens prints names in a terminal. */
 const name = z
   .string()
@@ -30,9 +38,13 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
     [`${api}CreateApiToken`]: endpoint({
       routes: ["POST /api-tokens"],
       access: "caller",
+      tag: "API tokens",
       summary: "Create a static API token, which is shown only once",
+      description:
+        "Creates a static token for an application that cannot get tokens of the tenant. The token is shown only " +
+        "in this response; the service keeps a hash. Requires a tenant token with the role of the API.",
       body: z.object({ name: name.describe("Name of the application that will use the token.") }),
-      answers: { 201: { description: "The new token.", schema: tokenSchema.extend({ token: z.string() }) } },
+      answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
         requireTenantCaller(caller);
@@ -44,7 +56,9 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
     [`${api}ListApiTokens`]: endpoint({
       routes: ["GET /api-tokens"],
       access: "caller",
+      tag: "API tokens",
       summary: "List static API tokens",
+      description: "Returns id, name and creation time of every valid static token.",
       answers: { 200: { description: "The valid tokens, without the secret part.", schema: z.array(tokenSchema) } },
       handle: async (_, { tokenHashes }: TokenContext) =>
         ok((await tokenHashes.read()).map(({ id, name, createdAt }) => ({ id, name, created_at: createdAt }))),
@@ -52,8 +66,13 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
     [`${api}RevokeApiToken`]: endpoint({
       routes: ["DELETE /api-tokens/{id}", "POST /api-tokens/{id}/delete"],
       access: "caller",
+      tag: "API tokens",
       summary: "Revoke a static API token",
-      params: z.object({ id: z.string() }),
+      description:
+        "Revokes a static token. A process of the service that has the list in memory accepts the token a little " +
+        "longer, for `SECRETS_MAX_AGE_SECONDS` at most. Requires a tenant token " +
+        "with the role of the API.",
+      params: z.object({ id: z.string().describe("The id of the token, from the list.") }),
       answers: { 204: { description: "The token is revoked." } },
       handle: async ({ params }, { tokenHashes, log }: TokenContext, { caller }) => {
         requireTenantCaller(caller);

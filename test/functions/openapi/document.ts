@@ -7,6 +7,7 @@ export interface Schema {
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Schema[];
+  readonly additionalProperties?: Schema | boolean;
   readonly pattern?: string;
   readonly format?: string;
   readonly minLength?: number;
@@ -26,12 +27,13 @@ export interface Parameter {
   readonly in: "path" | "query" | "header";
   readonly required?: boolean;
   readonly schema: Schema;
+  readonly example?: unknown;
 }
 
 /** One method of one path, without references. */
 export interface Operation {
   readonly id: string;
-  readonly api: "core" | "client" | "connector";
+  readonly api: "core" | "client" | "connector" | "maintenance";
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly Parameter[];
@@ -39,6 +41,30 @@ export interface Operation {
   readonly bodies: Readonly<Record<string, Schema>>;
   /** Every status that the document names. */
   readonly statuses: readonly number[];
+  /** Names of the documented headers of each status. */
+  readonly headers: Readonly<Record<number, readonly string[]>>;
+  /** An example body of the request, if it has a body. */
+  readonly exampleBody: unknown;
+  /** An example of a success, with its status. */
+  readonly example: { readonly status: number; readonly body: unknown };
+}
+
+interface Content {
+  readonly headers?: object;
+  readonly content?: Readonly<Record<string, { readonly example?: unknown }>>;
+}
+type Responses = Readonly<Record<string, Content>>;
+
+const jsonOf = (of: Content | undefined) => of?.content?.["application/json"];
+
+/** Returns the success that has an example, or one without a body. */
+function successOf(responses: Responses): Operation["example"] {
+  const successes = Object.entries(responses).filter(([status]) => status < "3");
+  const [status, response] =
+    successes.find(([, response]) => jsonOf(response)?.example !== undefined) ??
+    successes.find(([, { content }]) => content === undefined) ??
+    [];
+  return { status: Number(status), body: jsonOf(response)?.example };
 }
 
 /** Returns the operations of one API, from its document. */
@@ -69,6 +95,14 @@ export function operationsOf(api: Operation["api"]): readonly Operation[] {
         ]),
       ),
       statuses: Object.keys(responses ?? {}).map(Number),
+      headers: Object.fromEntries(
+        Object.entries(resolved(responses) as Responses).map(([status, { headers = {} }]) => [
+          status,
+          Object.keys(headers),
+        ]),
+      ),
+      exampleBody: jsonOf(requestBody)?.example,
+      example: successOf(resolved(responses) as Responses),
     })),
   );
 }

@@ -4,14 +4,18 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { client, core } from "../../../functions/auth/routes.ts";
 import { connector } from "../../../functions/connector/routes.ts";
+import { authTasks } from "../../../functions/auth/start/tasks.ts";
+import { connectorTasks } from "../../../functions/connector/start/tasks.ts";
 import type { Api } from "../../../lib/http/api.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
-import { openapiDocument } from "../../../local/generate/openapi-document.ts";
-import { openapiFiles } from "../../../local/generate/openapi-files.ts";
+import { taskTemplate } from "../../../lib/http/task.ts";
+import { openapiDocument } from "../../../local/generate/openapi/document.ts";
+import { openapiFiles } from "../../../local/generate/openapi/files.ts";
 
 interface Operation {
   readonly operationId: string;
+  readonly deprecated?: boolean;
   readonly security: readonly object[];
   readonly parameters: readonly Readonly<Record<string, unknown>>[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
@@ -34,7 +38,22 @@ const operationsOf = ({ paths }: Document) =>
   );
 
 it("every document has its tests", () => {
-  expect(Object.keys(openapiFiles({})).sort()).toEqual(Object.keys(apis).sort());
+  expect(Object.keys(openapiFiles({})).sort()).toEqual([...Object.keys(apis), "docs/openapi/maintenance.json"].sort());
+});
+
+it("describes the health check and every maintenance task", () => {
+  const path = "docs/openapi/maintenance.json";
+  const document = JSON.parse(readFileSync(path, "utf8")) as Document;
+  expect(document).toEqual(JSON.parse(JSON.stringify(openapiFiles({})[path])));
+  const tasks = { auth: authTasks, connector: connectorTasks };
+  const routes = Object.entries(tasks).flatMap(([service, of]) =>
+    Object.keys(of).map(name => `POST /${taskTemplate(service, name)}`),
+  );
+  expect(
+    operationsOf(document)
+      .map(({ route }) => route)
+      .sort(),
+  ).toEqual(["GET /health", ...routes].sort());
 });
 
 describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: pathSetting }) => {
@@ -155,7 +174,9 @@ describe("the document of an API", () => {
       putItem: endpoint({
         routes: ["POST /items/{id}", "POST /things/{id}", "DELETE /items/{id}"],
         access: "open",
+        tag: "Items",
         summary: "Put",
+        description: "Puts an item.",
         params: z.object({ id: z.string().meta({ description: "Which." }) }),
         query: z.object({ force: z.enum(["true"]).optional() }),
         body: z.object({ item: body, when: z.string().transform(Number) }),
@@ -166,12 +187,18 @@ describe("the document of an API", () => {
   });
   const error = z.object({ error: z.string() });
   const documentOf = (api: Api<object>) =>
-    openapiDocument(api, { prefix: "core", errorBody: error }) as unknown as Document;
+    openapiDocument(api, {
+      prefix: "core",
+      errorBody: error,
+      text: { description: "A sample.", tags: { Items: "Things." } },
+      examples: { putItem: { params: { id: "1" }, body: { item: { size: 1 }, when: "2" }, status: 204 } },
+    }) as unknown as Document;
 
   it("shows callers what they send, not what becomes of it", () => {
     const operation = operationsOf(documentOf(sample("json")))[0];
     expect(operation?.requestBody?.content).toEqual({
       "application/json": {
+        example: { item: { size: 1 }, when: "2" },
         schema: {
           type: "object",
           properties: { item: { $ref: "#/components/schemas/Item" }, when: { type: "string" } },
@@ -189,8 +216,8 @@ describe("the document of an API", () => {
   it("gives every method of every route an operation of its own", () => {
     expect(operationsOf(documentOf(sample("json"))).map(({ route, operationId }) => [route, operationId])).toEqual([
       ["POST /core/items/{id}", "putItem"],
-      ["DELETE /core/items/{id}", "putItemByDELETE"],
-      ["POST /core/things/{id}", "putItem2"],
+      ["DELETE /core/items/{id}", "putItemByDelete"],
+      ["POST /core/things/{id}", "putItemAtThings"],
     ]);
   });
 
@@ -215,6 +242,25 @@ describe("the document of an API", () => {
       return Object.keys(components.securitySchemes ?? {});
     });
     expect(schemes).toEqual([["bearer"], ["session", "sessionHeader"], ["bearer"]]);
+  });
+
+  it("marks every route but the first as a deprecated alias", () => {
+    const aliases = operationsOf(documentOf(sample("json"))).map(({ route, deprecated }) => [route, deprecated]);
+    expect(aliases).toEqual([
+      ["POST /core/items/{id}", undefined],
+      ["DELETE /core/items/{id}", true],
+      ["POST /core/things/{id}", true],
+    ]);
+  });
+
+  it("is refused for an endpoint without a tag, a description or an example", () => {
+    const lacking = (part: object): Api<object> => {
+      const api = sample("json");
+      return { ...api, endpoints: { putItem: { ...api.endpoints.putItem, ...part } } } as Api<object>;
+    };
+    for (const part of [{ tag: undefined }, { description: undefined }])
+      expect(() => documentOf(lacking(part))).toThrow("putItem needs a tag, a description and an example.");
+    expect(() => documentOf(lacking({ tag: "Others" }))).toThrow("The tag Others needs a description.");
   });
 
   it("asks nobody for a token at an open endpoint", () => {

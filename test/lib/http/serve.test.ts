@@ -386,3 +386,32 @@ describe("whatever is sent", () => {
     expect(lines.filter(({ event }) => event === "failed")).toEqual([]);
   });
 });
+
+describe("outside Azure, an endpoint", () => {
+  const fault = new Fault("conflict", "The name is taken.");
+  const refusing = (more: Partial<Parameters<typeof echo>[0]>) =>
+    echo({
+      handle: () => {
+        throw fault;
+      },
+      ...more,
+    });
+  const statusOf = async (sample: ReturnType<typeof echo>) =>
+    (await served(sample, { onlyListed: true }).send()).status;
+
+  it("answers 500 to a refusal that it does not list, and logs which", async () => {
+    const { send, lines } = served(refusing({}), { onlyListed: true });
+    expect((await send()).status).toBe(500);
+    expect(JSON.stringify(lines)).toContain("The endpoint does not list this refusal.");
+    expect(await statusOf(refusing({ refusals: ["conflict"] }))).toBe(599);
+    expect((await served(refusing({})).send()).status).toBe(599);
+  });
+
+  it("answers 500 to a status or a header that it does not list", async () => {
+    const location = { status: 200, headers: { location: "/things/1" } };
+    const answers = { 200: { description: "Made.", headers: ["location"] as const } };
+    expect(await statusOf(echo({ handle: () => ({ status: 201 }) }))).toBe(500);
+    expect(await statusOf(echo({ handle: () => location }))).toBe(500);
+    expect(await statusOf(echo({ handle: () => location, answers }))).toBe(200);
+  });
+});

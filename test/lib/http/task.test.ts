@@ -8,7 +8,10 @@ const lines: string[] = [];
 const log = createLog((_, line) => lines.push(line), "debug");
 const events = () => lines.splice(0).map(line => JSON.parse(line));
 
+const described = { summary: "Count", description: "Counts.", report: z.unknown() };
+
 const counting = task({
+  ...described,
   input: z.object({ most: z.int().positive().optional() }).strict(),
   run: async ({ most = 10 }, { rows }: { rows: number }) => ({ counted: Math.min(most, rows) }),
 });
@@ -47,7 +50,11 @@ describe("a task (decision G13)", () => {
   });
 
   it("that fails says no more than that, and the log has all of it", async () => {
-    const failing = task({ input: z.unknown(), run: async () => Promise.reject(new Error("disk on fire")) });
+    const failing = task({
+      ...described,
+      input: z.unknown(),
+      run: async () => Promise.reject(new Error("disk on fire")),
+    });
     const reply = await served(failing)(call(""));
     expect(reply).toMatchObject({ status: 500, body: { error: "Internal error." } });
     expect(JSON.stringify(events())).toContain("disk on fire");
@@ -62,6 +69,7 @@ describe("a task (decision G13)", () => {
     ["unavailable", 503],
   ] as const)("that is refused as %s is answered %d", async (kind, status) => {
     const refusing = task({
+      ...described,
       input: z.unknown(),
       run: async () => Promise.reject(new Fault(kind, "No.", { retryAfter: 2 })),
     });

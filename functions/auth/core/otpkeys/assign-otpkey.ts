@@ -9,7 +9,12 @@ import { assignment, userParams } from "../../inputs.ts";
 export const assignOtpkey = endpoint({
   routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
   access: "caller",
+  tag: "OTP keys",
   summary: "Assign an otpkey to a user; an unknown prefix creates the otpkey",
+  description:
+    "Assigns an OTP key to a user, by its prefix or by any OTP of it, which is not used up. If no OTP key has the " +
+    "prefix, the call creates one without a secret, whose OTPs cannot be checked until the secret is imported. An OTP key " +
+    "can be assigned to several users.",
   params: userParams,
   body: assignment,
   answers: { 204: { description: "Assigned." } },

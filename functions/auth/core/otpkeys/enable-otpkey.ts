@@ -9,7 +9,11 @@ import { keyParams, optionalFlag } from "../../inputs.ts";
 export const enableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/enable"],
   access: "caller",
+  tag: "OTP keys",
   summary: "Enable an otpkey, also one that wrong OTPs stopped",
+  description:
+    "Enables an OTP key that was disabled, or that stopped after too many wrong OTPs. Does nothing if the OTP key " +
+    "is enabled.",
   params: keyParams,
   answers: { 204: { description: "Enabled." } },
   handle: async ({ params }, context: AuthContext) => {
@@ -23,7 +27,11 @@ export const enableOtpkey = endpoint({
 export const disableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/disable"],
   access: "caller",
+  tag: "OTP keys",
   summary: "Disable an otpkey",
+  description:
+    "OTPs of a disabled OTP key are refused. Use this for a lost key, with `end_sessions=true` to end the " +
+    "sessions that it opened. The assignments and attributes stay.",
   params: keyParams,
   body: z.object({
     end_sessions: optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false."),

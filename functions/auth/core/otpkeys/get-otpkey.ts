@@ -10,7 +10,9 @@ import { otpkeyView, toOtpkeyView } from "../../views.ts";
 export const getOtpkey = endpoint({
   routes: ["GET /otpkeys/{prefix}"],
   access: "caller",
+  tag: "OTP keys",
   summary: "View an otpkey",
+  description: "Returns the OTP key with its attributes. The secret is never returned.",
   params: keyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
   handle: ({ params }, context: AuthContext) => view(params.prefix, undefined, context),
@@ -20,7 +22,11 @@ export const getOtpkey = endpoint({
 export const getUserOtpkey = endpoint({
   routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
   access: "caller",
+  tag: "OTP keys",
   summary: "View an otpkey of a user",
+  description:
+    "Returns an OTP key of the user with its attributes. Responds 404 if the OTP key exists and is not assigned " +
+    "to the user.",
   params: userKeyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
   handle: ({ params: { user, prefix } }, context: AuthContext) => {

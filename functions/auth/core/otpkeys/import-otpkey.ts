@@ -13,16 +13,19 @@ const hex = z
   .string()
   .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
   .transform(text => new Uint8Array(Buffer.from(text, "hex")));
-const wholeNumber = z.union(
-  [
-    z.int(),
-    z
-      .string()
-      .regex(/^[0-9]{1,16}$/)
-      .transform(Number),
-  ],
-  { error: "must be a whole number" },
-);
+const wholeNumber = (shownAs: object) =>
+  z
+    .union(
+      [
+        z.int(),
+        z
+          .string()
+          .regex(/^[0-9]{1,16}$/)
+          .transform(Number),
+      ],
+      { error: "must be a whole number" },
+    )
+    .meta({ shownAs: { type: "integer", ...shownAs } });
 
 /** More than the longest secret needs in any notation. */
 const base32MaxLength = 400;
@@ -48,8 +51,8 @@ const fields = z.object({
   secret: optional(hex).describe("Secret in hex."),
   secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
   private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
-  digits: optional(wholeNumber).describe("Length of the codes of an OATH kind: 6 (default) or 8."),
-  counter: optional(wholeNumber).describe("Smallest counter that is accepted; default: 0."),
+  digits: optional(wholeNumber({ enum: [6, 8] })).describe("Length of the codes of an OATH kind: 6 (default) or 8."),
+  counter: optional(wholeNumber({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
   replace: optionalFlag("Whether to replace another secret, or to set the counter of the same one; default: false."),
 });
 
@@ -68,7 +71,13 @@ const body = fields.superRefine(({ prefix, ...given }, context) => {
 export const importOtpkey = endpoint({
   routes: ["POST /otpkeys"],
   access: "caller",
+  tag: "OTP keys",
   summary: "Import an otpkey with its secret",
+  description:
+    "Stores the secret of an OTP key, so that its OTPs can be checked. `kind` says how the key makes codes: " +
+    "`hotp` (RFC 4226), `totp` (RFC 6238), `yubico` (Yubico OTP), or `remote`, whose codes a validation server " +
+    "checks. A repeated call with the same secret changes nothing and responds 200. Another secret for an " +
+    "existing prefix is refused with 409 unless `replace=true`. The secret is in no response and in no log.",
   body,
   answers: {
     201: { description: "Imported.", schema: otpkeyView },

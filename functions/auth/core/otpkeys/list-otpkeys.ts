@@ -8,9 +8,13 @@ import { otpkeySummary } from "../../views.ts";
 export const listOtpkeys = endpoint({
   routes: ["GET /otpkeys"],
   access: "caller",
+  tag: "OTP keys",
   summary: "List otpkeys",
+  description:
+    "Returns id, prefix and state of all OTP keys. With `$top` the list is paged: follow the `Link` header with " +
+    '`rel="next"` until there is none.',
   query: z.object(paging),
-  answers: { 200: { description: "Otpkeys, sorted by id.", schema: z.array(otpkeySummary) } },
+  answers: { 200: { description: "OTP keys, sorted by id.", headers: ["link"], schema: z.array(otpkeySummary) } },
   handle: ({ query }, { otpkeys, coreUrl }: AuthContext, { call }) => {
     filtersOf(call);
     return listReply(call, query, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range));

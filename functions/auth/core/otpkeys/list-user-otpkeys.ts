@@ -9,7 +9,9 @@ import { userParams } from "../../inputs.ts";
 export const listUserOtpkeys = endpoint({
   routes: ["GET /users/{user}/otpkeys", "GET /user/{user}/otpkeys"],
   access: "caller",
+  tag: "OTP keys",
   summary: "List the otpkeys of a user",
+  description: "Returns the prefixes of the OTP keys that are assigned to the user.",
   params: userParams,
   answers: { 200: { description: "Prefixes of the otpkeys.", schema: z.array(z.string()) } },
   handle: async ({ params }, { users }: AuthContext) => {

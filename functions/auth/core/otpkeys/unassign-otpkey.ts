@@ -13,7 +13,10 @@ export const unassignOtpkey = endpoint({
     "POST /user/{user}/otpkeys/{prefix}/delete",
   ],
   access: "caller",
+  tag: "OTP keys",
   summary: "Unassign an otpkey from a user",
+  description:
+    "Removes the assignment. The OTP key keeps its state and its attributes, and stays assigned to other users.",
   params: userKeyParams,
   answers: { 204: { description: "Unassigned." } },
   handle: async ({ params: { user, prefix } }, context: AuthContext) => {

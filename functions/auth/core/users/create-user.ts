@@ -15,9 +15,13 @@ const body = z.object({
 export const createUser = endpoint({
   routes: ["POST /users"],
   access: "caller",
+  tag: "Users",
   summary: "Create a user",
+  description:
+    "Creates a user with a username and a password. The username must be unique, ignoring case. An empty password " +
+    "means that the user cannot sign in with a password. `Location` is the URL of the new user.",
   body,
-  answers: { 201: { description: "Created. `Location` is the URL of the user.", schema: userSummary } },
+  answers: { 201: { description: "The user is created.", headers: ["location"], schema: userSummary } },
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { id, name } = (await create(body, context)).value;

@@ -8,7 +8,11 @@ import { userParams } from "../../inputs.ts";
 export const deleteUser = endpoint({
   routes: ["DELETE /users/{user}", "POST /users/{user}/delete"],
   access: "caller",
+  tag: "Users",
   summary: "Delete a user with attributes, assignments and sessions",
+  description:
+    "Deletes the user with all attributes, and ends the user's sessions. The OTP keys of the user stay, without " +
+    "the assignment to the user.",
   params: userParams,
   answers: { 204: { description: "Deleted." } },
   handle: async ({ params }, context: AuthContext) => {

@@ -8,7 +8,11 @@ import { userParams } from "../../inputs.ts";
 export const endSessions = endpoint({
   routes: ["POST /users/{user}/sessions/delete"],
   access: "caller",
+  tag: "Users",
   summary: "End all sessions of a user",
+  description:
+    "Signs the user out everywhere. The user can sign in again at once; to prevent that, set a new password or " +
+    "disable the OTP key first.",
   params: userParams,
   answers: { 204: { description: "Ended." } },
   handle: async ({ params }, context: AuthContext) => {

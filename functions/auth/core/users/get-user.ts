@@ -9,7 +9,10 @@ import { userView } from "../../views.ts";
 export const getUser = endpoint({
   routes: ["GET /users/{user}"],
   access: "caller",
+  tag: "Users",
   summary: "View a user",
+  description:
+    "Returns the user with attributes and the prefixes of all assigned OTP keys. The password is never returned.",
   params: userParams,
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, { users }: AuthContext) => {

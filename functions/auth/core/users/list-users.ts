@@ -15,9 +15,14 @@ const query = z
 export const listUsers = endpoint({
   routes: ["GET /users"],
   access: "caller",
+  tag: "Users",
   summary: "List users, all or those that match every filter: `otpkey`, and attributes by their keys",
+  description:
+    "Returns id and name of all users, or of those that match every filter. `otpkey` filters by an assigned OTP " +
+    "key; every other parameter is the key of an attribute with its value, as in `?team=red`. With `$top` the " +
+    'list is paged: follow the `Link` header with `rel="next"` until there is none.',
   query,
-  answers: { 200: { description: "Users, sorted by id.", schema: z.array(userSummary) } },
+  answers: { 200: { description: "Users, sorted by id.", headers: ["link"], schema: z.array(userSummary) } },
   handle: async ({ query }, { users, coreUrl }: AuthContext, { call }) => {
     const filter = filterOf(filtersOf(call));
     if (filter === "no_match") return ok([]);

@@ -9,7 +9,11 @@ import { userParams } from "../../inputs.ts";
 export const resetPassword = endpoint({
   routes: ["POST /users/{user}/reset"],
   access: "caller",
+  tag: "Users",
   summary: "Set a user's password and end the user's sessions",
+  description:
+    "Sets a new password without the current one, and ends the sessions of the user. An empty password means that " +
+    "the user cannot sign in with a password.",
   params: userParams,
   body: z.object({ password: z.string().meta({ description: "The new password. An empty one means no password." }) }),
   answers: { 204: { description: "Changed." } },

@@ -8,7 +8,11 @@ import { userParams } from "../../inputs.ts";
 export const unlockUser = endpoint({
   routes: ["POST /users/{user}/unlock"],
   access: "caller",
+  tag: "Users",
   summary: "Clear the failed attempts of a username",
+  description:
+    "After several failed sign-ins a username has to wait before the next attempt. This call ends the wait. It " +
+    "also accepts a username that no user has, because such a name can be locked too.",
   params: userParams,
   answers: { 204: { description: "Unlocked." } },
   handle: async ({ params }, context: AuthContext) => {

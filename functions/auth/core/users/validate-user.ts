@@ -8,15 +8,19 @@ import { optionalText, userParams } from "../../inputs.ts";
 
 /** Reports separately whether a password and an OTP are the user's (specification section 4; A13). */
 export const validateUser = endpoint({
-  routes: ["GET /users/{user}/validate", "POST /users/{user}/validate"],
+  routes: ["POST /users/{user}/validate", "GET /users/{user}/validate"],
   access: "caller",
+  tag: "Users",
   summary: "Check a password and an OTP of a user separately",
+  description:
+    "Reports separately whether the password and the OTP belong to the user. A valid OTP is used up. No session " +
+    "is created, and failed checks are not counted against the user.",
   params: userParams,
   body: z.object({ password: optionalText("A password."), otp: optionalText("An OTP. It is used up.") }),
   answers: {
     200: {
       description: "The result for each; false for one that was not given.",
-      schema: z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }),
+      schema: z.object({ valid_password: z.boolean(), valid_otp: z.boolean() }).meta({ id: "ValidationResult" }),
     },
   },
   handle: async ({ params, body }, context: AuthContext) => {

@@ -62,7 +62,10 @@ export const createCredentialRequestBodyV1 = bodyV1
       ],
     }),
   )
-  .describe("Credentials on one authenticator that is programmed on site.");
+  .meta({
+    id: "CredentialRequestOrderV1",
+    description: "Credentials on one authenticator that is programmed on site.",
+  });
 
 /** IdP and relying party are not the caller's to choose, so the user is what does not fit. */
 export const createCredentialRequestV1: CreateFormat = {
@@ -74,6 +77,8 @@ export const createCredentialRequestV1: CreateFormat = {
 };
 
 /** Version 1 answer to a credential request (decision C3). */
-export const createdCredentialRequestV1 = z.object({
-  data: z.object({ credential_request_id: z.string().describe("Names the request.") }),
-});
+export const createdCredentialRequestV1 = z
+  .object({
+    data: z.object({ credential_request_id: z.string().describe("Names the request.") }),
+  })
+  .meta({ id: "CreatedCredentialRequestV1" });

@@ -113,7 +113,7 @@ export const createShipmentBodyV1 = bodyV1
       keys: shipment.shipment_items.flatMap((item, index) => keysOf(item, index, body)),
     };
   })
-  .describe("Keys for one user, programmed and shipped.");
+  .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
 
 /** The user's IdP and relying party are not the caller's to choose, so the user is what does not fit. */
 export const createShipmentV1: CreateFormat<ShipmentDraftV1> = {
@@ -147,4 +147,6 @@ function keysOf(
 }
 
 /** Version 1 answer to a shipment create (specification section 4). */
-export const createdShipmentV1 = z.object({ data: z.object({ shipment_id: z.string() }) });
+export const createdShipmentV1 = z
+  .object({ data: z.object({ shipment_id: z.string().describe("The delivery service's id.") }) })
+  .meta({ id: "CreatedShipmentV1" });

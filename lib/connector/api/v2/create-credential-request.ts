@@ -29,7 +29,10 @@ export const createBodyV2 = bodyV2
         keys: [...(shipment?.shipment_items ?? []).map(shipmentKey), ...(authenticators ?? []).map(authenticatorKey)],
       }),
   )
-  .describe("A request for credentials on keys that are shipped, programmed on site, or both.");
+  .meta({
+    id: "CredentialRequestOrder",
+    description: "A request for credentials on keys that are shipped, programmed on site, or both.",
+  });
 
 /** Returns the path of a field as the caller wrote it. */
 export function pathInV2(place: SecurityKeyPath, { keys }: Pick<Decidable, "keys">): string {

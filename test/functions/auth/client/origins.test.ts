@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
+import { checkOrigin } from "../../../../functions/auth/client/origins.ts";
 import { clientPreflight } from "../../../../functions/auth/start/client-preflight.ts";
+import { Fault } from "../../../../lib/fault.ts";
+import type { Call } from "../../../../lib/http/call.ts";
 import {
   lives,
   loggedIn,
@@ -25,7 +28,8 @@ beforeAll(async () => {
 const credentials = () => ({ username: user.name, password: user.password });
 const authenticate = (headers: Record<string, string>, on = auth) =>
   on.post("/client/authenticate", credentials(), headers);
-const refused = { status: 403, body: { error: "Pages of other origins may not call this API." } };
+const reason = "Pages of other origins may not call this API.";
+const refused = { status: 403, body: { error: `${reason} To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.` } };
 
 describe("pages of other sites (decision A15)", () => {
   test.each([
@@ -130,6 +134,11 @@ describe("pages of other sites (decision A15)", () => {
   });
 });
 
+it("names the setting that allows a page of another origin only outside Azure", async () => {
+  const call = { headers: new Headers({ origin: "https://evil.example" }), url: new URL(origin) } as Call;
+  expect(() => checkOrigin(call, [])).toThrow(new Fault("forbidden", reason));
+});
+
 describe("a CORS preflight (decision A15)", () => {
   const preflightOf = (allowed: readonly string[], headers: Record<string, string>) =>
     clientPreflight(allowed, { strictTransport: false })?.({
@@ -157,7 +166,7 @@ describe("a CORS preflight (decision A15)", () => {
   });
 
   it("of another origin is refused: 403; where no origin is allowed there is none", async () => {
-    expect(await preflightOf([app], { origin: "https://evil.example" })).toMatchObject(refused);
+    expect(await preflightOf([app], { origin: "https://evil.example" })).toMatchObject({ status: 403, body: { error: reason } });
     expect(preflightOf([], { origin: app })).toBeUndefined();
   });
 });

@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs";
+import type { Examples } from "../operation.ts";
+import { connectorTokenExamples } from "./core.ts";
+
+const read = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../../../../docs/examples/${name}`, import.meta.url), "utf8"));
+
+const id = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
+const request = { credential_request_id: id };
+const shipment = { shipment_id: "4711" };
+const idempotent = { "Idempotency-Key": "REQ0012345" };
+
+const key = {
+  id: "shipment-1",
+  name: "Ada Key",
+  state: "processing",
+  credentials: [
+    {
+      idp_id: "default",
+      relying_party_id: "login.example.com",
+      user_id: "ada.lovelace@example.com",
+      state: "processing",
+    },
+    { idp_id: "default", relying_party_id: "login.example.com", user_id: "ada.admin@example.com", state: "processing" },
+  ],
+};
+const requestView = {
+  credential_request_id: id,
+  state: "started",
+  shipment: {
+    shipment_id: "4711",
+    shipment_items: [key],
+    mailing_address: {
+      street_line1: "12 Analytical Way",
+      postal_code: "02026",
+      city: "Dedham",
+      region: "MA",
+      country_code: "US",
+    },
+  },
+};
+
+/** Examples of the connector. The request is that of docs/examples/connector-order-v2.json. */
+export const connectorExamples: Examples = {
+  v2CreateCredentialRequest: {
+    headers: idempotent,
+    body: read("connector-order-v2.json"),
+    status: 201,
+    answer: { data: { credential_request_id: id, shipment_id: "4711" } },
+  },
+  v2GetCredentialRequest: { params: request, status: 200, answer: { data: requestView } },
+  v2ListCredentialRequests: {
+    query: { state: "started", user_id: "ada.lovelace@example.com", $top: "1" },
+    status: 200,
+    answer: [{ ...requestView, created_at: "2026-01-31T10:00:00.000Z" }],
+  },
+  v2CancelCredentialRequest: {
+    params: request,
+    status: 200,
+    answer: { data: requestView },
+  },
+  v2GetStatus: { status: 200, answer: {} },
+  v2ProcessShipments: { status: 204 },
+  v2ProcessCredentialRequests: {
+    status: 200,
+    answer: { data: { processed: 2, activated: 2, failed: 0, pending: 0 } },
+  },
+  v2ResendPin: { params: request, status: 200, answer: { data: { sent: 1 } } },
+  v1CreateCredentialRequest: {
+    headers: idempotent,
+    body: {
+      recipient: { firstname: "Ada", lastname: "Lovelace", email: "ada.lovelace@example.com" },
+      credentials: [{ user_id: "ada.lovelace@example.com" }],
+      pin_request: { min_length: 6, entry_method: "generated" },
+      enrollment_contacts: { emails_to: ["ada.manager@example.com"] },
+    },
+    status: 201,
+    answer: { data: request },
+  },
+  v1CreateShipment: {
+    headers: idempotent,
+    body: read("connector-order-v1.json"),
+    status: 201,
+    answer: { data: shipment },
+  },
+  v1GetShipment: { params: shipment, status: 200, answer: { shipment_id: "4711", shipment_state: "ongoing" } },
+  v1GetCredentialRequest: {
+    params: request,
+    status: 200,
+    answer: {
+      credential_request_id: id,
+      credential_request_state: "started",
+      credentials: [
+        {
+          user_id: "ada.lovelace@example.com",
+          relying_party_id: "login.example.com",
+          idp_id: "default",
+          credential_state: "processing",
+        },
+        {
+          user_id: "ada.admin@example.com",
+          relying_party_id: "login.example.com",
+          idp_id: "default",
+          credential_state: "processing",
+        },
+      ],
+    },
+  },
+  v1GetStatus: { status: 200, answer: {} },
+  v1ProcessShipments: { status: 204 },
+  v1ProcessCredentialRequests: { status: 204 },
+  v1ResendPin: { params: request, status: 204 },
+  v1ResendPinOfShipment: { params: shipment, status: 204 },
+  ...connectorTokenExamples,
+};

@@ -1,0 +1,85 @@
+import type { Examples } from "../operation.ts";
+
+const user = { user: "alice" };
+const prefix = { prefix: "vvccccbcdeft" };
+const key = { key: "team" };
+const otpkey = { attributes: { batch: "2026-01" }, prefix: "vvccccbcdeft", enabled: true, id: 1 };
+const done = { status: 204 };
+
+const tokens = (api: "core" | "connector"): Examples => ({
+  [`${api}CreateApiToken`]: {
+    body: { name: "Help desk" },
+    status: 201,
+    answer: {
+      id: "0a1b2c3d",
+      name: "Help desk",
+      created_at: "2026-01-31T10:00:00.000Z",
+      token: `${api}_0a1b2c3d_an-example-that-no-deployment-accepts`,
+    },
+  },
+  [`${api}ListApiTokens`]: {
+    status: 200,
+    answer: [{ id: "0a1b2c3d", name: "Help desk", created_at: "2026-01-31T10:00:00.000Z" }],
+  },
+  [`${api}RevokeApiToken`]: { params: { id: "0a1b2c3d" }, ...done },
+});
+
+/** The examples of the endpoints for API tokens. */
+export const connectorTokenExamples = tokens("connector");
+
+const attributesOf = (name: string, params: Readonly<Record<string, string>>, of: typeof key): Examples => {
+  const value = of.key === "team" ? "red" : "2026-01";
+  return {
+    [`coreList${name}Attributes`]: { params, status: 200, answer: { [of.key]: value } },
+    [`coreSet${name}Attribute`]: { params, body: { key: of.key, value }, ...done },
+    [`coreGet${name}Attribute`]: { params: { ...params, ...of }, status: 200, answer: value },
+    [`coreDelete${name}Attribute`]: { params: { ...params, ...of }, ...done },
+  };
+};
+
+/** Examples of the Core API: alice has the OTP key `vvccccbcdeft`, whose secret is the one of RFC 4226. */
+export const coreExamples: Examples = {
+  coreCreateUser: {
+    body: { username: "bob", password: "correct horse battery" },
+    status: 201,
+    answer: { id: 2, name: "bob" },
+  },
+  coreListUsers: { query: { team: "red", $top: "100" }, status: 200, answer: [{ id: 1, name: "alice" }] },
+  coreGetUser: {
+    params: user,
+    status: 200,
+    answer: { attributes: { team: "red" }, otpkeys: ["vvccccbcdeft"], id: 1, name: "alice" },
+  },
+  coreDeleteUser: { params: user, ...done },
+  coreResetPassword: { params: user, body: { password: "another good password" }, ...done },
+  coreValidateUser: {
+    params: user,
+    body: { password: "correct horse battery", otp: "vvccccbcdeft755224" },
+    status: 200,
+    answer: { valid_password: true, valid_otp: true },
+  },
+  coreEndSessions: { params: user, ...done },
+  coreUnlockUser: { params: user, ...done },
+  coreAssignOtpkey: { params: { user: "alice" }, body: { otpkey: "vvccccbcdefu" }, ...done },
+  coreListUserOtpkeys: { params: user, status: 200, answer: ["vvccccbcdeft"] },
+  coreGetOtpkey: { params: prefix, status: 200, answer: otpkey },
+  coreGetUserOtpkey: { params: { ...user, ...prefix }, status: 200, answer: otpkey },
+  coreUnassignOtpkey: { params: { ...user, ...prefix }, ...done },
+  coreDeleteOtpkey: { params: prefix, ...done },
+  coreEnableOtpkey: { params: prefix, ...done },
+  coreDisableOtpkey: { params: prefix, body: { end_sessions: true }, ...done },
+  coreImportOtpkey: {
+    body: { prefix: "vvccccbcdefv", kind: "hotp", secret: "3132333435363738393031323334353637383930", digits: 6 },
+    status: 201,
+    answer: { attributes: {}, prefix: "vvccccbcdefv", enabled: true, id: 2 },
+  },
+  coreListOtpkeys: {
+    query: { $top: "100" },
+    status: 200,
+    answer: [{ id: 1, prefix: "vvccccbcdeft", enabled: true }],
+  },
+  ...attributesOf("User", user, key),
+  ...attributesOf("Otpkey", prefix, { key: "batch" }),
+  ...attributesOf("UserOtpkey", { ...user, ...prefix }, { key: "batch" }),
+  ...tokens("core"),
+};

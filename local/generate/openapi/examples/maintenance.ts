@@ -1,0 +1,38 @@
+import type { Examples } from "../operation.ts";
+
+const backup = "20260131T030000Z-1f0e";
+
+/** Examples of the maintenance tasks by function name, and of the health check. */
+export const maintenanceExamples: Examples = {
+  health: { status: 200, answer: { status: "ok" } },
+  authReseal: { body: {}, status: 200, answer: { data: { version: "v1", rows: 1, resealed: 0, failed: 0 } } },
+  authBackUp: { body: {}, status: 200, answer: { data: { backup, rows: { users: 1 }, blobs: {}, removed: 0 } } },
+  authRestore: {
+    body: { backup, replace: true, otp_uses: 10 },
+    status: 200,
+    answer: { data: { users: 1, otpkeys: 1, skipped: 0 } },
+  },
+  connectorCheckPeers: {
+    body: { users: [{ user_id: "ada.lovelace@example.com" }] },
+    status: 200,
+    answer: {
+      data: { findings: [{ peer: "delivery", check: "token", ok: true, finding: "The token works." }], ok: true },
+    },
+  },
+  connectorErase: {
+    body: { email: "ada.lovelace@example.com" },
+    status: 200,
+    answer: { data: { erased: 1, left: [] } },
+  },
+  connectorReseal: { body: {}, status: 200, answer: { data: { version: "v1", rows: 1, resealed: 0, failed: 0 } } },
+  connectorBackUp: {
+    body: {},
+    status: 200,
+    answer: { data: { backup, rows: { credentialrequests: 2 }, blobs: { responses: 1 }, removed: 0 } },
+  },
+  connectorRestore: {
+    body: { backup, replace: true },
+    status: 200,
+    answer: { data: { requests: 1, open: 1, blobs: 1, skipped: 0 } },
+  },
+};

@@ -1,0 +1,39 @@
+import { errorBody as authErrorBody } from "../../../functions/auth/errors.ts";
+import { client, core } from "../../../functions/auth/routes.ts";
+import { errorBody } from "../../../functions/connector/errors.ts";
+import { connector } from "../../../functions/connector/routes.ts";
+import { deploymentSettings } from "../../../lib/deployment-settings.ts";
+import type { Environment } from "../../../lib/settings.ts";
+import { openapiDocument } from "./document.ts";
+import { clientExamples } from "./examples/client.ts";
+import { connectorExamples } from "./examples/connector.ts";
+import { coreExamples } from "./examples/core.ts";
+import { maintenanceDocument } from "./maintenance.ts";
+import { clientText, connectorText, coreText } from "./texts.ts";
+
+/** Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2). */
+export function openapiFiles(environment: Environment): Readonly<Record<string, object>> {
+  const prefix = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH") =>
+    deploymentSettings.shape[name].parse(environment[name]);
+  return {
+    "docs/openapi/core.json": openapiDocument(core, {
+      prefix: prefix("CORE_PATH"),
+      errorBody: authErrorBody,
+      text: coreText,
+      examples: coreExamples,
+    }),
+    "docs/openapi/client.json": openapiDocument(client, {
+      prefix: prefix("CLIENT_PATH"),
+      errorBody: authErrorBody,
+      text: clientText,
+      examples: clientExamples,
+    }),
+    "docs/openapi/connector.json": openapiDocument(connector, {
+      prefix: prefix("CONNECTOR_PATH"),
+      errorBody,
+      text: connectorText,
+      examples: connectorExamples,
+    }),
+    "docs/openapi/maintenance.json": maintenanceDocument(),
+  };
+}

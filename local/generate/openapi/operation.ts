@@ -1,0 +1,184 @@
+import type * as z from "zod";
+import type { Api } from "../../../lib/http/api.ts";
+import type { Endpoint } from "../../../lib/http/endpoint.ts";
+import { hostTemplate, type Route, type RouteParts, routeParts } from "../../../lib/http/route.ts";
+import { type Json, ref, type SchemaWriter } from "./schemas.ts";
+import { schemes } from "./security.ts";
+
+export type AnyEndpoint = Omit<Endpoint<never>, "run">;
+
+/** A request that the local system accepts, and its response. */
+export interface Example {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly status: number;
+  /** Body of the response. Absent if the response has none. */
+  readonly answer?: unknown;
+}
+
+/** Examples by the name of the endpoint. */
+export type Examples = Readonly<Record<string, Example>>;
+
+/** One route of an endpoint. */
+interface RouteOf {
+  readonly name: string;
+  readonly endpoint: AnyEndpoint;
+  readonly route: Route;
+  readonly prefix: string;
+}
+
+interface Writing {
+  readonly input: Api<never>["input"];
+  readonly schemas: SchemaWriter;
+  readonly examples: Examples;
+  /** The refusals of an operation by status. */
+  readonly refusals: (endpoint: AnyEndpoint, method: string) => Readonly<Record<string, Json>>;
+}
+
+export interface WrittenOperation {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Json;
+}
+
+/** Returns an OpenAPI operation. Throws if the endpoint lacks a description, a tag or an example. */
+export function writeOperation(of: RouteOf, { input, schemas, examples, refusals }: Writing): WrittenOperation {
+  const { name, endpoint, route, prefix } = of;
+  const { tag, summary, description, access, params, query, answers } = endpoint;
+  const example = examples[name];
+  if (tag === undefined || description === undefined || example === undefined)
+    throw new Error(`${name} needs a tag, a description and an example.`);
+  const parts = routeParts(route, prefix);
+  const isAlias = route !== endpoint.routes[0];
+  // Fields of a form are read from the query if the method has no body (decision G4).
+  const inQuery = input === "fields" && parts.method !== "POST";
+  const body = inQuery ? undefined : endpoint.body;
+  const fields = inQuery ? (example.body as Readonly<Record<string, string>> | undefined) : undefined;
+  const operation = {
+    operationId: operationId(name, endpoint.routes, route),
+    tags: [tag],
+    summary,
+    description: isAlias ? `${description}\n\n${aliasText(endpoint.routes[0], parts.method)}` : description,
+    ...(isAlias && { deprecated: true }),
+    security: Object.keys(schemes[access]).map(scheme => ({ [scheme]: [] })),
+    parameters: [
+      ...pathParameters(parts, parameters("path", params, example.params, schemas)),
+      ...parameters("query", query, example.query, schemas),
+      ...parameters("query", inQuery ? endpoint.body : undefined, fields, schemas),
+      ...parameters("header", endpoint.headers, example.headers, schemas),
+      ref("parameters", "requestId"),
+    ],
+    ...(body && {
+      requestBody: {
+        ...bodyRules[input],
+        content: content(bodyTypes[input], schemas.write(body, "input"), example.body),
+      },
+    }),
+    responses: {
+      ...successes(answers, { example, schemas, ignorable: input === "json" && body !== undefined }),
+      ...refusals(endpoint, parts.method),
+    },
+  };
+  return { path: `/${hostTemplate(parts)}`, method: parts.method.toLowerCase(), operation };
+}
+
+/** Returns the id of an operation: the name of the endpoint, for an alias with what differs from the first route. */
+export function operationId(name: string, [first = "GET /"]: readonly Route[], route: Route): string {
+  const [method = "", path = ""] = route.split(" ");
+  const [firstMethod, firstPath = ""] = first.split(" ");
+  const by = method === firstMethod ? "" : `By${capitalised(method.toLowerCase())}`;
+  const isSamePath = [path, path.replace(/\/delete$/, "")].includes(firstPath);
+  return `${name}${by}${isSamePath ? "" : `At${capitalised(path.split("/")[1] ?? "")}`}`;
+}
+
+const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
+function aliasText(first: string | undefined, method: string): string {
+  if (method === "GET" && first?.startsWith("POST"))
+    return `Use \`${first}\` if you can: a query string with secrets is written to the logs of proxies.`;
+  return `An alias of \`${first}\`, for existing clients.`;
+}
+
+function successes(
+  answers: AnyEndpoint["answers"],
+  { example, schemas, ignorable }: { example: Example; schemas: SchemaWriter; ignorable: boolean },
+): Json {
+  const ignored = ignorable ? { "x-ignored-fields": ref("headers", "ignoredFields") } : {};
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, { description, headers = [], schema }]) => [
+      status,
+      {
+        description,
+        headers: {
+          ...everyAnswer,
+          ...ignored,
+          ...Object.fromEntries(headers.map(header => [header, ref("headers", headerNames[header])])),
+        },
+        ...(schema && {
+          content: content(
+            ["application/json"],
+            schemas.write(schema, "output"),
+            Number(status) === example.status ? example.answer : undefined,
+          ),
+        }),
+      },
+    ]),
+  );
+}
+
+const headerNames = { link: "link", location: "location", "set-cookie": "setCookie" } as const;
+
+export const everyAnswer = { "x-request-id": ref("headers", "requestId") };
+
+const bodyRules = {
+  json: {
+    required: true,
+    description:
+      "`null` in an optional field counts as absent. Unknown fields are ignored and named in `x-ignored-fields`.",
+  },
+  fields: {
+    required: false,
+    description:
+      "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in one place is refused. Unknown fields are ignored.",
+  },
+};
+
+const bodyTypes = {
+  json: ["application/json"],
+  fields: ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"],
+} as const;
+
+/** Returns the content of a body in these media types. */
+export const content = (types: readonly string[], schema: Json, example?: unknown): Json =>
+  Object.fromEntries(types.map(type => [type, { schema, ...(example !== undefined && { example }) }]));
+
+function parameters(
+  place: "path" | "query" | "header",
+  schema: z.ZodType | undefined,
+  example: Readonly<Record<string, string>> | undefined,
+  schemas: SchemaWriter,
+): Json[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = schemas.resolve(schemas.write(schema, "input")) as {
+    properties?: Record<string, Json>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => {
+    const text = example?.[name];
+    const shown = text !== undefined && rest.type === "integer" ? Number(text) : text;
+    return {
+      name,
+      in: place,
+      required: required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+      ...(shown !== undefined && { example: shown }),
+    };
+  });
+}
+
+/** Returns those of the route: routes of one endpoint may differ in them. */
+const pathParameters = ({ segments }: RouteParts, all: readonly Json[]): Json[] =>
+  all.filter(({ name }) => segments.includes(`{${String(name)}}`)).map(parameter => ({ ...parameter, required: true }));

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
+import { describeSystem } from "../../../local/start/system.ts";
+import { type HostProcess, startHostProcess } from "../../support/host-process.ts";
+import { freshStorage } from "../../support/storage.ts";
+import { type Operation, operationsOf } from "./document.ts";
+import { likeness } from "./likeness.ts";
+
+const operations = (["core", "client", "connector", "maintenance"] as const).flatMap(operationsOf);
+/** The request that the examples of the connector name. */
+const exampleId = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
+
+let peers: Peers;
+let host: HostProcess;
+let tokens: { readonly core: string; readonly connector: string };
+let tenant: string;
+
+beforeAll(async () => {
+  const storage = freshStorage();
+  peers = await startPeers();
+  peers.delivery.settings({ shipAfterMs: 0 });
+  const system = await describeSystem(storage, peers);
+  tokens = system.tokens;
+  const audience = system.settings.CALLER_AUDIENCES ?? "";
+  tenant = await peers.issuer.mint({ audience, roles: ["Core.Admin", "Connector.Call"] });
+  host = await startHostProcess(storage.connectionString, tokens.connector, system.settings);
+});
+afterAll(async () => {
+  await host.kill();
+  await closePeers(peers);
+});
+
+type Answer = Awaited<ReturnType<HostProcess["call"]>>;
+
+const core = (route: string, body?: object): Promise<Answer> => {
+  const [method = "", path = ""] = route.split(" ");
+  return host.call(method, `/core${path}`, body, { authorization: `Bearer ${tokens.core}` });
+};
+
+/** Brings alice and her OTP key into the state in which the examples find them, and removes what the examples create. */
+async function resetAuth(): Promise<void> {
+  const keys = ["vvccccbcdeft", "vvccccbcdefu", "vvccccbcdefv"];
+  await Promise.all([
+    ...["alice", "bob"].map(name => core(`DELETE /users/${name}`)),
+    ...keys.map(prefix => core(`DELETE /otpkeys/${prefix}`)),
+  ]);
+  await core("POST /users", { username: "alice", password: "correct horse battery" });
+  const secret = Buffer.from("12345678901234567890").toString("hex");
+  await core("POST /otpkeys", { prefix: keys[0], kind: "hotp", secret });
+  await core("POST /users/alice/otpkeys", { otpkey: keys[0] });
+  await core("POST /users/alice/attributes", { key: "team", value: "red" });
+  await core(`POST /otpkeys/${keys[0]}/attributes`, { key: "batch", value: "2026-01" });
+}
+
+let created = 0;
+
+/** Creates the request of the examples. Returns the ids that it has instead of the examples'. */
+async function newRequest(programmed: boolean): Promise<Readonly<Record<string, string>>> {
+  const create = operations.find(({ id }) => id === "v2CreateCredentialRequest");
+  const key = { "idempotency-key": `example-${created++}` };
+  const { body } = await host.call("POST", "/v2/credential-requests", create?.exampleBody, key);
+  const { credential_request_id: request, shipment_id: shipment } = (body as { data: Record<string, string> }).data;
+  if (programmed) {
+    await host.call("GET", "/v2/operations/process-shipments");
+    await host.call("POST", "/v2/operations/process-credential-requests");
+  }
+  return { [exampleId]: request ?? "", "4711": shipment ?? "" };
+}
+
+/** Returns the headers that the operation needs, and what stands for ids of the examples. */
+async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids: Readonly<Record<string, string>> }> {
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  if (id.includes("ApiToken")) {
+    const headers = bearer(tenant);
+    const { body } = await host.call("POST", api === "core" ? "/core/api-tokens" : "/api-tokens", { name: "x" }, headers);
+    const ids = { "0a1b2c3d": (body as { id: string }).id };
+    if (id.includes("List")) {
+      const before = await host.call("GET", api === "core" ? "/core/api-tokens" : "/api-tokens", undefined, headers);
+      for (const token of (before.body as { id: string }[]).slice(1))
+        await host.call("DELETE", `${api === "core" ? "/core" : ""}/api-tokens/${token.id}`, undefined, headers);
+    }
+    return { headers, ids };
+  }
+  if (api === "core" || api === "client") await resetAuth();
+  if (api === "core") return { headers: bearer(tokens.core), ids: {} };
+  if (api === "client") {
+    const otp = { clientStatus: 0, clientLogout: 0, clientPassword: 0 }[id.replace(/By.*/, "")];
+    if (otp === undefined) return { headers: {}, ids: {} };
+    const fields = { username: "alice", password: "correct horse battery", otp: "vvccccbcdeft755224" };
+    const { body } = await host.call("POST", "/client/login", fields, { authorization: "" });
+    return { headers: { "x-service-session": (body as { session: string }).session }, ids: {} };
+  }
+  if (api === "connector") return { headers: bearer(tokens.connector), ids: await newRequest(/resend/i.test(id)) };
+  if (id === "health") return { headers: {}, ids: {} };
+  const headers = { "x-functions-key": host.masterKey };
+  const service = id.startsWith("auth") ? "auth" : "connector";
+  if (service === "auth") await resetAuth();
+  else await newRequest(true);
+  if (!id.endsWith("Restore")) return { headers, ids: {} };
+  const { body } = await host.call("POST", `/maintenance/${service}/back-up`, {}, headers);
+  return { headers, ids: { "20260131T030000Z-1f0e": (body as { data: { backup: string } }).data.backup } };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Sends an example as its document has it, with the ids of this system. */
+async function sendExample({ method, path, parameters, exampleBody, id }: Operation, headers: Headers, ids: Headers) {
+  const real = (text: string) => Object.entries(ids).reduce((known, [from, to]) => known.replaceAll(from, to), text);
+  const of = (place: string) =>
+    parameters.filter(each => each.in === place && each.example !== undefined).map(each => [each.name, `${each.example}`]);
+  const query = new URLSearchParams(of("query") as [string, string][]);
+  const target = (of("path") as [string, string][]).reduce(
+    (target, [name, value]) => target.replace(`{${name}}`, encodeURIComponent(real(value))),
+    path,
+  );
+  const own = Object.fromEntries(of("header").map(([name, value]) => [name, `${value}-${id}`]));
+  const body = exampleBody === undefined ? undefined : JSON.parse(real(JSON.stringify(exampleBody)));
+  return host.call(method, `${target}${query.size > 0 ? `?${query}` : ""}`, body, { authorization: "", ...own, ...headers });
+}
+
+describe("the example of each operation is accepted, and its response is like the documented one", () => {
+  it.each(operations.map(operation => [operation.id, operation] as const))("%s", async (_, operation) => {
+    const { headers, ids } = await prepare(operation);
+    const answer = await sendExample(operation, headers, ids);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(operation.example.status);
+    if (process.env.DUMP) console.log('DUMP', operation.id, JSON.stringify(answer.body));
+    expect(likeness(answer.body)).toEqual(likeness(operation.example.body));
+    for (const name of ["location", "set-cookie"])
+      expect(answer.headers.has(name), name).toBe(operation.headers[answer.status]?.includes(name) ?? false);
+  });
+});
