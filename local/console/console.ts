@@ -6,6 +6,7 @@ import type { Tokens } from "../start/tokens.ts";
 import { type ApiHost, consoleApi } from "./api.ts";
 import { refusal } from "./guard.ts";
 import { openPage } from "./page-files.ts";
+import { openReference } from "./reference/reference.ts";
 import { createSoftwareKeys } from "./software-keys.ts";
 
 /** The page's server. It has the system's tokens, so it answers only its own page. */
@@ -38,12 +39,13 @@ export async function startConsole(options: ConsoleOptions): Promise<Console> {
   const { statePath } = options;
   const keys = createSoftwareKeys(statePath);
   const timelinePath = statePath && join(dirname(statePath), "timeline.json");
+  const reference = openReference({ ...options, host: () => host });
   const api = consoleApi({ ...options, keys, timelinePath, host: () => host });
 
   const answer = async (request: IncomingMessage, gone: AbortSignal): Promise<PeerAnswer> => {
     try {
       const call = await readCall(request, url);
-      return refusal(call, url) ?? page(call) ?? (await api.answer(call, gone)) ?? noSuchPage;
+      return refusal(call, url) ?? page(call) ?? (await reference(call, gone)) ?? (await api.answer(call, gone)) ?? noSuchPage;
     } catch (error) {
       return { status: 500, body: { error: `The console failed: ${String(error)}` } };
     }

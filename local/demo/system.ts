@@ -18,8 +18,8 @@ export interface LaunchedSystem {
 
 const longestStopMs = 10_000;
 
-/** Launches a system in memory on free ports. It does not inherit settings, and ends with this process. */
-export function launchSystem(): LaunchedSystem {
+/** Launches a system in memory on free ports, with these settings alone. It ends with this process. */
+export function launchSystem(settings: Readonly<Record<string, string>> = {}): LaunchedSystem {
   const directory = mkdtempSync(join(tmpdir(), "credential-demo-"));
   const logPath = join(directory, "system.log");
   const log = openSync(logPath, "w");
@@ -27,7 +27,7 @@ export function launchSystem(): LaunchedSystem {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, "--ephemeral"], {
     // So that it does not read the developer's local.settings.json.
     cwd: directory,
-    env: { ...bareEnvironment(), ...idleTimers, PORT: "0", LOCAL_DIR: directory },
+    env: { ...bareEnvironment(), ...idleTimers, ...settings, PORT: "0", LOCAL_DIR: directory },
     stdio: ["ignore", log, log, "ipc"],
   });
   closeSync(log);

@@ -11,6 +11,7 @@ import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import { taskTemplate } from "../../../lib/http/task.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
+import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
 import { openapiFiles } from "../../../local/generate/openapi/files.ts";
 
 interface Operation {
@@ -39,6 +40,14 @@ const operationsOf = ({ paths }: Document) =>
 
 it("every document has its tests", () => {
   expect(Object.keys(openapiFiles({})).sort()).toEqual([...Object.keys(apis), "docs/openapi/maintenance.json"].sort());
+});
+
+it.each(Object.keys(openapiFiles({})))("%s has its calls in a file for REST clients", path => {
+  const text = readFileSync(path.replace(/json$/, "http"), "utf8");
+  const document = openapiFiles({})[path] as Document;
+  expect(text).toBe(httpCollection(document));
+  const current = operationsOf(document).filter(({ deprecated }) => deprecated !== true);
+  expect(text.match(/^###/gm)).toHaveLength(current.length);
 });
 
 it("describes the health check and every maintenance task", () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Examples } from "../operation.ts";
+import { statusV1, statusV2 } from "./connector-status.ts";
 import { connectorTokenExamples } from "./core.ts";
 
 const read = (name: string): unknown =>
@@ -11,17 +12,17 @@ const shipment = { shipment_id: "4711" };
 const idempotent = { "Idempotency-Key": "REQ0012345" };
 
 const key = {
-  id: "shipment-1",
+  id: "s-01-001",
   name: "Ada Key",
   state: "processing",
   credentials: [
     {
-      idp_id: "default",
-      relying_party_id: "login.example.com",
+      idp_id: "entra",
+      relying_party_id: "login.microsoft.com",
       user_id: "ada.lovelace@example.com",
       state: "processing",
     },
-    { idp_id: "default", relying_party_id: "login.example.com", user_id: "ada.admin@example.com", state: "processing" },
+    { idp_id: "entra", relying_party_id: "login.microsoft.com", user_id: "ada.admin@example.com", state: "processing" },
   ],
 };
 const requestView = {
@@ -40,6 +41,26 @@ const requestView = {
   },
 };
 
+const cancelled = { state: "cancelled" };
+const cancelledView = {
+  ...requestView,
+  ...cancelled,
+  shipment: {
+    ...requestView.shipment,
+    shipment_items: [
+      {
+        ...key,
+        ...cancelled,
+        credentials: key.credentials.map(credential => ({
+          ...credential,
+          ...cancelled,
+          error_message: "The request was cancelled.",
+        })),
+      },
+    ],
+  },
+};
+
 /** Examples of the connector. The request is that of docs/examples/connector-order-v2.json. */
 export const connectorExamples: Examples = {
   v2CreateCredentialRequest: {
@@ -54,12 +75,8 @@ export const connectorExamples: Examples = {
     status: 200,
     answer: [{ ...requestView, created_at: "2026-01-31T10:00:00.000Z" }],
   },
-  v2CancelCredentialRequest: {
-    params: request,
-    status: 200,
-    answer: { data: requestView },
-  },
-  v2GetStatus: { status: 200, answer: {} },
+  v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
+  v2GetStatus: { status: 200, answer: statusV2 },
   v2ProcessShipments: { status: 204 },
   v2ProcessCredentialRequests: {
     status: 200,
@@ -93,20 +110,20 @@ export const connectorExamples: Examples = {
       credentials: [
         {
           user_id: "ada.lovelace@example.com",
-          relying_party_id: "login.example.com",
-          idp_id: "default",
+          relying_party_id: "login.microsoft.com",
+          idp_id: "entra",
           credential_state: "processing",
         },
         {
           user_id: "ada.admin@example.com",
-          relying_party_id: "login.example.com",
-          idp_id: "default",
+          relying_party_id: "login.microsoft.com",
+          idp_id: "entra",
           credential_state: "processing",
         },
       ],
     },
   },
-  v1GetStatus: { status: 200, answer: {} },
+  v1GetStatus: { status: 200, answer: statusV1 },
   v1ProcessShipments: { status: 204 },
   v1ProcessCredentialRequests: { status: 204 },
   v1ResendPin: { params: request, status: 204 },

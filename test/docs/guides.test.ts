@@ -1,0 +1,156 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type LaunchedSystem, launchSystem } from "../../local/demo/system.ts";
+import { startBrowser, type TestBrowser } from "../local/console/browser.ts";
+
+// A guide waits for keys that ship after two seconds, on a machine that may be busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
+
+/** Serves the page of the guide, from another origin than the host's. */
+const pages = createServer((_, response) => {
+  response.setHeader("content-type", "text/html; charset=utf-8");
+  response.end(readFileSync("docs/examples/auth-browser.html"));
+});
+const directory = mkdtempSync(join(tmpdir(), "guides-"));
+let system: LaunchedSystem;
+let browser: TestBrowser;
+let facts: Awaited<LaunchedSystem["ready"]>;
+let pageOrigin: string;
+
+beforeAll(async () => {
+  await once(pages.listen(0, "127.0.0.1"), "listening");
+  pageOrigin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+  system = launchSystem({ CLIENT_ALLOWED_ORIGINS: pageOrigin });
+  const failed = system.ended.then(() => Promise.reject(new Error(system.log())));
+  failed.catch(() => {});
+  [facts, browser] = await Promise.all([Promise.race([system.ready, failed]), startBrowser()]);
+  mkdirSync(join(directory, ".local"));
+  writeFileSync(join(directory, ".local/run.json"), JSON.stringify(facts));
+});
+afterAll(async () => {
+  pages.close();
+  await Promise.all([browser?.close(), system?.close()]);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Returns all code blocks of a language in a page, as one program. */
+const programOf = (page: string, language: string): string =>
+  [...readFileSync(page, "utf8").matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, "gm"))]
+    .map(([, code = ""]) => code)
+    .join("\n");
+
+/** Runs a program in a directory that looks like the one in which the reader has started the system. */
+async function run(command: string, file: string, program: string): Promise<string> {
+  writeFileSync(join(directory, file), program);
+  const env = { ...process.env, PATH: `${join(process.execPath, "..")}:${process.env.PATH ?? ""}` };
+  const child = spawn(command, [file], { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
+  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  expect(code, error).toBe(0);
+  return out;
+}
+
+const has = (command: string): boolean => spawnSync(command, ["--version"]).status === 0;
+const withPython = has("python3");
+if (!withPython) console.warn("Skipped the Python program of docs/integrate.md, because there is no python3.");
+
+describe("docs/integrate.md", () => {
+  it("orders keys for three people, follows them, and reads lists and errors, with curl", async () => {
+    expect(await run("bash", "guide.sh", `set -eu\n${programOf("docs/integrate.md", "bash")}`)).toBe(
+      [
+        "ordered for ada, grace and alan",
+        "the same request",
+        "409 for another order",
+        "ada: complete",
+        "entra active, pingone active",
+        "2 pages",
+        "recipient.email must be an e-mail address",
+        "enrollment_contacts.emails_to[0] must be an e-mail address",
+        "shipment.shipment_items[0].credentials must have at least 1 element",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it.skipIf(!withPython)("does the same in Python", async () => {
+    expect(await run("python3", "guide.py", programOf("docs/integrate.md", "python"))).toBe(
+      "edsger complete\nbarbara complete\ndonald complete\nseveral pages\n400 recipient.email\n",
+    );
+  });
+
+  it("does the same in Node.js", async () => {
+    expect(await run(process.execPath, "guide.mjs", programOf("docs/integrate.md", "js"))).toBe(
+      "radia complete\nvint complete\ntim complete\nseveral pages\n400 recipient.email\n",
+    );
+  });
+});
+
+describe("docs/sign-in.md", () => {
+  it("creates a user with an OTP key and signs the user in from a server", async () => {
+    expect(await run("bash", "sign-in.sh", `set -eu\n${programOf("docs/sign-in.md", "bash")}`)).toBe(
+      [
+        "user: 201",
+        "key: 201",
+        "assigned: 204",
+        "alice with vvccccbcdeft",
+        "replay: 401",
+        "Pages of other origins may not call this API. To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("signs the user in and out in a page of an allowed origin", async () => {
+    const api = encodeURIComponent(`${facts.host}/client`);
+    const { page, troubles } = await browser.open(`${pageOrigin}/auth-browser.html?api=${api}`);
+    const signIn = async (password: string, otp: string) => {
+      await page.getByLabel("Username").fill("alice");
+      await page.getByLabel("Password").fill(password);
+      await page.getByLabel("OTP").fill(otp);
+      await page.getByRole("button", { name: "Sign in" }).click();
+    };
+    await signIn("wrong", "");
+    await page.getByText("Invalid credentials!").waitFor();
+    await signIn("correct horse battery", "vvccccbcdeft287082");
+    await page.getByText("alice is signed in with the key vvccccbcdeft.").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("Signed out.").waitFor();
+    // The browser itself reports the refused login.
+    expect(troubles).toEqual([expect.stringContaining("401")]);
+  });
+});
+
+describe("the API reference of the console", () => {
+  it("sends an example to the host with the local token, and loads nothing from another site", async () => {
+    const { page, troubles, asked } = await browser.open(`${facts.console}/reference`);
+    await page.getByRole("heading", { name: "FIDO credential and shipment connector" }).first().waitFor();
+    await page.getByRole("button", { name: /test request/i }).first().click();
+    const answered = page.waitForResponse(response => response.url().includes("/reference/proxy"));
+    await page.getByRole("button", { name: /^send/i }).first().click();
+    const response = await answered;
+    expect([response.status(), new URL(response.url()).searchParams.get("scalar_url")]).toEqual([
+      201,
+      `${facts.host}/v2/credential-requests`,
+    ]);
+    expect(troubles).toEqual([]);
+    expect(asked.filter(url => !/^(blob|data):/.test(url) && !url.startsWith(`${facts.console}/`))).toEqual([]);
+  });
+
+  it("gives tokens to its own page alone, and calls no other address than the host's", async () => {
+    const call = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+      fetch(`${facts.console}/reference/${path}`, { headers });
+    expect((await call("documents", { "sec-fetch-site": "cross-site" })).status).toBe(403);
+    expect((await call("proxy?scalar_url=http%3A%2F%2F127.0.0.1%3A1%2F")).status).toBe(403);
+    expect((await call(`proxy?scalar_url=${encodeURIComponent(`${facts.host}/health`)}`)).status).toBe(200);
+    const documents = (await (await call("documents")).json()) as { slug: string }[];
+    expect(documents.map(({ slug }) => slug)).toEqual(["connector", "core", "client", "maintenance"]);
+    expect(JSON.stringify(documents[0])).toContain(facts.tokens.connector);
+    expect(JSON.stringify(documents[2])).not.toContain(facts.tokens.core);
+  });
+});

@@ -1,0 +1,73 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { startAuthHost } from "../../support/auth-host.ts";
+import { openapiTools } from "./tools.ts";
+
+// The first run installs the tools.
+vi.setConfig({ testTimeout: 240_000 });
+
+const tools = openapiTools();
+const missing = "missing" in tools ? tools.missing : undefined;
+const path = "path" in tools ? tools.path : "";
+const names = ["core", "client", "connector", "maintenance"];
+
+if (missing !== undefined) console.warn(`Skipped, because ${missing}`);
+
+const run = (args: readonly string[], options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {}) =>
+  spawnSync(process.execPath, args, { encoding: "utf8", ...options });
+
+describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
+  it("pass the recommended rules of Redocly without a warning", () => {
+    const cli = join(path, "@redocly/cli/bin/cli.js");
+    const files = names.map(name => `docs/openapi/${name}.json`);
+    const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
+    const { stdout } = run([cli, "lint", ...files, "--extends=recommended", "--format=json"], { env });
+    const { totals, problems } = JSON.parse(stdout);
+    expect(problems).toEqual([]);
+    expect(totals).toMatchObject({ errors: 0, warnings: 0 });
+  });
+
+  it.each(names)("pass Spectral's rules for OpenAPI without a warning: %s", async name => {
+    const require = createRequire(`${path}/`);
+    const { Spectral, Document } = require("@stoplight/spectral-core");
+    const { Json } = require("@stoplight/spectral-parsers");
+    const { oas } = require("@stoplight/spectral-rulesets");
+    const spectral = new Spectral();
+    spectral.setRuleset({ extends: [oas] });
+    const file = `docs/openapi/${name}.json`;
+    expect(await spectral.run(new Document(readFileSync(file, "utf8"), Json, file))).toEqual([]);
+    const broken = readFileSync(file, "utf8").replaceAll('"operationId"', '"operationid"');
+    expect((await spectral.run(new Document(broken, Json, file))).length).toBeGreaterThan(0);
+  });
+
+  it("give a typed client that compiles, refuses an unknown field, and signs a user in", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "client-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    symlinkSync(path, join(directory, "node_modules"));
+    writeFileSync(join(directory, "package.json"), '{ "type": "module" }');
+    cpSync("test/functions/openapi/client-program.txt", join(directory, "program.ts"));
+    for (const name of ["core", "client"]) {
+      const cli = join(path, "openapi-typescript/bin/cli.js");
+      const generated = run([cli, `docs/openapi/${name}.json`, "-o", join(directory, `${name}.d.ts`)]);
+      expect(generated.status, generated.stderr).toBe(0);
+    }
+    const compile = () =>
+      run([join(path, "typescript/bin/tsc"), ..."--noEmit --strict --module nodenext --target es2022".split(" "), "--allowImportingTsExtensions", "program.ts"], { cwd: directory });
+    expect(compile().stdout).toBe("");
+
+    const auth = await startAuthHost();
+    onTestFinished(() => auth.close());
+    const base = auth.coreUrl.replace(/\/core$/, "");
+    const env = { ...process.env, BASE_URL: base, CORE_TOKEN: auth.token };
+    const ran = run([join(directory, "program.ts")], { env, cwd: directory });
+    expect(ran).toMatchObject({ status: 0, stdout: "created carol\nsigned in as carol\nrefused: 401\n" });
+
+    const program = readFileSync(join(directory, "program.ts"), "utf8");
+    writeFileSync(join(directory, "program.ts"), program.replace("username: name", "user_name: name"));
+    expect(compile().stdout).toContain("user_name");
+  });
+});
