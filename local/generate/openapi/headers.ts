@@ -11,7 +11,7 @@ export const requestIdParameter: Json = {
 };
 
 /** The headers of all responses by component. */
-export const responseHeaders: Readonly<Record<string, Json>> = {
+const responseHeaders: Readonly<Record<string, Json>> = {
   requestId: {
     description: "Names the call in every log line. Report it with a problem.",
     schema: { type: "string" },

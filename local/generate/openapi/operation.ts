@@ -85,7 +85,7 @@ export function writeOperation(of: RouteOf, { input, schemas, examples, refusals
 }
 
 /** Returns the id of an operation: the name of the endpoint, for an alias with what differs from the first route. */
-export function operationId(name: string, [first = "GET /"]: readonly Route[], route: Route): string {
+function operationId(name: string, [first = "GET /"]: readonly Route[], route: Route): string {
   const [method = "", path = ""] = route.split(" ");
   const [firstMethod, firstPath = ""] = first.split(" ");
   const by = method === firstMethod ? "" : `By${capitalised(method.toLowerCase())}`;
