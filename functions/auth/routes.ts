@@ -67,7 +67,8 @@ export const client: Api<AuthContext, LiveSession> = {
   // Callers are anonymous, and credentials are short.
   bodyLimitBytes: 65_536,
   refuse: refuseClient,
-  guard: (call, { rules, publicOrigin: own, originHint: hint }) => checkOrigin(call, rules.allowedOrigins, { own, hint }),
+  guard: (call, { rules, publicOrigin: own, originHint: hint }) =>
+    checkOrigin(call, rules.allowedOrigins, { own, hint }),
   endpoints: {
     clientAuthenticate: authenticate,
     clientLogin: login,

@@ -1,8 +1,8 @@
 // Development tool: writes the OpenAPI documents of the APIs, and their calls for the REST client of an editor.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { httpCollection } from "./openapi/http-collection.ts";
 import { openapiFiles } from "./openapi/files.ts";
+import { httpCollection } from "./openapi/http-collection.ts";
 
 for (const [path, document] of Object.entries(openapiFiles(process.env))) {
   mkdirSync(dirname(path), { recursive: true });

@@ -130,7 +130,10 @@ describe("the API reference of the console", () => {
   it("sends an example to the host with the local token, and loads nothing from another site", async () => {
     const { page, troubles, asked } = await browser.open(`${facts.console}/reference`);
     await page.getByRole("heading", { name: "FIDO credential and shipment connector" }).first().waitFor();
-    await page.getByRole("button", { name: /test request/i }).first().click();
+    await page
+      .getByRole("button", { name: /test request/i })
+      .first()
+      .click();
     const answered = page.waitForResponse(response => response.url().includes("/reference/proxy"));
     await page.getByRole("button", { name: /^send/i }).first().click();
     const response = await answered;

@@ -10,13 +10,21 @@ import type { AuthContext } from "../context.ts";
 import { attribute, attributeKeyParam, keyParams, userKeyParams, userParams } from "../inputs.ts";
 import { attributesView } from "../views.ts";
 
+const key = { key: attributeKeyParam };
+
 /** The owners of attributes, with their base paths. An assignment can be written in the singular too (specification section 4, A17). */
 const owners = {
-  User: { noun: "a user", params: userParams, bases: ["users/{user}/attributes"] },
-  Otpkey: { noun: "an OTP key", params: keyParams, bases: ["otpkeys/{prefix}/attributes"] },
+  User: { noun: "a user", params: userParams, withKey: userParams.extend(key), bases: ["users/{user}/attributes"] },
+  Otpkey: {
+    noun: "an OTP key",
+    params: keyParams,
+    withKey: keyParams.extend(key),
+    bases: ["otpkeys/{prefix}/attributes"],
+  },
   UserOtpkey: {
     noun: "an OTP key of a user",
     params: userKeyParams,
+    withKey: userKeyParams.extend(key),
     bases: ["users/{user}/otpkeys/{prefix}/attributes", "user/{user}/otpkeys/{prefix}/attributes"],
   },
 } as const;
@@ -24,6 +32,13 @@ const owners = {
 interface OwnerParams {
   readonly user?: UserRef | undefined;
   readonly prefix?: string | undefined;
+}
+
+interface Owner {
+  readonly noun: string;
+  readonly params: z.ZodType<OwnerParams>;
+  readonly withKey: z.ZodType<OwnerParams & { readonly key: string }>;
+  readonly bases: readonly string[];
 }
 
 /** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). Throws Fault `not_found`. */
@@ -49,11 +64,10 @@ export const attributeEndpoints = (): Readonly<Record<string, Endpoint<AuthConte
 
 function endpointsOf(
   name: string,
-  { noun, params, bases }: { noun: string; params: z.ZodObject; bases: readonly string[] },
+  { noun, params, withKey, bases }: Owner,
 ): Readonly<Record<string, Endpoint<AuthContext>>> {
   const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =>
     bases.map(base => `${method} /${base}${rest}` as const);
-  const withKey = params.extend({ key: attributeKeyParam }) as z.ZodType<OwnerParams & { readonly key: string }>;
   const common = { access: "caller", tag: "Attributes" } as const;
   return {
     [`coreList${name}Attributes`]: endpoint({

@@ -29,5 +29,9 @@ export async function forward(call: PeerCall, host: string, gone: AbortSignal): 
   const told = [...response.headers].filter(
     ([name]) => !/^(set-cookie|content-length|content-encoding|transfer-encoding|connection|keep-alive)$/.test(name),
   );
-  return { status: response.status, headers: Object.fromEntries(told), body: Buffer.from(await response.arrayBuffer()) };
+  return {
+    status: response.status,
+    headers: Object.fromEntries(told),
+    body: Buffer.from(await response.arrayBuffer()),
+  };
 }

@@ -44,15 +44,15 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   // The pattern of a calendar date says nothing beyond the format.
   if (jsonSchema.format === "date-time") delete jsonSchema.pattern;
-  // The range of safe integers is no rule of any field.
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   // A field that is sent as text in a query or a form, shown as the type that it has for a person.
   const { shownAs } = jsonSchema;
   if (typeof shownAs === "object" && shownAs !== null) {
     for (const key of ["shownAs", "type", "pattern", "anyOf", "format"]) delete jsonSchema[key];
     Object.assign(jsonSchema, shownAs);
   }
+  // The range of safe integers is no rule of any field.
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }
 
 const referringToComponents = (schema: unknown): Json =>

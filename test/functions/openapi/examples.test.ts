@@ -110,7 +110,9 @@ type Headers = Readonly<Record<string, string>>;
 async function sendExample({ method, path, parameters, exampleBody, id }: Operation, headers: Headers, ids: Headers) {
   const real = (text: string) => Object.entries(ids).reduce((known, [from, to]) => known.replaceAll(from, to), text);
   const of = (place: string) =>
-    parameters.filter(each => each.in === place && each.example !== undefined).map(each => [each.name, `${each.example}`]);
+    parameters
+      .filter(each => each.in === place && each.example !== undefined)
+      .map(each => [each.name, `${each.example}`]);
   const query = new URLSearchParams(of("query") as [string, string][]);
   const target = (of("path") as [string, string][]).reduce(
     (target, [name, value]) => target.replace(`{${name}}`, encodeURIComponent(real(value))),
@@ -118,7 +120,11 @@ async function sendExample({ method, path, parameters, exampleBody, id }: Operat
   );
   const own = Object.fromEntries(of("header").map(([name, value]) => [name, `${value}-${id}`]));
   const body = exampleBody === undefined ? undefined : JSON.parse(real(JSON.stringify(exampleBody)));
-  return host.call(method, `${target}${query.size > 0 ? `?${query}` : ""}`, body, { authorization: "", ...own, ...headers });
+  return host.call(method, `${target}${query.size > 0 ? `?${query}` : ""}`, body, {
+    authorization: "",
+    ...own,
+    ...headers,
+  });
 }
 
 describe("the example of each operation is accepted, and its response is like the documented one", () => {

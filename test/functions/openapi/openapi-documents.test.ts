@@ -3,16 +3,16 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { client, core } from "../../../functions/auth/routes.ts";
-import { connector } from "../../../functions/connector/routes.ts";
 import { authTasks } from "../../../functions/auth/start/tasks.ts";
+import { connector } from "../../../functions/connector/routes.ts";
 import { connectorTasks } from "../../../functions/connector/start/tasks.ts";
 import type { Api } from "../../../lib/http/api.ts";
 import { noContent } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import { taskTemplate } from "../../../lib/http/task.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
-import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
 import { openapiFiles } from "../../../local/generate/openapi/files.ts";
+import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -86,6 +86,10 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
         pointer,
       ).toBeTypeOf("object");
     }
+  });
+
+  it("has no integer with the range of safe integers as its bounds", () => {
+    expect(JSON.stringify(document)).not.toContain(String(Number.MAX_SAFE_INTEGER));
   });
 
   it("names exactly the parameters of each path", () => {

@@ -10,7 +10,9 @@ const listed = "test/functions/openapi/tools";
  * every installation, and the generator needs an older TypeScript than the project. Returns their node_modules, or why there is none.
  */
 export function openapiTools(): { readonly path: string } | { readonly missing: string } {
-  const hash = createHash("sha256").update(readFileSync(join(listed, "package-lock.json"))).digest("hex");
+  const hash = createHash("sha256")
+    .update(readFileSync(join(listed, "package-lock.json")))
+    .digest("hex");
   const directory = resolve("node_modules/.cache", `openapi-tools-${hash.slice(0, 16)}`);
   const path = join(directory, "node_modules");
   if (existsSync(path)) return { path };

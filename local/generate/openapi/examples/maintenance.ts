@@ -5,8 +5,16 @@ const backup = "2026-01-31T03-00-00.000Z-387f4ad8";
 /** Examples of the maintenance tasks by function name, and of the health check. */
 export const maintenanceExamples: Examples = {
   health: { status: 200, answer: { status: "ok" } },
-  authReseal: { body: {}, status: 200, answer: { data: { version: "8237760da3a525cbe17ce20a3bc07158", rows: 1, resealed: 0, failed: 0 } } },
-  authBackUp: { body: {}, status: 200, answer: { data: { backup, rows: { users: 1, otpkeys: 1, ids: 3, spentotps: 0 }, blobs: {}, removed: 0 } } },
+  authReseal: {
+    body: {},
+    status: 200,
+    answer: { data: { version: "8237760da3a525cbe17ce20a3bc07158", rows: 1, resealed: 0, failed: 0 } },
+  },
+  authBackUp: {
+    body: {},
+    status: 200,
+    answer: { data: { backup, rows: { users: 1, otpkeys: 1, ids: 3, spentotps: 0 }, blobs: {}, removed: 0 } },
+  },
   authRestore: {
     body: { backup, replace: true, otp_uses: 10 },
     status: 200,
@@ -16,7 +24,10 @@ export const maintenanceExamples: Examples = {
     body: { users: [{ user_id: "ada.lovelace@example.com" }] },
     status: 200,
     answer: {
-      data: { findings: [{ peer: "delivery service", check: "signing keys", ok: true, finding: "can be read" }], ok: true },
+      data: {
+        findings: [{ peer: "delivery service", check: "signing keys", ok: true, finding: "can be read" }],
+        ok: true,
+      },
     },
   },
   connectorErase: {
@@ -24,7 +35,11 @@ export const maintenanceExamples: Examples = {
     status: 200,
     answer: { data: { erased: 1, left: [] } },
   },
-  connectorReseal: { body: {}, status: 200, answer: { data: { version: "8237760da3a525cbe17ce20a3bc07158", rows: 1, resealed: 0, failed: 0 } } },
+  connectorReseal: {
+    body: {},
+    status: 200,
+    answer: { data: { version: "8237760da3a525cbe17ce20a3bc07158", rows: 1, resealed: 0, failed: 0 } },
+  },
   connectorBackUp: {
     body: {},
     status: 200,

@@ -166,7 +166,10 @@ describe("a CORS preflight (decision A15)", () => {
   });
 
   it("of another origin is refused: 403; where no origin is allowed there is none", async () => {
-    expect(await preflightOf([app], { origin: "https://evil.example" })).toMatchObject({ status: 403, body: { error: reason } });
+    expect(await preflightOf([app], { origin: "https://evil.example" })).toMatchObject({
+      status: 403,
+      body: { error: reason },
+    });
     expect(preflightOf([], { origin: app })).toBeUndefined();
   });
 });
