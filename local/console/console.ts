@@ -45,7 +45,13 @@ export async function startConsole(options: ConsoleOptions): Promise<Console> {
   const answer = async (request: IncomingMessage, gone: AbortSignal): Promise<PeerAnswer> => {
     try {
       const call = await readCall(request, url);
-      return refusal(call, url) ?? page(call) ?? (await reference(call, gone)) ?? (await api.answer(call, gone)) ?? noSuchPage;
+      return (
+        refusal(call, url) ??
+        page(call) ??
+        (await reference(call, gone)) ??
+        (await api.answer(call, gone)) ??
+        noSuchPage
+      );
     } catch (error) {
       return { status: 500, body: { error: `The console failed: ${String(error)}` } };
     }

@@ -53,7 +53,9 @@ function request({ path, method, operation }: { path: string; method: string; op
   const { operationId, summary, parameters, requestBody } = operation;
   const given = (place: string) =>
     parameters.filter(parameter => parameter.in === place && parameter.example !== undefined);
-  const query = new URLSearchParams(given("query").map(({ name, example }): [string, string] => [name, String(example)]));
+  const query = new URLSearchParams(
+    given("query").map(({ name, example }): [string, string] => [name, String(example)]),
+  );
   const target = given("path").reduce(
     (target, { name, example }) => target.replace(`{${name}}`, encodeURIComponent(String(example))),
     path,

@@ -30,7 +30,7 @@ beforeAll(async () => {
   tokens = system.tokens;
   const audience = system.settings.CALLER_AUDIENCES ?? "";
   tenant = await peers.issuer.mint({ audience, roles: ["Core.Admin", "Connector.Call"] });
-  host = await startHostProcess(storage.connectionString, tokens.connector, system.settings);
+  host = await startHostProcess(tokens.connector, system.settings);
 });
 afterAll(async () => {
   await host.kill();
