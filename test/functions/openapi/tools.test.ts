@@ -32,10 +32,10 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
   });
 
   it.each(names)("pass Spectral's rules for OpenAPI without a warning: %s", async name => {
-    const require = createRequire(`${path}/`);
-    const { Spectral, Document } = require("@stoplight/spectral-core");
-    const { Json } = require("@stoplight/spectral-parsers");
-    const { oas } = require("@stoplight/spectral-rulesets");
+    const load = createRequire(`${path}/`);
+    const { Spectral, Document } = load("@stoplight/spectral-core");
+    const { Json } = load("@stoplight/spectral-parsers");
+    const { oas } = load("@stoplight/spectral-rulesets");
     const spectral = new Spectral();
     spectral.setRuleset({ extends: [oas] });
     const file = `docs/openapi/${name}.json`;
