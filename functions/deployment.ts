@@ -32,6 +32,8 @@ export interface Deployment {
   readonly fetch: typeof fetch;
   readonly tables: Tables;
   readonly blobs: Blobs;
+  /** The second place of backups, if the settings name one (G13). */
+  readonly secondBlobs?: Blobs | undefined;
   readonly secrets: Secrets;
   readonly sealer: Sealer;
   /** How long secrets are cached (G3). */
@@ -84,6 +86,9 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     fetch: globalThis.fetch,
     tables,
     blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
+    ...(settings.BACKUP_STORAGE_ENDPOINT !== undefined && {
+      secondBlobs: openBlobs({ endpoint: settings.BACKUP_STORAGE_ENDPOINT, credential: identity, timeoutMs }),
+    }),
     secrets,
     caching,
     sealer: freshSealer({ secrets, caching }),

@@ -44,6 +44,15 @@ param clientAlwaysReadyInstances int = 0
 @allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS', 'Standard_RAGRS', 'Standard_RAGZRS'])
 param storageSku string = 'Standard_ZRS'
 
+@description('Whether the instances of each app are spread over availability zones. The platform then keeps two instances of each app ready, which are paid for all the time.')
+param zoneRedundant bool = false
+
+@description('A cheap set for trying out, never for real data: stores and vaults answer on the internet, where roles alone protect them, Core answers to coreDeployRange, and vaults can be purged.')
+param trial bool = false
+
+@description('Whether stores and vaults have locks against deletion. Creating one needs Owner or User Access Administrator.')
+param resourceLocks bool = false
+
 @description('For how many days deleted blobs, and so erased responses of keys, can be brought back.')
 @minValue(1)
 @maxValue(365)
@@ -62,6 +71,31 @@ param operatorRange string = ''
 
 @description('Address range that may deploy to Core over the internet, as in 203.0.113.7/32. It reaches the deployment site alone, with an Entra token. Empty: only from inside.')
 param coreDeployRange string = ''
+
+@description('Id of a NAT gateway of yours for the subnets of the apps, which then have no other way out.')
+param natGatewayId string = ''
+
+@description('Id of a route table of yours for the subnets of the apps, as to a firewall, which then have no other way out.')
+param routeTableId string = ''
+
+@description('Ids of subnets of yours, by use: core, client, connector, authEndpoints, connectorEndpoints, coreEndpoint. All or none; then no network is made.')
+param existingSubnetIds object = {}
+
+@description('Ids of private DNS zones of yours, by use: blob, table, vault, sites. An empty one is made, unless privateDns is none.')
+param existingDnsZoneIds object = {}
+
+@description('none: no DNS record of a private endpoint is made, because a policy of yours makes them.')
+@allowed(['own', 'none'])
+param privateDns string = 'own'
+
+@description('Ids of identities of yours, by app: core, client, connector. An empty one is made.')
+param existingIdentityIds object = {}
+
+@description('Id of a Log Analytics workspace of yours; empty makes one.')
+param existingWorkspaceId string = ''
+
+@description('Id of an action group of yours that alerts go to; empty makes one.')
+param existingActionGroupId string = ''
 
 // Of the callers
 
@@ -124,6 +158,13 @@ param alertMailTo string = ''
 @minValue(30)
 @maxValue(730)
 param retentionDays int = 90
+
+@description('Gigabytes of telemetry a day after which the workspace takes no more until the next day; 0 has no limit.')
+@minValue(0)
+param dailyCapGb int = 0
+
+@description('Whether /health of both public apps is called from several places every 15 minutes.')
+param availabilityTests bool = true
 
 @description('How the host sends telemetry: OpenTelemetry joins its spans with the app\'s, ApplicationInsights is the older way.')
 @allowed(['OpenTelemetry', 'ApplicationInsights'])
@@ -240,16 +281,41 @@ var grants = concat(
     : []
 )
 
-resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = [
+var givenSubnets = union(
+  { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' },
+  trial ? {} : existingSubnetIds
+)
+var givenZones = union({ blob: '', table: '', vault: '', sites: '' }, existingDnsZoneIds)
+var givenIdentities = union({ core: '', client: '', connector: '' }, existingIdentityIds)
+var ownNetwork = !trial && empty(givenSubnets.core)
+var makesZones = ownNetwork && privateDns == 'own'
+var ownZones = makesZones
+  ? map(filter(items(givenZones), zone => empty(zone.value)), zone => zone.key)
+  : []
+var subnetIds = ownNetwork ? network!.outputs.subnetIds : givenSubnets
+var zoneIds = {
+  blob: makesZones && empty(givenZones.blob) ? network!.outputs.zoneIds.blob : givenZones.blob
+  table: makesZones && empty(givenZones.table) ? network!.outputs.zoneIds.table : givenZones.table
+  vault: makesZones && empty(givenZones.vault) ? network!.outputs.zoneIds.vault : givenZones.vault
+  sites: makesZones && empty(givenZones.sites) ? network!.outputs.zoneIds.sites : givenZones.sites
+}
+
+module identities 'modules/identity.bicep' = [
   for app in apps: {
-    name: 'id-${app}-${token}'
-    location: location
-    tags: allTags
+    params: {
+      name: 'id-${app}-${token}'
+      location: location
+      tags: allTags
+      existingId: givenIdentities[app]
+    }
   }
 ]
 
-module network 'modules/network.bicep' = {
+module network 'modules/network.bicep' = if (ownNetwork) {
   params: {
+    ownZones: ownZones
+    natGatewayId: natGatewayId
+    routeTableId: routeTableId
     name: names.network
     location: location
     tags: allTags
@@ -266,6 +332,8 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: allTags
     retentionDays: retentionDays
+    dailyCapGb: dailyCapGb
+    existingWorkspaceId: existingWorkspaceId
     workbookTitle: 'Credentials: ${environmentName}'
   }
 }
@@ -275,12 +343,13 @@ module authStore 'modules/store.bicep' = {
     name: names.authStore
     location: location
     tags: allTags
-    sku: storageSku
+    sku: trial ? 'Standard_LRS' : storageSku
+    locked: resourceLocks
     tables: code.tables.auth
     containers: concat(code.containers.auth, ['package-core', 'package-client'])
     softDeleteDays: softDeleteDays
-    subnetId: network.outputs.subnetIds.authEndpoints
-    zoneIds: network.outputs.zoneIds
+    subnetId: subnetIds.authEndpoints
+    zoneIds: zoneIds
   }
 }
 
@@ -289,12 +358,13 @@ module connectorStore 'modules/store.bicep' = {
     name: names.connectorStore
     location: location
     tags: allTags
-    sku: storageSku
+    sku: trial ? 'Standard_LRS' : storageSku
+    locked: resourceLocks
     tables: concat(code.tables.connector, [ofConnector.CLOUD_TABLES_SHIPMENTS_TABLE_NAME])
     containers: concat(code.containers.connector, ['configuration', 'package-connector'])
     softDeleteDays: softDeleteDays
-    subnetId: network.outputs.subnetIds.connectorEndpoints
-    zoneIds: network.outputs.zoneIds
+    subnetId: subnetIds.connectorEndpoints
+    zoneIds: zoneIds
   }
 }
 
@@ -304,8 +374,10 @@ module authVault 'modules/vault.bicep' = {
     location: location
     // The hook before a provision looks for deleted vaults of this name.
     tags: union(allTags, { 'name-suffix': nameSuffix })
-    subnetId: network.outputs.subnetIds.authEndpoints
-    zoneId: network.outputs.zoneIds.vault
+    subnetId: subnetIds.authEndpoints
+    zoneId: zoneIds.vault
+    locked: resourceLocks
+    trial: trial
     workspaceId: monitoring.outputs.workspaceId
     dataEncryptionKey: authDataKey
     passwordPepper: authPepper
@@ -320,8 +392,10 @@ module connectorVault 'modules/vault.bicep' = {
     location: location
     // The hook before a provision looks for deleted vaults of this name.
     tags: union(allTags, { 'name-suffix': nameSuffix })
-    subnetId: network.outputs.subnetIds.connectorEndpoints
-    zoneId: network.outputs.zoneIds.vault
+    subnetId: subnetIds.connectorEndpoints
+    zoneId: zoneIds.vault
+    locked: resourceLocks
+    trial: trial
     workspaceId: monitoring.outputs.workspaceId
     dataEncryptionKey: connectorDataKey
     keysExpireOn: keysExpireOn
@@ -355,7 +429,7 @@ module mail 'modules/mail.bicep' = {
 module roles 'modules/role.bicep' = [
   for grant in grants: {
     params: {
-      principalId: identities[indexOf(apps, grant.app)].properties.principalId
+      principalId: identities[indexOf(apps, grant.app)].outputs.principalId
       role: grant.role
       kind: grant.kind
       targetName: grant.target
@@ -375,7 +449,7 @@ module roles 'modules/role.bicep' = [
 // Apart from the other roles, so that Core and Client do not wait for mail, and do not fail with it.
 module mailRole 'modules/role.bicep' = {
   params: {
-    principalId: identities[2].properties.principalId
+    principalId: identities[2].outputs.principalId
     // No narrower role of Azure's own can send.
     role: 'Communication and Email Service Owner'
     kind: 'mail'
@@ -392,13 +466,15 @@ module core 'modules/app.bicep' = {
     location: location
     tags: allTags
     api: 'core'
-    identityId: identities[0].id
-    identityClientId: identities[0].properties.clientId
-    subnetId: network.outputs.subnetIds.core
+    identityId: identities[0].outputs.id
+    identityClientId: identities[0].outputs.clientId
+    subnetId: subnetIds.core
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
     instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: 0
+    zoneRedundant: zoneRedundant
+    trial: trial
     blobEndpoint: authStore.outputs.blobEndpoint
     tableEndpoint: authStore.outputs.tableEndpoint
     packageContainer: 'package-core'
@@ -421,15 +497,15 @@ module core 'modules/app.bicep' = {
   ]
 }
 
-module corePrivateEndpoint 'modules/private-endpoint.bicep' = {
+module corePrivateEndpoint 'modules/private-endpoint.bicep' = if (!trial) {
   params: {
     name: '${names.core}-site'
     location: location
     tags: allTags
-    subnetId: network.outputs.subnetIds.coreEndpoint
+    subnetId: subnetIds.coreEndpoint
     targetId: core.outputs.id
     group: 'sites'
-    zoneId: network.outputs.zoneIds.sites
+    zoneId: zoneIds.sites
   }
 }
 
@@ -439,13 +515,15 @@ module client 'modules/app.bicep' = {
     location: location
     tags: allTags
     api: 'client'
-    identityId: identities[1].id
-    identityClientId: identities[1].properties.clientId
-    subnetId: network.outputs.subnetIds.client
+    identityId: identities[1].outputs.id
+    identityClientId: identities[1].outputs.clientId
+    subnetId: subnetIds.client
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
     instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: clientAlwaysReadyInstances
+    zoneRedundant: zoneRedundant
+    trial: trial
     blobEndpoint: authStore.outputs.blobEndpoint
     tableEndpoint: authStore.outputs.tableEndpoint
     packageContainer: 'package-client'
@@ -474,13 +552,15 @@ module connector 'modules/app.bicep' = {
     location: location
     tags: allTags
     api: 'connector'
-    identityId: identities[2].id
-    identityClientId: identities[2].properties.clientId
-    subnetId: network.outputs.subnetIds.connector
+    identityId: identities[2].outputs.id
+    identityClientId: identities[2].outputs.clientId
+    subnetId: subnetIds.connector
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
     instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: 0
+    zoneRedundant: zoneRedundant
+    trial: trial
     blobEndpoint: connectorStore.outputs.blobEndpoint
     tableEndpoint: connectorStore.outputs.tableEndpoint
     packageContainer: 'package-connector'
@@ -524,6 +604,30 @@ module alerts 'modules/alerts.bicep' = {
     unsentMailHours: alertUnsentMailHours
     expiryDays: alertExpiryDays
     throttledCalls: alertThrottledCalls
+    existingActionGroupId: existingActionGroupId
+  }
+}
+
+// A proxy keeps the tests from the app's own address.
+module clientAvailability 'modules/availability.bicep' = if (availabilityTests && (empty(clientProxyId) || !empty(clientPublicBaseUrl))) {
+  params: {
+    name: 'health-client-${token}'
+    location: location
+    tags: allTags
+    url: empty(clientPublicBaseUrl) ? client.outputs.url : clientPublicBaseUrl
+    componentId: monitoring.outputs.componentId
+    actionGroupId: alerts.outputs.actionGroupId
+  }
+}
+
+module connectorAvailability 'modules/availability.bicep' = if (availabilityTests && (empty(connectorProxyId) || !empty(connectorPublicBaseUrl))) {
+  params: {
+    name: 'health-connector-${token}'
+    location: location
+    tags: allTags
+    url: empty(connectorPublicBaseUrl) ? connector.outputs.url : connectorPublicBaseUrl
+    componentId: monitoring.outputs.componentId
+    actionGroupId: alerts.outputs.actionGroupId
   }
 }
 
@@ -546,7 +650,7 @@ output CLIENT_APP_NAME string = names.client
 output CONNECTOR_APP_NAME string = names.connector
 
 @description('Name of the network, for peerings and machines of your own.')
-output NETWORK_NAME string = network.outputs.name
+output NETWORK_NAME string = ownNetwork ? names.network : ''
 
 @description('Name of the vault of the authentication server.')
 output AUTH_VAULT_NAME string = names.authVault
@@ -561,7 +665,7 @@ output AUTH_STORAGE_NAME string = names.authStore
 output CONNECTOR_STORAGE_NAME string = names.connectorStore
 
 @description('Object id of the identity of the connector, which an identity provider of kind B trusts.')
-output CONNECTOR_PRINCIPAL_ID string = identities[2].properties.principalId
+output CONNECTOR_PRINCIPAL_ID string = identities[2].outputs.principalId
 
 @description('Name of the mail service, for the verification of its domain.')
 output MAIL_SERVICE_NAME string = names.mailService

@@ -102,7 +102,7 @@ export const deploymentSettings = z
       .prefault("60"),
     CRON_BACKUP_SCHEDULE: setting
       .text(
-        "Schedule of backups: six-field NCRONTAB in UTC, or `none` for backups on request only. An alert expects a backup every two days.",
+        "Schedule of backups: six-field NCRONTAB in UTC, or `none` for backups on request only. An alert expects a backup every day.",
       )
       .transform(text => text.trim().split(/\s+/).join(" "))
       .refine(text => text === "none" || isNcrontab(text), {
@@ -110,6 +110,11 @@ export const deploymentSettings = z
       })
       .prefault("0 45 1 * * *"),
     BACKUP_KEEP_DAYS: setting.days("Retention of backups. Each backup deletes older ones.").prefault("30"),
+    BACKUP_STORAGE_ENDPOINT: setting
+      .address(
+        "Blob endpoint of a second storage account, to whose container `backups` every backup is copied. The app's identity needs the role Storage Blob Data Contributor there.",
+      )
+      .optional(),
     APPLICATIONINSIGHTS_CONNECTION_STRING: setting
       .text(
         "Connection string of Application Insights, which receives spans, metrics and log events (docs/telemetry.md).",

@@ -1,12 +1,16 @@
 // What azd puts into infra/main.parameters.json goes there as it is, so that a quote would end the text. Checked before azd reads the file.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
 /** Returns a sentence for each variable whose value would break the file of parameters. */
 export function brokenValues(environment) {
-  const file = readFileSync(join(import.meta.dirname, "..", "main.parameters.json"), "utf8");
-  const names = new Set([...file.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
-  return [...names].flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
+  // Not import.meta.dirname, which Node has from 20.11 on.
+  const file = readFileSync(new URL("../main.parameters.json", import.meta.url), "utf8");
+  const names = [...new Set([...file.matchAll(/\$\{(\w+)/g)].map(([, name]) => name))];
+  const broken = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
+  const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
+  const missing = subnets.filter(name => !environment[name]);
+  if (missing.length === 0 || missing.length === subnets.length) return broken;
+  return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
 }
 
 const sentence = name =>

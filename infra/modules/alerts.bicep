@@ -34,6 +34,9 @@ param expiryDays int
 @description('Throttled calls of one peer in an hour that are told.')
 param throttledCalls int
 
+@description('Id of an action group of yours; empty makes one.')
+param existingActionGroupId string
+
 @description('Whether timers create backups.')
 param backups bool
 
@@ -251,7 +254,7 @@ var otherRules = [
   }
 ]
 
-resource group 'Microsoft.Insights/actionGroups@2023-01-01' = {
+resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (empty(existingActionGroupId)) {
   name: '${name}-operators'
   location: 'global'
   tags: tags
@@ -267,6 +270,8 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = {
     ]
   }
 }
+
+var actionGroupId = empty(existingActionGroupId) ? group!.id : existingActionGroupId
 
 resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
   for rule in concat(jobRules, map(otherRules, rule => union({ lookBack: rule.window }, rule))): {
@@ -315,9 +320,12 @@ resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
       skipQueryValidation: true
       actions: {
         actionGroups: [
-          group.id
+          actionGroupId
         ]
       }
     })
   }
 ]
+
+@description('Id of the action group.')
+output actionGroupId string = actionGroupId

@@ -18,7 +18,7 @@ param identityId string
 @description('Client id of the identity of the app.')
 param identityClientId string
 
-@description('Subnet from which the app calls out.')
+@description('Subnet from which the app calls out; empty: the app is in no network.')
 param subnetId string
 
 @description('Version of Node.')
@@ -26,6 +26,12 @@ param nodeVersion string
 
 @description('The most instances at once.')
 param maximumInstanceCount int
+
+@description('Whether the instances are spread over availability zones.')
+param zoneRedundant bool
+
+@description('Whether the app answers without a private network: Core then answers to deployRange.')
+param trial bool
 
 @description('Memory of an instance, in MB.')
 param instanceMemoryMB int
@@ -71,6 +77,25 @@ param proxySource string
 param trustedProxies string
 
 var closed = api == 'core'
+var inNetwork = empty(subnetId)
+  ? {}
+  : {
+      virtualNetworkSubnetId: subnetId
+      outboundVnetRouting: {
+        allTraffic: true
+      }
+    }
+var fromRange = closed && !empty(deployRange)
+  ? [
+      {
+        name: 'deploy'
+        description: 'The package comes from here.'
+        priority: 100
+        action: 'Allow'
+        ipAddress: deployRange
+      }
+    ]
+  : []
 var proxied = !closed && !empty(proxyId)
 var byRange = contains(proxySource, '/')
 // The platform compares a few headers only, so another one is left to the app.
@@ -87,6 +112,7 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   }
   properties: {
     reserved: true
+    zoneRedundant: zoneRedundant
   }
 }
 
@@ -101,15 +127,11 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       '${identityId}': {}
     }
   }
-  properties: {
+  properties: union(inNetwork, {
     serverFarmId: plan.id
     httpsOnly: true
     clientAffinityEnabled: false
     publicNetworkAccess: closed && empty(deployRange) ? 'Disabled' : 'Enabled'
-    virtualNetworkSubnetId: subnetId
-    outboundVnetRouting: {
-      allTraffic: true
-    }
     functionAppConfig: {
       deployment: {
         storage: {
@@ -158,22 +180,12 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
               byId ? { headers: { 'x-azure-fdid': [proxyId] } } : {}
             )
           ]
-        : []
+        : trial ? fromRange : []
       scmIpSecurityRestrictionsUseMain: false
       scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
-      scmIpSecurityRestrictions: closed && !empty(deployRange)
-        ? [
-            {
-              name: 'deploy'
-              description: 'The package comes from here.'
-              priority: 100
-              action: 'Allow'
-              ipAddress: deployRange
-            }
-          ]
-        : []
+      scmIpSecurityRestrictions: fromRange
     }
-  }
+  })
 }
 
 resource noFtpPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {

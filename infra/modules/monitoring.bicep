@@ -15,10 +15,16 @@ param tags object
 @description('For how many days telemetry is kept.')
 param retentionDays int
 
+@description('Gigabytes a day after which the workspace takes no more; 0 has no limit.')
+param dailyCapGb int
+
+@description('Id of a workspace of yours; empty makes one.')
+param existingWorkspaceId string
+
 @description('Title of the workbook.')
 param workbookTitle string
 
-resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
+resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = if (empty(existingWorkspaceId)) {
   name: workspaceName
   location: location
   tags: tags
@@ -27,11 +33,16 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = {
       name: 'PerGB2018'
     }
     retentionInDays: retentionDays
+    workspaceCapping: {
+      dailyQuotaGb: dailyCapGb == 0 ? -1 : dailyCapGb
+    }
     features: {
       disableLocalAuth: true
     }
   }
 }
+
+var workspaceId = empty(existingWorkspaceId) ? workspace!.id : existingWorkspaceId
 
 resource component 'Microsoft.Insights/components@2020-02-02' = {
   name: componentName
@@ -40,7 +51,7 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
   kind: 'web'
   properties: {
     Application_Type: 'web'
-    WorkspaceResourceId: workspace.id
+    WorkspaceResourceId: workspaceId
     IngestionMode: 'LogAnalytics'
     DisableLocalAuth: true
   }
@@ -60,7 +71,7 @@ resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
 }
 
 @description('Id of the workspace.')
-output workspaceId string = workspace.id
+output workspaceId string = workspaceId
 
 @description('Id of the component.')
 output componentId string = component.id

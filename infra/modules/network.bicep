@@ -18,6 +18,15 @@ param operatorRange string
 @description('Subnets of your own, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
 param additionalSubnets array
 
+@description('Parts of resources whose private DNS zones are made here.')
+param ownZones string[]
+
+@description('Id of a NAT gateway for the subnets of the apps; empty: none.')
+param natGatewayId string
+
+@description('Id of a route table for the subnets of the apps; empty: none.')
+param routeTableId string
+
 var corePrefix = cidrSubnet(addressPrefix, 26, 0)
 var clientPrefix = cidrSubnet(addressPrefix, 26, 1)
 var connectorPrefix = cidrSubnet(addressPrefix, 26, 2)
@@ -188,6 +197,15 @@ var appSubnets = [
   }
 ]
 
+// Identity providers, mail and Entra are reached from the apps. With a way out of your own the subnets are private.
+var wayOut = union(
+  { defaultOutboundAccess: empty(natGatewayId) && empty(routeTableId) },
+  empty(natGatewayId) ? {} : { natGateway: { id: natGatewayId } },
+  empty(routeTableId) ? {} : { routeTable: { id: routeTableId } }
+)
+
+var usedZones = filter(items(zoneNames), zone => contains(ownZones, zone.key))
+
 resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
   name: name
   location: location
@@ -202,7 +220,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
     subnets: concat(
       map(appSubnets, subnet => {
         name: subnet.name
-        properties: {
+        properties: union(wayOut, {
           addressPrefix: subnet.addressPrefix
           delegations: [
             {
@@ -215,9 +233,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
           networkSecurityGroup: {
             id: openGroup.id
           }
-          // Identity providers, mail and Entra are reached from here; newer networks have no way out by default.
-          defaultOutboundAccess: true
-        }
+        })
       }),
       [
         {
@@ -265,7 +281,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
 }
 
 resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
-  for zone in items(zoneNames): {
+  for zone in usedZones: {
     name: zone.value
     location: 'global'
     tags: tags
@@ -273,7 +289,7 @@ resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
 ]
 
 resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
-  for (zone, position) in items(zoneNames): {
+  for (zone, position) in usedZones: {
     parent: zones[position]
     name: name
     location: 'global'
@@ -304,5 +320,3 @@ output zoneIds object = toObject(
   zone => resourceId('Microsoft.Network/privateDnsZones', zone.value)
 )
 
-@description('Name of the network.')
-output name string = network.name

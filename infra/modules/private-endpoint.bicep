@@ -18,7 +18,7 @@ param targetId string
 @description('Part of the resource that is reached: blob, table, vault, sites.')
 param group string
 
-@description('Private DNS zone of that part.')
+@description('Private DNS zone of that part; empty: something else makes the records.')
 param zoneId string
 
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = {
@@ -43,7 +43,7 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = {
   }
 }
 
-resource records 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = {
+resource records 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = if (!empty(zoneId)) {
   parent: endpoint
   name: 'default'
   properties: {

@@ -23,11 +23,16 @@ param containers string[]
 @description('For how many days deleted blobs and containers can be brought back.')
 param softDeleteDays int
 
-@description('Subnet of the private endpoints.')
+@description('Whether the account cannot be deleted before its lock is.')
+param locked bool
+
+@description('Subnet of the private endpoints; empty: the account answers on the internet, to those who have a role.')
 param subnetId string
 
 @description('Private DNS zones by part.')
 param zoneIds object
+
+var isPrivate = !empty(subnetId)
 
 resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
   name: name
@@ -43,12 +48,23 @@ resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
     allowCrossTenantReplication: false
     allowSharedKeyAccess: false
     defaultToOAuthAuthentication: true
+    // Only possible when the account is made.
+    encryption: {
+      keySource: 'Microsoft.Storage'
+      requireInfrastructureEncryption: true
+      services: {
+        blob: {
+          enabled: true
+          keyType: 'Account'
+        }
+      }
+    }
     minimumTlsVersion: 'TLS1_2'
-    publicNetworkAccess: 'Disabled'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     supportsHttpsTrafficOnly: true
     networkAcls: {
       bypass: 'None'
-      defaultAction: 'Deny'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
     }
   }
 }
@@ -78,6 +94,15 @@ resource containersOfWing 'Microsoft.Storage/storageAccounts/blobServices/contai
   }
 ]
 
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  scope: account
+  name: 'no-deletion'
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'Users, orders and backups.'
+  }
+}
+
 resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-04-01' = {
   parent: account
   name: 'default'
@@ -91,7 +116,7 @@ resource tablesOfWing 'Microsoft.Storage/storageAccounts/tableServices/tables@20
 ]
 
 module endpoints 'private-endpoint.bicep' = [
-  for part in ['blob', 'table']: {
+  for part in isPrivate ? ['blob', 'table'] : []: {
     params: {
       name: '${name}-${part}'
       location: location

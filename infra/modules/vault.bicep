@@ -11,7 +11,13 @@ param location string
 @description('Tags of every resource.')
 param tags object
 
-@description('Subnet of the private endpoint.')
+@description('Whether the vault cannot be deleted before its lock is.')
+param locked bool
+
+@description('Whether the vault is for trying out: it can be purged.')
+param trial bool
+
+@description('Subnet of the private endpoint; empty: the vault answers on the internet, to those who have a role.')
 param subnetId string
 
 @description('Private DNS zone of vaults.')
@@ -34,11 +40,21 @@ param keysExpireOn int
 @description('Name of the secret whose versions hold the hashes of static API tokens; empty where no such tokens are accepted.')
 param tokenHashesName string
 
+var isPrivate = !empty(subnetId)
+var kept = trial
+  ? {
+      softDeleteRetentionInDays: 7
+    }
+  : {
+      softDeleteRetentionInDays: 90
+      enablePurgeProtection: true
+    }
+
 resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
   name: name
   location: location
   tags: tags
-  properties: {
+  properties: union(kept, {
     tenantId: tenant().tenantId
     sku: {
       family: 'A'
@@ -46,13 +62,20 @@ resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
     }
     enableRbacAuthorization: true
     enableSoftDelete: true
-    softDeleteRetentionInDays: 90
-    enablePurgeProtection: true
-    publicNetworkAccess: 'Disabled'
+    publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     networkAcls: {
       bypass: 'None'
-      defaultAction: 'Deny'
+      defaultAction: isPrivate ? 'Deny' : 'Allow'
     }
+  })
+}
+
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  scope: vault
+  name: 'no-deletion'
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'Without its keys nothing that is stored or backed up opens.'
   }
 }
 
@@ -108,7 +131,7 @@ resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
-module endpoint 'private-endpoint.bicep' = {
+module endpoint 'private-endpoint.bicep' = if (isPrivate) {
   params: {
     name: '${name}-vault'
     location: location

@@ -40,10 +40,18 @@ const variables: Readonly<Record<string, string>> = {
   instanceMemoryMB: "INSTANCE_MEMORY_MB",
   clientAlwaysReadyInstances: "CLIENT_ALWAYS_READY_INSTANCES",
   storageSku: "STORAGE_SKU=Standard_ZRS",
+  zoneRedundant: "ZONE_REDUNDANT",
+  trial: "TRIAL",
+  resourceLocks: "RESOURCE_LOCKS",
   softDeleteDays: "SOFT_DELETE_DAYS",
   networkPrefix: "NETWORK_PREFIX=10.90.0.0/23",
   operatorRange: "OPERATOR_RANGE",
   coreDeployRange: "CORE_DEPLOY_RANGE",
+  natGatewayId: "NAT_GATEWAY_ID",
+  routeTableId: "ROUTE_TABLE_ID",
+  privateDns: "PRIVATE_DNS=own",
+  existingWorkspaceId: "WORKSPACE_ID",
+  existingActionGroupId: "ACTION_GROUP_ID",
   tenantId: "CLOUD_TENANT_ID",
   corePublicBaseUrl: "CORE_PUBLIC_BASE_URL",
   clientPublicBaseUrl: "CLIENT_PUBLIC_BASE_URL",
@@ -58,6 +66,8 @@ const variables: Readonly<Record<string, string>> = {
   mailDomainLinked: "MAIL_DOMAIN_LINKED",
   alertMailTo: "ALERT_MAIL_TO",
   retentionDays: "RETENTION_DAYS",
+  dailyCapGb: "DAILY_CAP_GB",
+  availabilityTests: "AVAILABILITY_TESTS",
   telemetryMode: "TELEMETRY_MODE=OpenTelemetry",
   alertJobWindow: "ALERT_JOB_WINDOW=PT3H",
   alertUnsentMailHours: "ALERT_UNSENT_MAIL_HOURS",
@@ -67,6 +77,25 @@ const variables: Readonly<Record<string, string>> = {
   authPepper: "NEW_AUTH_PEPPER",
   connectorDataKey: "NEW_CONNECTOR_DATA_KEY",
   keysExpireOn: "NEW_KEYS_EXPIRE_ON",
+};
+
+/** Objects of `main.bicep` whose members are ids of resources that exist already, by the variable that fills each. */
+const existing: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  existingSubnetIds: {
+    core: "SUBNET_ID_CORE",
+    client: "SUBNET_ID_CLIENT",
+    connector: "SUBNET_ID_CONNECTOR",
+    authEndpoints: "SUBNET_ID_AUTH_ENDPOINTS",
+    connectorEndpoints: "SUBNET_ID_CONNECTOR_ENDPOINTS",
+    coreEndpoint: "SUBNET_ID_CORE_ENDPOINT",
+  },
+  existingDnsZoneIds: {
+    blob: "DNS_ZONE_ID_BLOB",
+    table: "DNS_ZONE_ID_TABLE",
+    vault: "DNS_ZONE_ID_VAULT",
+    sites: "DNS_ZONE_ID_SITES",
+  },
+  existingIdentityIds: { core: "IDENTITY_ID_CORE", client: "IDENTITY_ID_CLIENT", connector: "IDENTITY_ID_CONNECTOR" },
 };
 
 /** Returns the files of `infra/` that are generated from the code, by path. */
@@ -85,6 +114,12 @@ export const infraFiles = (): Readonly<Record<string, string>> => ({
     contentVersion: "1.0.0.0",
     parameters: {
       ...Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, { value: filledBy(variable) }])),
+      ...Object.fromEntries(
+        Object.entries(existing).map(([name, members]) => [
+          name,
+          { value: Object.fromEntries(Object.entries(members).map(([use, variable]) => [use, filledBy(variable)])) },
+        ]),
+      ),
       everyAppSettings: { value: givenOf(deploymentSettings) },
       authSettings: { value: givenOf(authSettings) },
       connectorSettings: { value: givenOf(connectorSettings) },

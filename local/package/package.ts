@@ -1,8 +1,9 @@
-// `npm run package`: the deployable folder package/ and the same as package.zip.
+// `npm run package`: the deployable folder package/, the same as package.zip, and beside it what is in it and its checksums.
 import { readArguments } from "../../commands/read-arguments.ts";
 import { buildPackage } from "./build.ts";
 import { writePackage, writeWhole, zipPackage } from "./files.ts";
 import { azurePlatform, ownPlatform } from "./native.ts";
+import { billOfMaterials, checksums } from "./sbom.ts";
 
 const command = {
   name: "npm run package",
@@ -30,6 +31,13 @@ async function make(platform: string): Promise<void> {
   const zip = zipPackage(files);
   writePackage("package", files);
   writeWhole("package.zip", zip, ".");
+  const bill = billOfMaterials(process.cwd());
+  const listed = new Map<string, Uint8Array | string>([
+    ["package.zip", zip],
+    ["package.cdx.json", bill],
+  ]);
+  writeWhole("package.cdx.json", Buffer.from(bill), ".");
+  writeWhole("package.sha256", Buffer.from(checksums(listed)), ".");
   console.log(`${table(files)}\n\npackage/ and package.zip for ${platform}: ${mebibytes(zip.byteLength)} MiB zipped.`);
   if (zip.byteLength <= maxBytes) return;
   console.error(`That is more than ${mebibytes(maxBytes)} MiB.`);

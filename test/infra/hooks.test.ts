@@ -319,6 +319,14 @@ describe("a value that would break the file of parameters", () => {
   });
 });
 
+describe("subnets of yours", () => {
+  it("are refused before a provision if not all of them are named", async () => {
+    await expect(ran("preup", {}, { SUBNET_ID_CORE: "/a", SUBNET_ID_CLIENT: "/b" })).rejects.toThrow(
+      /Either all subnets are yours or none: SUBNET_ID_CONNECTOR, .*SUBNET_ID_CORE_ENDPOINT must be set too/,
+    );
+  });
+});
+
 describe("the hook before azd down", () => {
   const own = { id: "/own", tags: { "azd-env-name": "sample" } };
 

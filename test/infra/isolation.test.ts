@@ -28,15 +28,15 @@ describe("every door that is to be closed", () => {
     [
       "a store on the internet",
       "modules/store.bicep",
-      "publicNetworkAccess: 'Disabled'",
+      "publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'",
       "publicNetworkAccess: 'Enabled'",
       'publicNetworkAccess is "Enabled"',
     ],
     [
       "no soft delete",
       "modules/store.bicep",
-      "      enabled: true",
-      "      enabled: false",
+      "deleteRetentionPolicy: {\n      enabled: true",
+      "deleteRetentionPolicy: {\n      enabled: false",
       "deleteRetentionPolicy.enabled is false",
     ],
     [
@@ -107,11 +107,32 @@ describe("every door that is to be closed", () => {
     [
       "an endpoint among the other wing's",
       "main.bicep",
-      "subnetId: network.outputs.subnetIds.connectorEndpoints",
-      "subnetId: network.outputs.subnetIds.authEndpoints",
+      "subnetId: subnetIds.connectorEndpoints",
+      "subnetId: subnetIds.authEndpoints",
       "no private endpoint in connector-endpoints",
     ],
     ["Core without private endpoint", "main.bicep", "group: 'sites'", "group: 'site'", "sites has no private endpoint"],
+    [
+      "an app's subnet that is delegated to something else",
+      "modules/network.bicep",
+      "serviceName: 'Microsoft.App/environments'",
+      "serviceName: 'Microsoft.Web/serverFarms'",
+      "core is delegated to Microsoft.Web/serverFarms",
+    ],
+    [
+      "a subnet of endpoints that is delegated",
+      "modules/network.bicep",
+      "            defaultOutboundAccess: false\n",
+      "            defaultOutboundAccess: false\n            delegations: [{ name: 'a', properties: { serviceName: 'Microsoft.App/environments' } }]\n",
+      "auth-endpoints is delegated to Microsoft.App/environments",
+    ],
+    [
+      "storage that is encrypted once",
+      "modules/store.bicep",
+      "requireInfrastructureEncryption: true",
+      "requireInfrastructureEncryption: false",
+      "encryption.requireInfrastructureEncryption is false",
+    ],
     [
       "access logs",
       "modules/vault.bicep",

@@ -20,6 +20,7 @@ const wanted: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     supportsHttpsTrafficOnly: true,
     "networkAcls.bypass": "None",
     "networkAcls.defaultAction": "Deny",
+    "encryption.requireInfrastructureEncryption": true,
   },
   "Microsoft.Storage/storageAccounts/blobServices": {
     "deleteRetentionPolicy.enabled": true,
@@ -66,6 +67,7 @@ export function isolationFaults(deployment: Deployment): readonly string[] {
     ...fixed,
     ...ofType(deployment, "Microsoft.Web/sites").flatMap(site => siteFaults(site, deployment)),
     ...endpointFaults(deployment),
+    ...ofType(deployment, "Microsoft.Network/virtualNetworks").flatMap(delegationFaults),
     ...ofType(deployment, "Microsoft.Insights/diagnosticSettings").flatMap(diagnosticFaults),
     ...ofType(deployment, "Microsoft.KeyVault/vaults/secrets").flatMap(({ name, onlyIfNotExists }) =>
       onlyIfNotExists ? [] : [`${name}: a second run would write it again`],
@@ -112,6 +114,18 @@ function endpointFaults(deployment: Deployment): readonly string[] {
     return found.length === 1 && found[0]?.subnet === wing
       ? []
       : [`${name}: ${group} has no private endpoint in ${wing}`];
+  });
+}
+
+/** Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. */
+function delegationFaults({ body }: Deployed): readonly string[] {
+  const subnets = held(body.properties, "subnets") as readonly Readonly<Record<string, unknown>>[];
+  return subnets.flatMap(subnet => {
+    const delegated = held(subnet, "properties.delegations.0.properties.serviceName");
+    const wanted = ["core", "client", "connector"].includes(String(subnet.name))
+      ? "Microsoft.App/environments"
+      : undefined;
+    return delegated === wanted ? [] : [`${subnet.name} is delegated to ${delegated ?? "nothing"}`];
   });
 }
 

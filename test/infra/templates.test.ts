@@ -5,6 +5,7 @@ import { deploy } from "./bicep/deploy.ts";
 import { parseBicep } from "./bicep/parse.ts";
 import { openGrammar } from "./grammar.ts";
 import { rules } from "./lint/rules.ts";
+import { secretFaults } from "./secret-flow.ts";
 import { deployed, planted, required, sample, templatePaths, templates } from "./templates.ts";
 
 describe("syntax", () => {
@@ -244,11 +245,43 @@ describe("main.bicep", () => {
   it.each([
     ["mailDomain", { ...sample, mailDomain: "" }],
     ["nodeVersion", { ...sample, nodeVersion: "20" }],
+    ["storageSku", { ...sample, storageSku: "Standard_XRS" }],
+    ["privateDns", { ...sample, privateDns: "given" }],
+    ["dailyCapGb", { ...sample, dailyCapGb: -1 }],
     ["maximumInstanceCount", { ...sample, maximumInstanceCount: 10 }],
     ["keysExpireOn", { ...sample, keysExpireOn: "1900000000" }],
     ["mailDomains", { ...sample, mailDomains: "x" }],
   ])("refuses a wrong %s", (name, given) => {
     expect(() => deployed(given)).toThrow(name);
+  });
+});
+
+describe("a secret on its way to a vault", () => {
+  it("is a secure parameter in every template that it passes", () => {
+    expect(secretFaults(templates)).toEqual([]);
+  });
+
+  it.each([
+    ["main.bicep", "@secure()\nparam authDataKey", "param authDataKey", "main.bicep: authDataKey is not secure"],
+    ["main.bicep", "@secure()\nparam authPepper", "param authPepper", "main.bicep: authPepper is not secure"],
+    [
+      "modules/vault.bicep",
+      "@secure()\nparam dataEncryptionKey",
+      "param dataEncryptionKey",
+      "modules/vault.bicep: dataEncryptionKey is not secure",
+    ],
+    ["secret.bicep", "@secure()\n", "", "secret.bicep: value is not secure"],
+  ])("is found where %s does not say so (%#)", (path, from, to, told) => {
+    expect(secretFaults(planted(path, from, to))).toContain(told);
+  });
+
+  it("is no default outside of the allowed values", () => {
+    const files = planted(
+      "main.bicep",
+      "param storageSku string = 'Standard_ZRS'",
+      "param storageSku string = 'Standard_XRS'",
+    );
+    expect(() => deployed(sample, { files })).toThrow('"Standard_XRS" is not allowed');
   });
 });
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { authBackedUp, verifyAuth } from "../../../lib/azure/auth/backup-items.ts";
 import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
 import { authTables, openAuthTables } from "../../../lib/azure/auth/rows/tables.ts";
-import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
+import { findBackup } from "../../../lib/azure/maintenance/backup-files.ts";
 import { restore } from "../../../lib/azure/maintenance/restore.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
 import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
@@ -34,7 +34,7 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
       })
       .meta({ id: "AuthRestoreReport" }),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
-      const backup = await openBackup(deployment.blobs, authBackedUp, id);
+      const backup = await findBackup(deployment, authBackedUp, id);
       const tables = openAuthTables(deployment.tables, deployment);
       const steps = {
         verify: () => verifyAuth(backup, deployment.log),

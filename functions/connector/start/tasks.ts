@@ -2,7 +2,7 @@ import * as z from "zod";
 import { responsesContainer } from "../../../lib/azure/connector/responses.ts";
 import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/azure/connector/restore.ts";
 import { connectorTables } from "../../../lib/azure/connector/store.ts";
-import { openBackup } from "../../../lib/azure/maintenance/backup-files.ts";
+import { findBackup } from "../../../lib/azure/maintenance/backup-files.ts";
 import { restore, restoreBlobs } from "../../../lib/azure/maintenance/restore.ts";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
 import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";
@@ -115,8 +115,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       })
       .meta({ id: "ConnectorRestoreReport" }),
     run: async ({ backup: id, ...how }, { deployment, ...context }: ConnectorContext & InDeployment) => {
-      const { blobs } = deployment;
-      const backup = await openBackup(blobs, connectorBackedUp, id);
+      const backup = await findBackup(deployment, connectorBackedUp, id);
       const all = connectorTables(context.settingTexts.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
       const steps = {
         verify: () => verifyConnector(backup, context.log),

@@ -19,6 +19,8 @@ export interface BackUpReport {
   readonly blobs: Readonly<Record<string, number>>;
   /** Older backups that were removed. */
   readonly removed: number;
+  /** Files of the backup that were copied to the second place, where there is one. */
+  readonly copied?: number;
 }
 
 /**
@@ -31,6 +33,8 @@ export async function backUp(
   deps: {
     readonly tables: Tables;
     readonly blobs: Blobs;
+    /** Another storage account, whose loss does not go with that of the first one. */
+    readonly secondBlobs?: Blobs | undefined;
     readonly now: Now;
     readonly random: (bytes: number) => Uint8Array;
     readonly log: Log;
@@ -49,7 +53,23 @@ export async function backUp(
   const copied: Record<string, readonly BackupFile[]> = {};
   for (const container of containers) copied[container] = await writer.container(container);
   await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
-  return { backup: id, rows: countsOf(files), blobs: countsOf(copied), removed: await removeOld(wing, deps) };
+  const report = { backup: id, rows: countsOf(files), blobs: countsOf(copied), removed: await removeOld(wing, deps) };
+  const { secondBlobs: second } = deps;
+  if (second === undefined) return report;
+  const fileCount = await copyBackup(`${wing}/${id}/`, blobs, second);
+  await removeOld(wing, { ...deps, blobs: second });
+  return { ...report, copied: fileCount };
+}
+
+/** Copies the files of a backup, the manifest last, so that a copy that stops half-way does not look whole. Returns their number. */
+async function copyBackup(prefix: string, from: Blobs, to: Blobs): Promise<number> {
+  const names: string[] = [];
+  for await (const name of from.list(backupsContainer, prefix)) names.push(name);
+  for (const name of names.sort(manifestFirst).reverse()) {
+    const content = await from.get(backupsContainer, name);
+    if (content !== undefined) await to.put(backupsContainer, name, content);
+  }
+  return names.length;
 }
 
 const linesIn = (files: readonly BackupFile[]): number => files.reduce((sum, { lines }) => sum + lines, 0);

@@ -159,6 +159,20 @@ export async function openBackup(
   };
 }
 
+/** Opens a backup in the first of these places that has it. Throws as `openBackup` does. */
+export async function findBackup(
+  { blobs, secondBlobs }: { readonly blobs: Blobs; readonly secondBlobs?: Blobs | undefined },
+  scope: BackupScope,
+  id: string,
+): Promise<Backup> {
+  const found = openBackup(blobs, scope, id);
+  if (secondBlobs === undefined) return found;
+  return found.catch((error: unknown) => {
+    if (error instanceof Fault && error.kind === "not_found") return openBackup(secondBlobs, scope, id);
+    throw error;
+  });
+}
+
 function contentOf(bytes: Uint8Array): Content {
   const { content: written, sha256 } = parsed(manifestName, manifest, Buffer.from(bytes).toString());
   if (hashOf(JSON.stringify(written)) !== sha256) throw damaged(manifestName);

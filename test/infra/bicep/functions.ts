@@ -85,9 +85,13 @@ export const functions: Readonly<Record<string, Callable>> = {
     Object.entries(object(value))
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, each]) => ({ key, value: each })),
+  last: items => list(items).at(-1),
   map: (items, change) => list(items).map((item, position) => lambda(change)(item, position)),
   replace: (whole, from, to) => text(whole).replaceAll(text(from), text(to)),
-  resourceGroup: () => ({ id: place.group, name: "rg-sample", location: place.location }),
+  resourceGroup: (subscription, group) =>
+    group === undefined
+      ? { id: place.group, name: "rg-sample", location: place.location }
+      : { id: `/subscriptions/${text(subscription)}/resourceGroups/${text(group)}` },
   resourceId: (type, ...names) => `${place.group}/providers/${pathOf(text(type), names.map(text))}`,
   split: (whole, by) => text(whole).split(text(by)),
   subscriptionResourceId: (type, ...names) => `${place.subscription}/providers/${pathOf(text(type), names.map(text))}`,

@@ -342,6 +342,35 @@ describe("a restore beside a new vault (decisions G8, G13)", () => {
   });
 });
 
+describe("backups in a second place", () => {
+  it("are copied whole, kept for as long, and restored from there when the first place is lost", async () => {
+    const [first, second] = [await testAuth(), await testAuth()];
+    const { blobs } = first.deployment;
+    const { blobs: secondBlobs } = second.deployment;
+    await blobs.createContainer(backupsContainer);
+    await secondBlobs.createContainer(backupsContainer);
+    const on: TestAuth = { ...first, deployment: { ...first.deployment, secondBlobs } };
+    const user = await makeUser(on);
+    const { backup, copied } = await run("backUp", {}, on);
+    const namesIn = async (place: typeof blobs) => {
+      const names: string[] = [];
+      for await (const name of place.list(backupsContainer, "auth/")) names.push(name);
+      return names;
+    };
+    expect(await namesIn(secondBlobs)).toEqual(await namesIn(blobs));
+    expect(copied).toBe((await namesIn(blobs)).length);
+
+    for (const name of await namesIn(blobs)) await blobs.remove(backupsContainer, name);
+    await expect(restore(String(backup), {}, first)).rejects.toThrow("There is no finished backup");
+    await restore(String(backup), {}, on);
+    expect((await first.get(`/core/users/${user.id}`)).status).toBe(200);
+
+    on.advance(days(31));
+    const later = await run("backUp", {}, on);
+    expect(new Set((await namesIn(secondBlobs)).map(name => name.split("/")[1]))).toEqual(new Set([later.backup]));
+  });
+});
+
 describe("backups", () => {
   it("are removed by the next one when they are older than BACKUP_KEEP_DAYS, or never got finished", async () => {
     const on = (await testAuth()).beside({ settings: { BACKUP_KEEP_DAYS: "2" } });

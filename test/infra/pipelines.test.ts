@@ -1,0 +1,166 @@
+import { spawnSync } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import * as z from "zod";
+
+/** An expression as both formats write it. */
+const expression = (name: string) => `\${{ ${name} }}`;
+
+const text = z.string().min(1);
+const scalars = z.record(text, z.union([z.string(), z.number(), z.boolean()]));
+const permissions = z.strictObject({ contents: z.literal("read"), "id-token": z.literal("write").optional() });
+const step = z.union([
+  z.strictObject({
+    uses: z.string().regex(/^[\w.-]+\/[\w./-]+@v\d+$/),
+    with: scalars.optional(),
+    name: text.optional(),
+  }),
+  z.strictObject({ run: text, name: text.optional(), id: text.optional(), env: scalars.optional() }),
+]);
+const job = z.strictObject({
+  "runs-on": z.union([z.literal("ubuntu-24.04"), z.array(text)]),
+  needs: text.optional(),
+  environment: text.optional(),
+  "timeout-minutes": z.int().max(90),
+  permissions: permissions.optional(),
+  outputs: scalars.optional(),
+  env: scalars.optional(),
+  steps: z.array(step).min(1),
+});
+const call = z.strictObject({
+  needs: text,
+  uses: z.string().startsWith("./.github/workflows/"),
+  with: z.strictObject({ stage: text }),
+  permissions,
+});
+/** A workflow of GitHub: what these use of the format, and nothing else. */
+const workflow = z.strictObject({
+  name: text,
+  on: z.record(text, z.unknown()),
+  permissions: z.strictObject({ contents: z.literal("read") }),
+  concurrency: z.strictObject({ group: text, "cancel-in-progress": z.boolean() }).optional(),
+  jobs: z.record(text, z.union([job, call])),
+});
+
+const workflows = globSync(".github/workflows/*.yml").map(path => path.replaceAll("\\", "/"));
+const read = (name: string) => workflow.parse(parse(readFileSync(`.github/workflows/${name}.yml`, "utf8")));
+const jobOf = (name: string, id: string) => job.parse(read(name).jobs[id]);
+const runsOf = ({ steps }: z.output<typeof job>) => steps.flatMap(each => ("run" in each ? [each.run] : []));
+const azure = readFileSync("azure-pipelines.yml", "utf8");
+const everything = [...workflows.map(path => readFileSync(path, "utf8")), azure];
+
+describe("the workflows of GitHub", () => {
+  it.each(["check", "deploy", "deploy-stage"])(
+    "%s has the form of a workflow, and may only read unless a job says more",
+    name => {
+      expect(() => read(name)).not.toThrow();
+      expect(workflows).toHaveLength(3);
+    },
+  );
+
+  it("have no fault for actionlint, where it is installed", context => {
+    if (spawnSync("actionlint", ["--version"]).status !== 0) return context.skip("actionlint is not installed");
+    expect(spawnSync("actionlint", workflows, { encoding: "utf8" }).stdout).toBe("");
+  });
+
+  it("check every change with the audit of dependencies and every test", () => {
+    expect(Object.keys(read("check").on)).toEqual(["pull_request", "push", "schedule"]);
+    const runs = runsOf(jobOf("check", "check"));
+    expect(runs.some(run => run.includes("npm run audit"))).toBe(true);
+    expect(runs.some(run => /npm test$/.test(run))).toBe(true);
+  });
+
+  it("deploy one package to dev, test and prod, each after the one before", () => {
+    const { jobs } = read("deploy");
+    const stages = Object.entries(jobs).flatMap(([id, each]) =>
+      "uses" in each ? [[id, each.needs, each.with.stage]] : [],
+    );
+    expect(stages).toEqual([
+      ["dev", "package", "dev"],
+      ["test", "dev", "test"],
+      ["prod", "test", "prod"],
+    ]);
+    for (const stage of ["dev", "test", "prod"]) expect(readFileSync(`infra/stages/${stage}.env`, "utf8")).not.toBe("");
+    const runs = runsOf(jobOf("deploy", "package"));
+    expect(runs.filter(run => /npm (test|run (audit|package))/.test(run))).toHaveLength(3);
+  });
+
+  it("wait for the approval of the stage's environment, and check the package before each deployment", () => {
+    for (const id of ["public", "core"]) {
+      const { environment, steps } = jobOf("deploy-stage", id);
+      expect(environment).toBe(expression("inputs.stage"));
+      const position = (part: string) => steps.findIndex(each => "run" in each && each.run.includes(part));
+      const checked = position("sha256sum --check package.sha256");
+      expect(checked).toBeGreaterThan(0);
+      expect(position(id === "core" ? "deploy-core.mjs" : "azd deploy client")).toBeGreaterThanOrEqual(checked);
+    }
+  });
+
+  it("reach Core from a runner of your own in the network of the stage, and everything else from a hosted one", () => {
+    expect(jobOf("deploy-stage", "core")["runs-on"]).toEqual(["self-hosted", expression("inputs.stage")]);
+    expect(jobOf("deploy-stage", "public")["runs-on"]).toBe("ubuntu-24.04");
+    expect(jobOf("deploy-stage", "core").needs).toBe("public");
+  });
+
+  it("sign in without a secret, only in jobs that deploy", () => {
+    expect(jobOf("deploy-stage", "public").permissions).toEqual({ contents: "read", "id-token": "write" });
+    expect(jobOf("deploy", "package").permissions).toBeUndefined();
+    expect(jobOf("check", "check").permissions).toBeUndefined();
+  });
+
+  it("put no expression into a script: its value would become part of the script", () => {
+    for (const name of ["check", "deploy", "deploy-stage"])
+      for (const each of Object.values(read(name).jobs))
+        if ("steps" in each) for (const run of runsOf(each)) expect(run).not.toContain("${{");
+  });
+});
+
+describe("azure-pipelines.yml", () => {
+  const stage = z.object({
+    jobs: z.array(z.looseObject({ environment: z.string().optional() })),
+    condition: z.string().optional(),
+  });
+  const pipeline = z.object({
+    trigger: z.object({ tags: z.object({ include: z.array(text) }) }),
+    parameters: z.array(z.object({ name: text, type: text, default: z.array(text) })),
+    stages: z.tuple([stage, z.record(text, z.array(stage))]),
+  });
+  const { parameters, stages } = pipeline.parse(parse(azure));
+  const [first, each] = stages;
+  const [deploying] = Object.values(each)[0] ?? [];
+
+  it("checks, tests and packages, then deploys to each stage with the approval of its environment", () => {
+    expect(parameters[0]?.default).toEqual(["dev", "test", "prod"]);
+    const scripts = JSON.stringify(first.jobs);
+    for (const script of ["npm run audit", "npm test", "npm run package"]) expect(scripts).toContain(script);
+    expect(deploying?.jobs.map(({ environment }) => environment)).toEqual([expression("stage"), expression("stage")]);
+    expect(deploying?.condition).toContain("refs/tags/v");
+  });
+
+  it("reaches Core from an agent pool of the stage, and passes on the name of its app", () => {
+    const [, core] = deploying?.jobs ?? [];
+    expect(core?.pool).toEqual({ name: expression("stage") });
+    expect(JSON.stringify(core)).toContain("deploy-core.mjs");
+    expect(JSON.stringify(core?.variables)).toContain("dependencies.public.outputs['public.provision.core']");
+  });
+});
+
+describe("both pipelines", () => {
+  it("have no secret, and run scripts that are there", () => {
+    const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
+    for (const source of everything) {
+      expect(source).not.toMatch(/secrets\.|password|client-secret/i);
+      for (const [, name = ""] of source.matchAll(/npm run (\w+)/g)) expect(Object.keys(scripts)).toContain(name);
+      for (const [, path = ""] of source.matchAll(/node (infra\/\S+\.mjs)/g))
+        expect(readFileSync(path, "utf8")).not.toBe("");
+    }
+  });
+
+  it("are described, with every variable of a stage", () => {
+    const page = readFileSync("docs/pipelines.md", "utf8");
+    const names = everything.flatMap(source => [...source.matchAll(/vars\.(\w+)/g)].map(([, name = ""]) => name));
+    expect(new Set(names).size).toBeGreaterThan(5);
+    for (const name of names) expect(page).toContain(`\`${name}\``);
+  });
+});
