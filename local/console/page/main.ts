@@ -37,6 +37,7 @@ const views: Readonly<Record<string, View>> = {
   maintenance: Maintenance,
 };
 
+/** A view by its name, or a page of its own by its path. */
 type Entry = readonly [label: string, view: string, ...also: string[]];
 
 const menu: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
@@ -63,6 +64,7 @@ const menu: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
     [
       ["Peers", "peers", "peer"],
       ["Maintenance", "maintenance"],
+      ["API reference", "/reference"],
     ],
   ],
 ];
@@ -121,7 +123,7 @@ function Menu({ view }: { view: string }) {
         <ul aria-labelledby=${group ? `group-${group}` : undefined}>
           ${entries.map(
             ([label, link, ...also]) =>
-              html`<li><a href=${`#/${link}`} aria-current=${[link, ...also].includes(view) ? "page" : undefined}>${label}</a></li>`,
+              html`<li><a href=${link.startsWith("/") ? link : `#/${link}`} aria-current=${[link, ...also].includes(view) ? "page" : undefined}>${label}</a></li>`,
           )}
         </ul>
       </div>`,
