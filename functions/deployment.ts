@@ -147,11 +147,11 @@ export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
-/** Returns the storage of static token hashes of an API (G3). */
+/** Returns the storage of static token hashes of an API. */
 export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, api: "core" | "connector"): TokenHashes =>
   apiTokenHashes(secrets, api, { ...caching, now, log });
 
-/** Returns the bearer token check of an API (G3). */
+/** Returns the bearer token check of an API. */
 export function callerCheck(
   { settings, fetch, now }: Deployment,
   { api, role, hashes }: { api: "core" | "connector"; role: string; hashes: TokenHashes },
@@ -167,7 +167,7 @@ export function callerCheck(
   });
 }
 
-/** Returns how to verify tenant tokens. Accepts the v1.0 and the v2.0 issuer of an Entra tenant (G3). */
+/** Returns how to verify tenant tokens. Accepts the v1.0 and the v2.0 issuer of an Entra tenant. */
 function tenantTokens(settings: DeploymentSettings): TenantTokens | undefined {
   const { CLOUD_TENANT_ID: tenant, CALLER_AUDIENCES: audiences, CALLER_ISSUERS, CALLER_JWKS_ENDPOINT } = settings;
   if (audiences.length === 0) return undefined;

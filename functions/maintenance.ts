@@ -72,7 +72,7 @@ export const backUpTask = <D extends InDeployment>(scope: BackupScope): Task<D> 
     run: (_, deps: D) => createBackup(scope, deps),
   });
 
-/** Returns the timer that creates backups of a service, or no timer if `CRON_BACKUP_SCHEDULE` is `none` (G13). */
+/** Returns the timer that creates backups of a service, or no timer if `CRON_BACKUP_SCHEDULE` is `none`. */
 export const backUpJobs = (
   scope: BackupScope,
   { CRON_BACKUP_SCHEDULE: schedule }: Pick<DeploymentSettings, "CRON_BACKUP_SCHEDULE">,

@@ -85,7 +85,7 @@ export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, options: 
   }
 }
 
-/** Registers the tasks of a service so that each responds 503, because the settings are invalid (G14). */
+/** Registers the tasks of a service so that each responds 503, because the settings are invalid. */
 export function registerRefusingTasks(
   service: ServiceName,
   tasks: Readonly<Record<string, unknown>>,

@@ -51,7 +51,7 @@ const maxCauses = 5;
 
 /**
  * Returns an error as log fields. Leaves out other properties and causes that are not an `Error`, which may contain tokens or whole
- * requests, and the message of a parser, which quotes its input (G10).
+ * requests, and the message of a parser, which quotes its input.
  */
 export function errorFields(error: Error, depth = 0): Fields {
   const { code, statusCode, peerRequestId } = error as Error &

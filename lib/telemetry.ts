@@ -19,7 +19,7 @@ export interface Span {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly labels: Labels;
-  /** Set if the work failed: a name, not a message, because messages may quote external data (G10). */
+  /** Set if the work failed: a name, not a message, because messages may quote external data. */
   readonly error?: string;
 }
 

@@ -128,7 +128,7 @@ describe("the import table", () => {
       "imports lib/azure/tables/tables.ts",
     ],
     [
-      "a command that imports storage, to which it has no access (G13)",
+      "a command that imports storage, to which it has no access",
       "commands/import.ts",
       'import "../lib/azure/tables/tables.ts";',
       "imports lib/azure/tables/tables.ts",
@@ -209,7 +209,7 @@ describe("the import table", () => {
   });
 });
 
-describe("environment, clock and randomness (G9)", () => {
+describe("environment, clock and randomness", () => {
   it.each([
     ["environment", "process.env.NAME;"],
     ["environment", 'process["env"];'],

@@ -18,11 +18,11 @@ const hostJson = z
   .parse(JSON.parse(readFileSync("host.json", "utf8")));
 
 describe("host.json", () => {
-  it("leaves the paths of the specifications as they are (decision G2)", () => {
+  it("leaves the paths of the specifications as they are", () => {
     expect(hostJson.extensions.http.routePrefix).toBe("");
   });
 
-  it("lets a restore of a hundred thousand users come to its end, at a thousand calls of storage a second (decision G13)", () => {
+  it("lets a restore of a hundred thousand users come to its end, at a thousand calls of storage a second", () => {
     const [hours = 0, minutes = 0, seconds = 0] = hostJson.functionTimeout.split(":").map(Number);
     expect((hours * 60 + minutes) * 60 + seconds).toBeGreaterThanOrEqual((100_000 * (4 + 6)) / 1000);
   });
@@ -36,13 +36,13 @@ describe("host.json", () => {
   });
 
   it.each(["Microsoft.AspNetCore", "Microsoft.Azure.WebJobs.Script.WebHost.Middleware"])(
-    "has the host log no requests by %s, which tells addresses, queries too (decision G10)",
+    "has the host log no requests by %s, which tells addresses, queries too",
     category => {
       expect(hostJson.logging.logLevel[category]).toBe("Warning");
     },
   );
 
-  it("records no query strings and drops no log event in the other mode of telemetry either (decision G10)", () => {
+  it("records no query strings and drops no log event in the other mode of telemetry either", () => {
     const { enableQueryStringTracing, samplingSettings } = hostJson.logging.applicationInsights;
     expect(enableQueryStringTracing).toBe(false);
     expect(samplingSettings.excludedTypes.split(";")).toContain("Trace");

@@ -5,7 +5,7 @@ import type { Call } from "../../lib/http/call.ts";
 export interface AuthContext extends AuthDeps {
   /** Returns the base URL of absolute links to the Core API, for a call to this URL (G2, A17). */
   readonly coreUrl: (call: URL) => string;
-  /** Public origin of the deployment, if `PUBLIC_BASE_URL` is set: behind a proxy it can differ from the app's host (G2). */
+  /** Public origin of the deployment, if `PUBLIC_BASE_URL` is set: behind a proxy it can differ from the app's host. */
   readonly publicOrigin?: string;
   /** How to allow a page of another origin, for the refusal of its call. Absent in Azure, where callers cannot change settings. */
   readonly originHint?: string;

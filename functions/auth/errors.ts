@@ -34,7 +34,7 @@ function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Repl
   return { status, headers: { ...retryAfter, ...(status === 401 ? challenge : {}) }, body: { error: sentence(fault) } };
 }
 
-/** Returns the error text. Existing clients compare the text for missing parameters (A1). */
+/** Returns the error text. Existing clients compare the text for missing parameters. */
 function sentence({ message, problems }: Fault): string {
   if (problems.length === 0) return message;
   const missing = problems.filter(({ reason }) => reason === "is required").map(({ path }) => path);

@@ -45,7 +45,7 @@ export function filtersOf({ url }: Call): readonly (readonly [string, string])[]
 }
 
 /**
- * Returns a list as a plain array: the whole list, or one page with a link to the next (A11).
+ * Returns a list as a plain array: the whole list, or one page with a link to the next.
  * @param address absolute URL of the list
  */
 export async function listReply<T>(

@@ -114,7 +114,7 @@ export type AttributeOwner =
   | { readonly user?: undefined; readonly otpkey: string }
   | { readonly user: UserRef; readonly otpkey: string };
 
-/** Storage of attributes. Keys and values must be valid (A14). */
+/** Storage of attributes. Keys and values must be valid. */
 export interface AttributeStore {
   /** Returns undefined if there is no such owner. */
   all(owner: AttributeOwner): Promise<Attributes | undefined>;
@@ -134,7 +134,7 @@ export interface OtpKey {
   readonly enabled: boolean;
   /** Number of wrong OTPs in a row (A12). */
   readonly failures: number;
-  /** Whether wrong OTPs stopped the OTP key until an administrator enables it again (A12). */
+  /** Whether wrong OTPs stopped the OTP key until an administrator enables it again. */
   readonly stopped: boolean;
   readonly form: KeyForm;
   /** Encrypted for storage (G8). */
@@ -179,7 +179,7 @@ export interface OtpKeys {
   /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
   unassign(userRef: UserRef, prefix: string): Promise<boolean>;
   /**
-   * Records an OTP of kind `remote` as used (A8). Returns false if it was used before.
+   * Records an OTP of kind `remote` as used. Returns false if it was used before.
    * @param otpHash SHA-256 in base64url
    * @param until when the record may be deleted
    */
@@ -212,7 +212,7 @@ export interface Throttles {
   clear(userHash: string): Promise<void>;
 }
 
-/** The count of a caller address as read (A12). */
+/** The count of a caller address as read. */
 export interface AddressState {
   /** See `addressGroup`. */
   readonly group: string;

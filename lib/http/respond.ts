@@ -21,7 +21,7 @@ export function respond(
   });
 }
 
-/** Returns the caller's `x-request-id` if it is safe in log lines and headers, else the invocation id (G7). */
+/** Returns the caller's `x-request-id` if it is safe in log lines and headers, else the invocation id. */
 const requestIdOf = (call: Call): string => {
   const requested = call.headers.get("x-request-id") ?? "";
   return /^[A-Za-z0-9._-]{1,64}$/.test(requested) ? requested : call.invocationId;

@@ -18,7 +18,7 @@ export function routeParts(route: Route, prefix: string): RouteParts {
 /** Returns the template in the host's notation, without a leading slash: with one, the host would not start. */
 export const hostTemplate = (parts: RouteParts): string => parts.segments.join("/");
 
-/** Returns whether a call can match both routes. The host would then choose one by function name (G2). */
+/** Returns whether a call can match both routes. The host would then choose one by function name. */
 export function routesOverlap(a: RouteParts, b: RouteParts): boolean {
   if (a.method !== b.method || a.segments.length !== b.segments.length) return false;
   return a.segments.every((segment, index) => {

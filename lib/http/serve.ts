@@ -24,7 +24,7 @@ export interface ServeOptions<D, S = unknown> {
   readonly onlyListed?: boolean;
   /** Number of trusted proxies in front of the app (G7). */
   readonly trustedProxies: number;
-  /** The header by which the proxy identifies itself. If absent, calls may come directly (G7). */
+  /** The header by which the proxy identifies itself. If absent, calls may come directly. */
   readonly proxyProof?: ProxyProof | undefined;
 }
 

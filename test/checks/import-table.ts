@@ -7,7 +7,7 @@ export interface Zone {
   readonly zones: readonly string[];
   /** Packages by name; `node:*` stands for every built-in module, `*` for every package. */
   readonly packages: readonly string[];
-  /** Whether it runs in Azure. Deployed code gets clock, randomness and environment passed in (G9, G14). */
+  /** Whether it runs in Azure. Deployed code gets clock, randomness and environment passed in. */
   readonly deployed: boolean;
 }
 

@@ -20,7 +20,7 @@ async function tokens(token: string, ...args: readonly string[]) {
   return { code: code as number, out, error };
 }
 
-describe("the command for static API tokens (decisions G3, G13)", () => {
+describe("the command for static API tokens", () => {
   it("creates one, which is told once, lists and revokes it", async () => {
     const made = await tokens(auth.tenantToken, "create", "import of spring");
     expect(made.code).toBe(0);

@@ -11,7 +11,7 @@ const journeyCalls = ({ system }: Lane) => system.peers.aic.count("POST", /\/aut
 type Arrange = (lane: Lane) => () => Promise<void>;
 const neverSent = "The request was interrupted and never sent to the delivery service.";
 
-describe.concurrent("a host that is killed in a journey of Advanced Identity Cloud (decision C6)", () => {
+describe.concurrent("a host that is killed in a journey of Advanced Identity Cloud", () => {
   test.each<[string, Arrange]>([
     ["while it gets a token", lane => called(lane, "aic", { method: "POST", path: "/access_token$" })],
     ["while it begins the journey", lane => called(lane, "aic", journey)],
@@ -50,7 +50,7 @@ const killedWhileActivating = (arrange: Arrange) =>
     return { end, calls: journeyCalls(lane) };
   });
 
-describe.concurrent("a host that is killed while it activates at Advanced Identity Cloud (decision C8)", () => {
+describe.concurrent("a host that is killed while it activates at Advanced Identity Cloud", () => {
   test.each<[string, Arrange, number]>([
     ["before the try is recorded", lane => held(lane, "request", writes.activationTry), 3],
     ["after the try is recorded, before the call", lane => held(lane, "response", writes.activationTry), 3],

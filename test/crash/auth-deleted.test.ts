@@ -87,7 +87,7 @@ async function newOwner(index: number): Promise<Owner> {
 
 const found = async (query: string) => (await host.core("GET", `/users?${query}`)).body;
 
-describe("a name whose deletion a killed host left half-way, made again (decision A3)", () => {
+describe("a name whose deletion a killed host left half-way, made again", () => {
   test.each(points.map(({ point, stays }, index) => ({ point, stays, index })))(
     "$point: inherits no attribute, key, session or failure",
     async ({ index, stays }) => {

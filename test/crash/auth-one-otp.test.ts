@@ -52,7 +52,7 @@ const sessionsBy = async ({ prefix }: Pick<Key, "prefix">) =>
 const failuresOf = async (key: Key) =>
   (await system.rows("otpkeys")).find(row => row.partitionKey === key.prefix && row.rowKey === "key")?.failures;
 
-describe("one OTP in 100 logins at once over two hosts (decision A8)", () => {
+describe("one OTP in 100 logins at once over two hosts", () => {
   test("begins exactly one session of the user who has the key", async () => {
     const key = newKey("hotp", "onehotp");
     const names = await holders(key, 1);
@@ -88,7 +88,7 @@ describe("one OTP in 100 logins at once over two hosts (decision A8)", () => {
   });
 });
 
-describe("a key against which wrong OTPs are fired at two hosts at once (decision A12)", () => {
+describe("a key against which wrong OTPs are fired at two hosts at once", () => {
   test("is stopped by the hundredth beside right passwords, and then opens no account to the password alone", async () => {
     const key = newKey("hotp", "guessed");
     const names = await holders(key, 11);

@@ -63,7 +63,7 @@ const endings: Readonly<Record<string, (name: string) => Promise<{ status: numbe
     other.client("/password", { oldpass: password, newpass: newPassword }, await login(other, name)),
 };
 
-describe("a login that is paused after its check, before its session is stored (decision A15)", () => {
+describe("a login that is paused after its check, before its session is stored", () => {
   test("and goes on: its session lives", async () => {
     const { session, release } = await pausedLogin("undisturbed");
     release();
@@ -82,7 +82,7 @@ describe("a login that is paused after its check, before its session is stored (
   });
 });
 
-describe("a session (decision A15)", () => {
+describe("a session", () => {
   test("of a deleted user is dead at once, at every host", async () => {
     await create("deleted");
     const sessions = [await login(slow, "deleted"), await login(other, "deleted")];

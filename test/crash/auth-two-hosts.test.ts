@@ -28,7 +28,7 @@ const idOf = ({ body }: Answer): number => (body as { id: number }).id;
 const create = (host: AuthHost, username: string, given = password) =>
   host.core("POST", "/users", { username, password: given });
 
-describe("users made at two hosts at once (decisions A3, A20)", () => {
+describe("users made at two hosts at once", () => {
   test("50 creations of one name, in any case: one 201, 49 times 409, one user in the list", async () => {
     const answers = await atOnce(50, (host, index) => create(host, index % 3 === 0 ? "Anna" : "aNNA"));
     expect(statuses(answers)).toEqual({ 201: 1, 409: 49 });
@@ -69,7 +69,7 @@ describe("users made at two hosts at once (decisions A3, A20)", () => {
   });
 });
 
-describe("a name that is guessed at (decision A12)", () => {
+describe("a name that is guessed at", () => {
   const guess = (username: string) => (host: AuthHost, index: number) =>
     host.client("/login", { username, password: `wrong guess ${index}` });
   const login = (username: string) => hosts[0].client("/login", { username, password });

@@ -84,7 +84,7 @@ const done = {
   mails: 2,
 };
 
-describe("a host that is killed while it creates a request of authenticators (decision C6)", () => {
+describe("a host that is killed while it creates a request of authenticators", () => {
   const killed = async (point: Promise<void>) => {
     const body = onSiteBody([authenticator(), authenticator()]);
     await killAt(host, point, host.call("POST", "/v2/credential-requests", body));
@@ -138,7 +138,7 @@ describe("a host that is killed while it creates a request of authenticators (de
   });
 });
 
-describe("a host that is killed while it polls authenticators (decision C15)", () => {
+describe("a host that is killed while it polls authenticators", () => {
   test.each([
     ["while the pre-registration API is asked", undefined],
     ["before the result is stored", { phase: "request", ...writes.enrolled }],

@@ -64,7 +64,7 @@ async function settled({ order, requestId }: Taken) {
   return outcome(order, requestId, { hosts: [settler, host], system });
 }
 
-describe("a host that is killed while it creates a request (decision C6)", () => {
+describe("a host that is killed while it creates a request", () => {
   test("before it has stored the request: there is no request, and its index row goes", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.request });
     await killed(newOrder(), hold.untilHeld());

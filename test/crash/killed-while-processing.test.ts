@@ -55,7 +55,7 @@ async function finished(order: Order, requestId: string) {
   return outcome(order, requestId, { hosts: [host], system });
 }
 
-describe("a host that is killed while it polls a shipment (decisions C10, C15)", () => {
+describe("a host that is killed while it polls a shipment", () => {
   const killedAt = async (arrange: () => () => Promise<void>) => {
     const order = newOrder();
     const requestId = await placed(host, order);
@@ -88,7 +88,7 @@ describe("a host that is killed while it polls a shipment (decisions C10, C15)",
   });
 });
 
-describe("a host that is killed while it activates (decision C8)", () => {
+describe("a host that is killed while it activates", () => {
   const killedAt = async (arrange: () => () => Promise<void>) => {
     const order = newOrder();
     const requestId = await placed(host, order);
@@ -130,7 +130,7 @@ describe("a host that is killed while it activates (decision C8)", () => {
   });
 });
 
-describe("a host that is killed while it mails a PIN (decision C14)", () => {
+describe("a host that is killed while it mails a PIN", () => {
   const killedAt = async (arrange: () => () => Promise<void>) => {
     const order = newOrder();
     const requestId = await placed(host, order);

@@ -55,7 +55,7 @@ const nothing = { state: "failed", held: 0, atEnrollment: [], shipments: 0, regi
 const all = { state: "complete", why: undefined, held: 0, registrations: [1, 1], mails: 2 };
 const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/devices\//);
 
-describe.concurrent("a host that is killed while it creates a request of authenticators (decisions C6, C12)", () => {
+describe.concurrent("a host that is killed while it creates a request of authenticators", () => {
   test.each<[string, Arrange]>([
     [
       "while it gets the pre-registration API's token",
@@ -112,7 +112,7 @@ describe.concurrent("a host that is killed while it creates a request of authent
   );
 });
 
-describe.concurrent("a host that is killed while it creates a request of both kinds (decision C6)", () => {
+describe.concurrent("a host that is killed while it creates a request of both kinds", () => {
   test(
     "after the hand-over, before the delivery mark is stored: nothing is ordered, nothing can be enrolled",
     async () => {
@@ -150,7 +150,7 @@ describe.concurrent("a host that is killed while it creates a request of both ki
   );
 });
 
-describe.concurrent("a host that is killed while it works on an authenticator that is enrolled (decisions C8, C14, C15)", () => {
+describe.concurrent("a host that is killed while it works on an authenticator that is enrolled", () => {
   const reading = { method: "GET", path: "/authenticator-requests/" };
   test.each<[string, Arrange]>([
     [

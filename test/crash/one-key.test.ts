@@ -23,7 +23,7 @@ const send = (host: HostProcess, { body }: Order, key: string) =>
 
 const idOf = ({ body }: Answer) => (body as { data?: { credential_request_id: string } }).data?.credential_request_id;
 
-describe("one Idempotency-Key before two hosts (decision C6)", () => {
+describe("one Idempotency-Key before two hosts", () => {
   test("creates one request of 50 simultaneous calls; the others get its answer or are told to come again", async () => {
     const order = newOrder([1]);
     const answers = await Promise.all(

@@ -11,7 +11,7 @@ const activations = ({ system }: Lane) => system.peers.pingone.count("POST", /\/
 type Arrange = (lane: Lane) => () => Promise<void>;
 const neverSent = "The request was interrupted and never sent to the delivery service.";
 
-describe.concurrent("a host that is killed while it has PingOne begin devices (decision C6)", () => {
+describe.concurrent("a host that is killed while it has PingOne begin devices", () => {
   test.each<[string, Arrange]>([
     ["while it looks for the user", lane => called(lane, "pingone", { method: "GET", path: "/users$" })],
     ["in the call, before it is done", lane => called(lane, "pingone", { method: "POST", path: "/devices$" })],
@@ -38,7 +38,7 @@ describe.concurrent("a host that is killed while it has PingOne begin devices (d
   );
 });
 
-describe.concurrent("a host that is killed while it activates at PingOne (decision C8)", () => {
+describe.concurrent("a host that is killed while it activates at PingOne", () => {
   test.each<[string, Arrange, number]>([
     ["before the try is recorded", lane => held(lane, "request", writes.activationTry), 3],
     ["after the try is recorded, before the call", lane => held(lane, "response", writes.activationTry), 3],

@@ -75,7 +75,7 @@ async function stoppedIn(job: (host: HostProcess) => Promise<void>, arrange: () 
   return { end: await outcome(order, requestId, { hosts: [other, sleeper], system }), order };
 }
 
-describe("a host that is stopped past its lease, while another finishes its work (decisions C8, C14, C15)", () => {
+describe("a host that is stopped past its lease, while another finishes its work", () => {
   test("in a poll: what it learned too late changes nothing", async () => {
     const { end, order } = await stoppedIn(processShipments, () =>
       hanging("delivery", { method: "GET", path: "/v1/fpr/shipments/" }),
@@ -150,7 +150,7 @@ describe("a host that is stopped past its lease, while another finishes its work
   });
 });
 
-test("a host that is stopped between its try and the call until its hold would not outlast the call makes none (decision C15)", async () => {
+test("a host that is stopped between its try and the call until its hold would not outlast the call makes none", async () => {
   // Has no token yet, so that it must ask for one in between.
   const fresh = await system.startHost();
   const order = newOrder();

@@ -42,7 +42,7 @@ async function processed(orders: readonly Order[]): Promise<ReadonlyMap<Order, s
   return requests;
 }
 
-describe("two hosts that process at once (decision C15)", () => {
+describe("two hosts that process at once", () => {
   test("make 50 activations and 50 mails of 50 ready shipments", async () => {
     const orders = Array.from({ length: 50 }, () => newOrder([1]));
     const requests = await processed(orders);

@@ -75,7 +75,7 @@ async function untilMarkTooOld(requestId: string): Promise<void> {
   );
 }
 
-describe("a creator that is held up (decision C6)", () => {
+describe("a creator that is held up", () => {
   test("by an IdP, but not for long: is left alone by the jobs", async () => {
     system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
     const answer = send(creator, newOrder());
@@ -163,7 +163,7 @@ describe("a creator that is held up (decision C6)", () => {
   });
 });
 
-describe("an unanswered delivery call (decision C6)", () => {
+describe("an unanswered delivery call", () => {
   test("leaves the request received with a message until it is settled", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");

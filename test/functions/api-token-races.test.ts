@@ -40,7 +40,7 @@ function startHost({ url } = vault, now: Now = () => instant(Date.now())) {
   };
 }
 
-describe("API tokens on two hosts (decision G3)", () => {
+describe("API tokens on two hosts", () => {
   it("stay revoked when others are created and revoked at the same moment, and no created one is lost", async () => {
     const [first, second] = [startHost(), startHost()];
     const kept: string[] = [];

@@ -83,7 +83,7 @@ afterAll(async () => {
   vi.restoreAllMocks();
 });
 
-describe("every route of Core and connector (decisions G3, A12)", () => {
+describe("every route of Core and connector", () => {
   it("is one of those that this test calls", () => {
     expect(ofApi("core").length).toBeGreaterThan(40);
     expect(ofApi("connector").length).toBeGreaterThan(15);
@@ -183,7 +183,7 @@ describe("every route of Core and connector (decisions G3, A12)", () => {
   });
 });
 
-describe("every route of the Client API that needs a session (decision A15)", () => {
+describe("every route of the Client API that needs a session", () => {
   it("logs the refusal of a call without one, before it looks at the input", async () => {
     const routes = ofApi("client").filter(({ template }) => /(status|logout|password)$/.test(template));
     expect(routes).toHaveLength(6);

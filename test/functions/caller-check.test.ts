@@ -54,7 +54,7 @@ const checkOf = (told: Readonly<Record<string, string>>) => {
     );
 };
 
-describe("tokens of the customer's tenant (decision G3)", () => {
+describe("tokens of the customer's tenant", () => {
   it("may be of either form of an Entra tenant's issuer, and of no other", async () => {
     const check = checkOf({ CLOUD_TENANT_ID: issuer.tenantId, CALLER_AUDIENCES: `api://other, ${audience}` });
     const asked = async (from: string) =>
@@ -80,7 +80,7 @@ describe("tokens of the customer's tenant (decision G3)", () => {
   });
 });
 
-describe("static tokens (decision G3)", () => {
+describe("static tokens", () => {
   const make = (id: string) => {
     const token = `connector_${id}_${randomBytes(32).toString("base64url")}`;
     return { token, hash: { id, name: id, sha256: hashToken(token), createdAt: instant(time) } };

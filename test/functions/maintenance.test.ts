@@ -47,7 +47,7 @@ async function signedUp() {
   return { ...user, id: Number(body.id) };
 }
 
-describe("maintenance over HTTP (decision G13)", () => {
+describe("maintenance over HTTP", () => {
   it.each(paths)(
     "POST /%s asks for the master key: neither nothing, nor a caller's token, nor another key is enough",
     async path => {
@@ -101,7 +101,7 @@ describe("maintenance over HTTP (decision G13)", () => {
     expect((await login(4)).session).toEqual(expect.any(String));
   });
 
-  it("restores credential requests with every list that they are found by (decision C19)", async () => {
+  it("restores credential requests with every list that they are found by", async () => {
     const [to, since] = [newUser(), new Date(Date.now() - 1).toISOString()];
     const order = orderBody([1], to);
     const user = order.shipment.shipment_items[0]?.credentials[0]?.user_id ?? "";
@@ -128,7 +128,7 @@ describe("maintenance over HTTP (decision G13)", () => {
   });
 });
 
-describe("maintenance that the host's admin endpoint starts (decision G13)", () => {
+describe("maintenance that the host's admin endpoint starts", () => {
   const start = (name: string, invocation: object, key = host.masterKey) =>
     host.call(`POST /admin/functions/${name}`, { body: invocation, headers: { "x-functions-key": key } });
 

@@ -59,7 +59,7 @@ const statuses = async (headers: Readonly<Record<string, string>>, on = main) =>
     }),
   );
 
-describe("a call of an app that has a proxy (decision G7)", () => {
+describe("a call of an app that has a proxy", () => {
   it("is served where it carries the proxy's id", async () => {
     expect(await statuses({ "x-azure-fdid": frontDoor })).toEqual(calls().map(([, , status]) => status));
   });

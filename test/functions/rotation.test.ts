@@ -287,7 +287,7 @@ async function renewCertificate(): Promise<string> {
   return privateKey + certificate;
 }
 
-describe("a new version of a peer's secret is taken without a restart when the old one was read SECRETS_MAX_AGE_SECONDS ago (decision G3)", () => {
+describe("a new version of a peer's secret is taken without a restart when the old one was read SECRETS_MAX_AGE_SECONDS ago", () => {
   test.each(Object.entries(ofPeers))("%s", async (_, open) => {
     const { secret, works, renew } = await open();
     expect(await works()).toBe(true);
@@ -310,7 +310,7 @@ test("an access token serves on while the secret that it was given for is replac
   expect(await works()).toBe(true);
 });
 
-describe("tokens of callers (decision G3)", () => {
+describe("tokens of callers", () => {
   test.each([
     ["core", "Core.Admin", "GET /core/users"],
     ["connector", "Connector.Call", "GET /v2/status"],
@@ -353,7 +353,7 @@ describe("tokens of callers (decision G3)", () => {
   });
 });
 
-test("the data-encryption key: what is sealed opens on, reseal moves it to the new version, and nothing needs the old one then (decision G8)", async () => {
+test("the data-encryption key: what is sealed opens on, reseal moves it to the new version, and nothing needs the old one then", async () => {
   const name = "data-encryption-key";
   const [user, key] = [await signedUp(), hotpKey()];
   await done("POST /core/otpkeys", key.fields);
@@ -390,7 +390,7 @@ test("the data-encryption key: what is sealed opens on, reseal moves it to the n
   expect(data).toEqual({ sent: 1 });
 });
 
-test("the pepper: an old hash verifies on, is made anew at the next good sign-in, and needs the old version no more (decision A4)", async () => {
+test("the pepper: an old hash verifies on, is made anew at the next good sign-in, and needs the old version no more", async () => {
   const name = "password-pepper";
   const [returning, away] = [await signedUp(), await signedUp()];
   const storedOf = async (id: number) => {

@@ -9,7 +9,7 @@ const placements: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "side by side": { CORE_PATH: "auth/core", CLIENT_PATH: "auth", CONNECTOR_PATH: "fido" },
 };
 
-describe.each(Object.entries(placements))("all functions of all APIs, %s paths (decision G2)", (_, paths) => {
+describe.each(Object.entries(placements))("all functions of all APIs, %s paths", (_, paths) => {
   let main: MainProcess;
   let routes: readonly (RouteParts & { readonly name: string })[];
 

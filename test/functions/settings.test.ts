@@ -22,7 +22,7 @@ const httpRoutes = ({ functions }: MainProcess) =>
 const timers = ({ functions }: MainProcess) =>
   functions.filter(({ bindings }) => bindings.some(({ type }) => type === "timerTrigger"));
 
-describe("CRON_BACKUP_SCHEDULE (decision G13)", () => {
+describe("CRON_BACKUP_SCHEDULE", () => {
   it("registers no backup timer when it is none", async () => {
     const names = timers(await start({ ...goodSettings, CRON_BACKUP_SCHEDULE: "none" })).map(({ name }) => name);
     expect(names.length).toBeGreaterThan(0);
@@ -35,7 +35,7 @@ describe("CRON_BACKUP_SCHEDULE (decision G13)", () => {
   });
 });
 
-describe("bad settings (decision G14)", () => {
+describe("bad settings", () => {
   it("register the same routes, all answering 503, and say every reason in one log event, no value among them", async () => {
     const [good, bad] = await Promise.all([
       start(goodSettings),
@@ -84,7 +84,7 @@ describe("bad settings (decision G14)", () => {
   });
 });
 
-describe("the APIs of a deployment (decision G1)", () => {
+describe("the APIs of a deployment", () => {
   it("are none where none is named, and the log says so", async () => {
     const { SERVICE_APIS: _, ...others } = goodSettings;
     const none = await start(others);
@@ -116,7 +116,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...shared, SERVICE_APIS: SERVICE_APIS ?? "" })).toContain("DELIVERY_API_BASE_URL");
   });
 
-  it("name the identity provider of the deployment by the specification's names (decision C13)", () => {
+  it("name the identity provider of the deployment by the specification's names", () => {
     expect(problemsOf(goodSettings)).toEqual([]);
     expect(settingsOf({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps.known?.get("mine")).toMatchObject({
       type: "entra",
@@ -125,7 +125,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, IDPA_FIDO_API_CLIENT_ID: "" })).toEqual(["IDPA_FIDO_API_CLIENT_ID"]);
   });
 
-  it("need a proxy that tells callers' addresses where these are limited (decision A12)", () => {
+  it("need a proxy that tells callers' addresses where these are limited", () => {
     const limited = { ...goodSettings, AUTH_ADDRESS_LIMIT: "10" };
     expect(problemsOf({ ...limited, TRUSTED_PROXIES: "0" })).toEqual(["TRUSTED_PROXIES"]);
     expect(problemsOf({ ...limited, TRUSTED_PROXIES: "1" })).toEqual([]);
@@ -133,7 +133,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...limited, TRUSTED_PROXIES: "0", SERVICE_APIS: "connector" })).toEqual([]);
   });
 
-  it("need the proxy's id where more than the platform's own proxy is trusted (decision G7)", () => {
+  it("need the proxy's id where more than the platform's own proxy is trusted", () => {
     const two = { ...goodSettings, TRUSTED_PROXIES: "2" };
     expect(problemsOf(two)).toEqual(["PROXY_ID"]);
     expect(problemsOf({ ...two, PROXY_ID: "a short id" })).toEqual(["PROXY_ID"]);
@@ -143,7 +143,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...named, PROXY_ID_HEADER: "X-Gateway-Id" })).toEqual([]);
   });
 
-  it("are told all together, whatever kind they are of (decision G14)", () => {
+  it("are told all together, whatever kind they are of", () => {
     const wrong = {
       TRUSTED_PROXIES: "0",
       AUTH_ADDRESS_LIMIT: "10",
@@ -169,14 +169,14 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, IDP_DEFAULT: "a_b" })).toEqual(["IDP_DEFAULT"]);
   });
 
-  it("let a lease outlast every call that is made under it (decision C15)", () => {
+  it("let a lease outlast every call that is made under it", () => {
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60" })).toEqual(["DELIVERY_TIMEOUT_SECONDS"]);
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60.001" })).toEqual([]);
     expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "x" })).toEqual(["LEASE_SECONDS"]);
     expect(problemsOf({ ...goodSettings, ENROLLMENT_TIMEOUT_SECONDS: "180" })).toEqual(["ENROLLMENT_TIMEOUT_SECONDS"]);
   });
 
-  it("name the half of the enrollment services that is missing (decision C12)", () => {
+  it("name the half of the enrollment services that is missing", () => {
     const [token, api] = ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
     const url = "https://enrollment.example";
     expect(problemsOf({ ...goodSettings, [token]: url })).toEqual([api]);
@@ -184,7 +184,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, [api]: url, [token]: url })).toEqual([]);
   });
 
-  it("let no job settle or undo what its creator may still be at (decision C6)", () => {
+  it("let no job settle or undo what its creator may still be at", () => {
     const settle = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
     expect(problemsOf({ ...goodSettings, ...settle, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
     expect(problemsOf({ ...goodSettings, ...settle, RECONCILE_AFTER_SECONDS: "69.999" })).toEqual([

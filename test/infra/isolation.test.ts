@@ -192,7 +192,7 @@ function grantsOf(deployment: Deployment): readonly string[] {
     .sort();
 }
 
-describe("least privilege (decision G1)", () => {
+describe("least privilege", () => {
   const usual = [
     "client: Key Vault Secrets User on kv-auth",
     "client: Monitoring Metrics Publisher on appi",
@@ -231,7 +231,7 @@ describe("least privilege (decision G1)", () => {
     expect(containers).toEqual(expect.arrayContaining(["package-core", "backups"]));
   });
 
-  it("lets an app write the one secret of its static tokens, where there are such tokens (decision G3)", () => {
+  it("lets an app write the one secret of its static tokens, where there are such tokens", () => {
     const more = [
       "connector: Key Vault Secrets Officer on connector-api-tokens",
       "core: Key Vault Secrets Officer on core-api-tokens",
@@ -364,7 +364,7 @@ describe("Core", () => {
   });
 });
 
-describe("a proxy before Client and the connector (decision G7)", () => {
+describe("a proxy before Client and the connector", () => {
   const frontDoor = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
   const access = (given: Readonly<Record<string, unknown>>, api: string) => {
     const deployment = deployed({ ...sample, ...given });

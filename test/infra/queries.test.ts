@@ -65,7 +65,7 @@ describe("the queries of alerts and workbook", () => {
     }
   });
 
-  it("of all alerts together ask for what an operator must be told (decisions C10, C14, G14)", () => {
+  it("of all alerts together ask for what an operator must be told", () => {
     const all = [...queries()].filter(([place]) => !place.startsWith("workbook")).map(([, query]) => askedBy(query));
     expect(all.flatMap(each => each.events)).toEqual(
       expect.arrayContaining([

@@ -8,7 +8,7 @@ const azd = `if (process.argv.includes("AZURE_ENV_NAME")) console.log("sample");
 const narrow = "UserAuthMethod-Passkey.ReadWrite.All";
 const broad = "UserAuthenticationMethod.ReadWrite.All";
 
-describe("the registration of the API with Entra (decision G3)", () => {
+describe("the registration of the API with Entra", () => {
   let commands: FakeCommands;
   let graph: Awaited<ReturnType<typeof simulatedGraph>>;
   beforeEach(async () => {

@@ -94,7 +94,7 @@ describe("app settings", () => {
     expect(appSettings(deployed(given), "connector")).toMatchObject(sample.connectorSettings);
   });
 
-  it("never name another API, identity or store, whatever is given (decision G1)", () => {
+  it("never name another API, identity or store, whatever is given", () => {
     const taken = {
       SERVICE_APIS: "core,client,connector",
       AZURE_CLIENT_ID: "another",
@@ -125,7 +125,7 @@ describe("app settings", () => {
   });
 });
 
-describe("tables and containers (decision G12)", () => {
+describe("tables and containers", () => {
   const made = (type: string, account: string, given: Readonly<Record<string, unknown>> = sample) =>
     ofType(deployed(given), type)
       .filter(({ name }) => name.startsWith(account))

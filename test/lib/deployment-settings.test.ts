@@ -17,7 +17,7 @@ const wrong = (environment: Environment) => {
   }
 };
 
-describe("the APIs of a deployment (decision G1)", () => {
+describe("the APIs of a deployment", () => {
   it("are none where the setting is missing or empty", () => {
     expect(read({}).SERVICE_APIS).toEqual([]);
     expect(read({ SERVICE_APIS: " " }).SERVICE_APIS).toEqual([]);
@@ -34,7 +34,7 @@ describe("the APIs of a deployment (decision G1)", () => {
   });
 });
 
-describe("the paths of the APIs (decision G2)", () => {
+describe("the paths of the APIs", () => {
   it.each(["admin", "Administration/core", "/runtime", "RuntimeX"])(
     "are not %s, which the host keeps for itself",
     path => {
@@ -93,7 +93,7 @@ describe("a deployment", () => {
     expect(isInAzure(read({ CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" }))).toBe(false);
   });
 
-  it("has the decided intervals by default (decisions G3, G11)", () => {
+  it("has the decided intervals by default", () => {
     expect(read({})).toMatchObject({
       SECRETS_MAX_AGE_SECONDS: 300,
       SECRETS_REFRESH_SECONDS: 60,
@@ -101,7 +101,7 @@ describe("a deployment", () => {
     });
   });
 
-  it("accepts no token unless it is told which (decision G3)", () => {
+  it("accepts no token unless it is told which", () => {
     expect(read({})).toMatchObject({ CALLER_AUDIENCES: [], CALLER_ISSUERS: [], CALLER_STATIC_TOKENS: false });
   });
 
@@ -112,7 +112,7 @@ describe("a deployment", () => {
   });
 });
 
-describe("addresses on the loopback (decision C13)", () => {
+describe("addresses on the loopback", () => {
   const local = "http://127.0.0.1:10000";
 
   it.each([

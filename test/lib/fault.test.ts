@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Fault } from "../../lib/fault.ts";
 
-describe("a refusal (decision G6)", () => {
+describe("a refusal", () => {
   it("carries its kind, all wrong fields, the time to wait and what it comes from", () => {
     const cause = new Error("why");
     const problems = [{ path: "a", reason: "is required" }];

@@ -15,7 +15,7 @@ const loggedOf = (error: unknown) => {
   return { line, error: JSON.parse(line).error };
 };
 
-describe("the log (decision G10)", () => {
+describe("the log", () => {
   it("cuts a text of more than 4096 characters, also in an error, which may quote a peer", () => {
     const long = "x".repeat(1_000_000);
     const { error } = loggedOf(new Error(long, { cause: new Error(long) }));

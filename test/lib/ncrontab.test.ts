@@ -4,7 +4,7 @@ import { isNcrontab } from "../../lib/ncrontab.ts";
 import { parseSchedule } from "../../local/host/schedule.ts";
 import { forAll } from "../support/for-all.ts";
 
-describe("a schedule of six fields (decision C17)", () => {
+describe("a schedule of six fields", () => {
   it.each([
     "0 0 * * * *",
     "0 30 * * * *",

@@ -24,7 +24,7 @@ const sealer = createSealer(ringOf(first));
 const rotatedTo = (version: string) => createSealer(ringOf(first, [version, randomBytes(32)]));
 const part = (sealed: string, index: number) => sealed.split(".")[index] ?? "";
 
-describe("a sealed value (decision G8)", () => {
+describe("a sealed value", () => {
   test.each(["", "secret", "é日🔑\u0000", "x".repeat(100_000)])("opens in its place to what was sealed", async text => {
     expect(await sealer.open(await sealer.seal(text, place), place)).toBe(text);
   });
@@ -99,7 +99,7 @@ describe("a sealed value (decision G8)", () => {
   });
 });
 
-describe("after rotation (decision G8)", () => {
+describe("after rotation", () => {
   const rotated = createSealer(ringOf(first, second));
 
   test("an old value still opens and is not current; a new one is sealed under the new version", async () => {
@@ -180,7 +180,7 @@ test("the current version of the key is the one that seals", async () => {
   expect(await createSealer(ringOf(first, second)).currentVersion()).toBe("v2");
 });
 
-test("a vault that is away stays what it is: unavailable, not a broken value (decision G6)", async () => {
+test("a vault that is away stays what it is: unavailable, not a broken value", async () => {
   const away = createSealer(ringOf());
   await expect(away.seal("secret", place)).rejects.toMatchObject({ kind: "unavailable" });
 });

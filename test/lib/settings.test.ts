@@ -117,7 +117,7 @@ describe("a single setting", () => {
   });
 });
 
-describe("all problems are told in one message (decision G14)", () => {
+describe("all problems are told in one message", () => {
   const storage = z.object({ VAULT: setting.address(""), DAYS: setting.days("") });
   const mail = z.object({ SENDER: setting.text(""), WAIT: setting.seconds("").prefault("1") });
   const environment: Environment = { DAYS: "seven secret words", WAIT: "soon" };
@@ -178,7 +178,7 @@ describe("what an administrator is told", () => {
     ]);
   });
 
-  it("is the words in force: given, else the default, else none (decision C17)", () => {
+  it("is the words in force: given, else the default, else none", () => {
     expect(effectiveSettings(schema, { NAMES: " ", WAIT: " 2 ", OTHER: "x" })).toEqual({
       NAMES: "a",
       WAIT: "2",

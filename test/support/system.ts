@@ -25,7 +25,7 @@ export interface TestSystem {
   close(): Promise<void>;
 }
 
-/** Intervals as short as a busy machine allows; timers that never fire, so that only the calls of a test start jobs (decision G9). */
+/** Intervals as short as a busy machine allows; timers that never fire, so that only the calls of a test start jobs. */
 export const quick = {
   ...patient,
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",

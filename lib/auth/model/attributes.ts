@@ -11,7 +11,7 @@ export interface AttributeHead {
 
 export const noAttributes: AttributeHead = { count: 0, size: 0 };
 
-/** Parses an attribute's key (A14). */
+/** Parses an attribute's key. */
 export function parseAttributeKey(text: string): Parsed<string> {
   if (text === "") return refused("must not be empty");
   if (text.length > attributeLimits.keyLength)

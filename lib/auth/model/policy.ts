@@ -24,7 +24,7 @@ export interface SignInFacts {
 export type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
 export type SignInRefusal = "wrong_password" | "no_password" | "wrong_otp" | "no_otp";
 
-/** Decides whether the given factors are sufficient (A4, A5). */
+/** Decides whether the given factors are sufficient. */
 export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
   if (!isPasswordSatisfied(rules, facts)) {
     return { granted: false, reason: facts.password === "wrong" ? "wrong_password" : "no_password" };
@@ -36,7 +36,7 @@ export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDeci
   return { granted: true };
 }
 
-/** Returns whether the password factor is satisfied. Only then does a wrong OTP count against its OTP key (A12). */
+/** Returns whether the password factor is satisfied. Only then does a wrong OTP count against its OTP key. */
 export const isPasswordSatisfied = (
   rules: SignInRules,
   { password, userHasPassword }: Pick<SignInFacts, "password" | "userHasPassword">,

@@ -34,7 +34,7 @@ export interface SessionKey {
 
 /**
  * Creates a session and its value. The value is opaque to clients: base64url, 92 characters, of format, hour of absolute expiry,
- * username hash and 32 random bytes (A15).
+ * username hash and 32 random bytes.
  */
 export function createSession({ user, prefix, now, absoluteMs, random }: NewSession): {
   readonly value: string;
@@ -66,7 +66,7 @@ export function sessionKey(value: string): SessionKey | undefined {
 /** Returns the hour of a time. Sessions whose hour sorts before it have expired (A20). */
 export const sessionHour = (now: Instant): string => textOfHour(hourOf(now));
 
-/** Returns whether a session is valid: within both time limits, and of the same user and epoch (A15). */
+/** Returns whether a session is valid: within both time limits, and of the same user and epoch. */
 export function isLive(
   session: Session,
   user: { readonly id: number; readonly epoch: number } | undefined,

@@ -43,7 +43,7 @@ export type ReserveResult =
 export const noFailures: Throttle = { failures: 0, reservations: [] };
 
 /**
- * Reserves a slot for an attempt before anything is checked (A12). After the allowed number of failures there is one slot at
+ * Reserves a slot for an attempt before anything is checked. After the allowed number of failures there is one slot at
  * a time, and it becomes free when the wait is over.
  */
 export function reserve(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): ReserveResult {

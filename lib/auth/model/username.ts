@@ -6,7 +6,7 @@ export interface Username {
   readonly folded: string;
 }
 
-/** A reference to a user from a path segment (A3). */
+/** A reference to a user from a path segment. */
 export type UserReference =
   | { readonly by: "id"; readonly id: number }
   | { readonly by: "name"; readonly folded: string };
@@ -16,15 +16,15 @@ const usernameMaxCodePoints = 128;
 const maxComposedCodePoints = 4;
 
 /**
- * Returns the form in which usernames are unique and looked up: NFC, locale-independent lower case, NFC (A3). Two usernames
+ * Returns the form in which usernames are unique and looked up: NFC, locale-independent lower case, NFC. Two usernames
  * with the same folded form are the same.
  */
 export const foldUsername = (name: string): string => name.normalize("NFC").toLowerCase().normalize("NFC");
 
-/** Escapes that the Functions host does not decode in a path: `%2F` and `%252F` arrive as the same text (A3). */
+/** Escapes that the Functions host does not decode in a path: `%2F` and `%252F` arrive as the same text. */
 const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;
 
-/** Parses a username (A3). Removes surrounding white space. */
+/** Parses a username. Removes surrounding white space. */
 export function parseUsername(text: string): Parsed<Username> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
   const trimmed = text.trim();
@@ -41,14 +41,14 @@ export function parseUsername(text: string): Parsed<Username> {
   return accepted({ name, folded: foldUsername(name) });
 }
 
-/** Parses a user id: a positive integer below 2^53 without leading zeros (A3). Returns undefined for any other text. */
+/** Parses a user id: a positive integer below 2^53 without leading zeros. Returns undefined for any other text. */
 export function parseUserId(text: string): number | undefined {
   if (!/^[1-9][0-9]{0,15}$/.test(text)) return undefined;
   const id = Number(text);
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Parses a path segment: digits only are an id, any other text is a username (A3). Returns undefined if it can be neither. */
+/** Parses a path segment: digits only are an id, any other text is a username. Returns undefined if it can be neither. */
 export function parseUserReference(segment: string): UserReference | undefined {
   if (/^[0-9]+$/.test(segment)) {
     const id = parseUserId(segment);

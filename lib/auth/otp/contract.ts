@@ -27,7 +27,7 @@ export interface KeyForm {
   readonly state: KeyState;
 }
 
-/** How far a code may be from the expected one (A7). */
+/** How far a code may be from the expected one. */
 export interface OtpWindows {
   /** Number of `hotp` codes after the next expected one that are accepted. */
   readonly lookAhead: number;
@@ -96,13 +96,13 @@ export interface LocalKind extends Kind {
   advancePastUses(state: KeyState, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
 }
 
-/** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query` (A8). */
+/** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query`. */
 export interface RemoteKind extends Kind {
   readonly checked: "elsewhere";
   query(otp: string, peers: OtpPeers): Promise<ValidationResult>;
 }
 
-/** Client of the validation servers, by the validation protocol 2.0 (A7). */
+/** Client of the validation servers, by the validation protocol 2.0. */
 export interface ValidationClient {
   /** Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot be read. */
   validate(otp: string): Promise<ValidationResult>;

@@ -36,5 +36,5 @@ function parse(text: string): z.output<typeof schema> {
   }
 }
 
-/** Returns the context of an OTP key's sealed secret (G8). */
+/** Returns the context of an OTP key's sealed secret. */
 export const secretContext = (prefix: string) => ({ table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" });

@@ -9,7 +9,7 @@ export const oathForms: readonly CodeForm[] = [
   { length: 8, alphabet: "digits" },
 ];
 
-/** At min 112 bits (A7). At most one block of SHA-1: HMAC would hash a longer secret down to fewer bytes. */
+/** At min 112 bits. At most one block of SHA-1: HMAC would hash a longer secret down to fewer bytes. */
 const secretBytes = { min: 14, max: 64 };
 /** The maximum leaves room for every window below 2^53. */
 const counter = { min: 0, max: 2 ** 52 };

@@ -22,14 +22,14 @@ const forms: readonly CodeForm[] = otpKindNames
   .filter((form, index, all) => all.findIndex(other => isSame(other, form)) === index);
 
 /**
- * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7, A9). Digits at
+ * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7). Digits at
  * the end allow two splits, modhex one, so that finding the OTP key takes at most two reads.
  */
 export const possibleCuts = (otp: string): readonly Cut[] =>
   formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
 
 /**
- * Splits an OTP by the kind of the OTP key with that prefix (A7). The pattern alone is not enough: 20 characters that end in digits
+ * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in digits
  * could be 14 and 6, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the user passes that user's
  * keys first.
  * @param shapeOf returns the shape of the key with a prefix of `possibleCuts`, undefined for an unknown prefix
@@ -47,7 +47,7 @@ export function splitOtp<S extends KeyShape>(
 
 /**
  * Parses a prefix to assign. Existing clients may send an OTP instead: a longer value that can be split in exactly one way is taken
- * as its prefix, and the OTP is not checked (A9).
+ * as its prefix, and the OTP is not checked.
  */
 export function parsePrefixOrOtp(text: string): Parsed<string> {
   const [cut, ...others] = text.length > prefixMaxLength ? possibleCuts(text) : [];

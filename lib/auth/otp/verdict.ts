@@ -18,7 +18,7 @@ export interface KeyVerdict {
 
 /**
  * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5, A10).
- * Verification and failure count are one write (A12).
+ * Verification and failure count are one write.
  * @param counts whether a wrong OTP counts: the named user holds the key and the password factor was satisfied; never at
  * validate (A13)
  */

@@ -31,7 +31,7 @@ const newKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined): N
 const unusedForm: KeyForm = { state: { counter: 0 } };
 
 /**
- * Imports one OTP key: creates it, or adds the secret to one that has none (A10). Importing the same secret again only raises the
+ * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises the
  * counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, an existing key
  * stays as it is.
  * Throws Fault `invalid`, `conflict`.
@@ -144,7 +144,7 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
 }
 
 /**
- * Enables or disables an OTP key. Enabling also clears the stop, the failures and the throttle of its prefix (A6, A10, A12).
+ * Enables or disables an OTP key. Enabling also clears the stop, the failures and the throttle of its prefix (A6, A12).
  * Throws Fault `not_found`.
  */
 export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
@@ -165,7 +165,7 @@ export async function setKeyEnabled(prefix: string, enabled: boolean, deps: Auth
 const signInDurationMs = 1000;
 
 /**
- * Disables an OTP key and ends the sessions that were opened with it, also those of previous holders (A10). Searches a second time
+ * Disables an OTP key and ends the sessions that were opened with it, also those of previous holders. Searches a second time
  * for sessions of sign-ins that were in progress. Throws Fault `not_found`.
  */
 export async function disableKeyAndEndSessions(prefix: string, deps: AuthDeps): Promise<void> {

@@ -31,7 +31,7 @@ export interface PasswordHashOptions {
   readonly cost?: HashCost;
 }
 
-/** Hashes and checks passwords (A4). Throws Fault `unavailable` if the queue is full, and what the key ring throws. */
+/** Hashes and checks passwords. Throws Fault `unavailable` if the queue is full, and what the key ring throws. */
 export interface PasswordHasher {
   hash(password: string): Promise<StoredPassword>;
   /**
@@ -43,7 +43,7 @@ export interface PasswordHasher {
   isOutdated(stored: StoredPassword): Promise<boolean>;
 }
 
-/** First choice of OWASP and of ASVS appendix C (A4). */
+/** First choice of OWASP and of ASVS appendix C. */
 export const defaultCost: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 const saltBytes = 16;

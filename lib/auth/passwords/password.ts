@@ -12,12 +12,12 @@ export interface PasswordRules {
   readonly empty: "none" | "refused";
 }
 
-/** Returns the form in which a password is hashed: NFC, not truncated (A4). A password over the maximum length stays as it is. */
+/** Returns the form in which a password is hashed: NFC, not truncated. A password over the maximum length stays as it is. */
 export const normalPassword = (text: string): string =>
   isTooLongToNormalize(text, passwordMaxCodePoints) ? text : text.normalize("NFC");
 
 /**
- * Parses a new password by the rules (A4). Returns it in NFC; undefined means "no password". The reason names the rule and quotes
+ * Parses a new password by the rules. Returns it in NFC; undefined means "no password". The reason names the rule and quotes
  * nothing of the password.
  */
 export async function parseNewPassword(

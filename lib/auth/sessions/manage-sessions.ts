@@ -13,7 +13,7 @@ export interface LiveSession {
 
 /**
  * Creates a session for a user as read at the login, and returns its value. If the user's password was reset in between, the
- * session is of an old epoch and never valid (A15).
+ * session is of an old epoch and never valid.
  */
 export async function createUserSession(
   { value: user }: Stored<User>,
@@ -56,7 +56,7 @@ export async function requireSession(
 /** Returns the Fault for a missing or invalid session. The specification fixes its text (section 5). */
 export const sessionRequired = (): Fault => new Fault("unauthenticated", "Session required!", { reason: "no_session" });
 
-/** Moves a session to its user's next epoch, so that it stays valid (A15). A session that has ended in the meantime stays ended. */
+/** Moves a session to its user's next epoch, so that it stays valid. A session that has ended in the meantime stays ended. */
 export async function moveSessionToEpoch(
   { key, session }: LiveSession,
   epoch: number,

@@ -10,7 +10,7 @@ export const sessionCookie = (value: string, secure: boolean) =>
 /** Returns the cookie that deletes the session cookie. */
 export const clearedSessionCookie = (secure: boolean) => ({ ...sessionCookie("", secure), maxAge: 0 }) as const;
 
-/** Returns the session value of a request: from the header, else from the cookie. An empty value counts as absent (A15). */
+/** Returns the session value of a request: from the header, else from the cookie. An empty value counts as absent. */
 export function presentedSession(headers: Headers, secure: boolean): string | undefined {
   return headers.get(headerName)?.trim() || cookieValue(headers.get("cookie") ?? "", sessionCookieName(secure));
 }

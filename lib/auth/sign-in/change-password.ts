@@ -37,7 +37,7 @@ export async function changePassword(
 
 /**
  * Writes the password and the next epoch. Throws `sessionRequired` if a reset or another change has advanced the epoch first,
- * because that ended the session that asked for this change (A15).
+ * because that ended the session that asked for this change.
  */
 async function replacePassword(
   checked: Stored<User>,

@@ -44,7 +44,7 @@ export interface Checked {
   readonly otp?: OtpResult;
 }
 
-/** Checks both factors: the password first, because a wrong OTP counts only together with a right password (A12). */
+/** Checks both factors: the password first, because a wrong OTP counts only together with a right password. */
 export async function checkFactors(
   { password, otp }: Credentials,
   { state: { user, otpkeys: assigned }, candidates, hasEnabledKey }: Evidence,

@@ -69,7 +69,7 @@ export async function checkOtp(
   }
 }
 
-/** Whether an OTP of this key may be checked: the named user has the key, or its OTPs cannot be guessed (A5). */
+/** Whether an OTP of this key may be checked: the named user has the key, or its OTPs cannot be guessed. */
 function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[]): boolean {
   if (assigned.some(key => key.id === id)) return true;
   const kind = name && otpKind(name);
@@ -78,7 +78,7 @@ function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[])
 
 const retryAfterSeconds = 10;
 
-/** The OTP stays spent, so the message asks for a new one (A8). */
+/** The OTP stays spent, so the message asks for a new one. */
 const noServerResponds = (): Fault =>
   new Fault("unavailable", "OTPs cannot be checked at the moment. Try again later with a new OTP.", {
     retryAfter: retryAfterSeconds,
@@ -89,7 +89,7 @@ interface KeyCut {
   readonly code: string;
 }
 
-/** Splits the OTP by the keys of the named user, else by any key (A7). */
+/** Splits the OTP by the keys of the named user, else by any key. */
 function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly AssignedKey[]): KeyCut | undefined {
   const isAssigned = ({ value }: Stored<OtpKey>) => assigned.some(({ id }) => id === value.id);
   for (const among of [keys.filter(isAssigned), keys]) {
@@ -128,7 +128,7 @@ function queryOnce(otp: string, deps: AuthDeps): QueryServers {
   };
 }
 
-/** Marks an OTP as spent before it is sent to the validation servers: after a time-out it stays spent (A8). */
+/** Marks an OTP as spent before it is sent to the validation servers: after a time-out it stays spent. */
 async function spendAndQuery(
   otp: string,
   key: OtpKey,

@@ -52,7 +52,7 @@ async function identifyByOtp(otp: string, { otpkeys }: AuthDeps): Promise<Identi
 /** Number of users that are read in parallel. */
 const batchSize = 8;
 
-/** Returns the user whom an OTP key identifies: it is enabled and assigned to that user only (A6). */
+/** Returns the user whom an OTP key identifies: it is enabled and assigned to that user only. */
 export async function findHolder(
   holders: KeyHolders | undefined,
   { users }: AuthDeps,

@@ -27,7 +27,7 @@ export class BusyFault extends Fault {
 }
 
 /**
- * Reserves a slot before anything is checked, so that parallel guesses cannot pass together (A12). Returns undefined for an
+ * Reserves a slot before anything is checked, so that parallel guesses cannot pass together. Returns undefined for an
  * id that was never issued.
  * Throws Fault `throttled` while the username must wait, `BusyFault` if no slot becomes free in time.
  * @param state of `userRef`, as read before

@@ -47,7 +47,7 @@ export async function deleteUser(userRef: UserRef, deps: AuthDeps): Promise<void
   deps.log.info("user_deleted", { user: userRef });
 }
 
-/** Ends all sessions of a user (A10). Throws Fault `not_found`. */
+/** Ends all sessions of a user. Throws Fault `not_found`. */
 export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<void> {
   const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
@@ -71,7 +71,7 @@ async function advanceEpoch(
 }
 
 /**
- * Clears the throttle of a user or of an unknown username (A10).
+ * Clears the throttle of a user or of an unknown username.
  * Throws Fault `not_found` for an unknown id, and for a text that cannot be a username.
  */
 export async function unlockUser(userRef: UserRef | undefined, deps: AuthDeps): Promise<void> {

@@ -65,7 +65,7 @@ export type TablesOptions = Access & {
 
 const service = "Storage";
 
-/** Table storage (decision G12). One SDK client a table; the SDK is loaded at the first call. */
+/** Table storage. One SDK client a table; the SDK is loaded at the first call. */
 export function openTables(options: TablesOptions): Tables {
   const { timeoutMs, policies = [] } = options;
   const clientOptions: TableServiceClientOptions = {

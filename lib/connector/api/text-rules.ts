@@ -9,7 +9,7 @@ import { isCountryCode } from "./regions.ts";
  */
 const textLimit = 255;
 
-/** Text without control characters or line breaks (decision C5). */
+/** Text without control characters or line breaks. */
 const text = () =>
   z.string().refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" });
 
@@ -34,7 +34,7 @@ export const email = () =>
     .check(z.email({ pattern: emailPattern, error: "must be an e-mail address" }))
     .refine(value => value.indexOf("@") <= 64, { error: "must have at most 64 characters before the @" });
 
-/** Who gets the PIN mail: each address once (decision C5). */
+/** Who gets the PIN mail: each address once. */
 export const emailsTo = () =>
   listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
     when: ({ value }) => Array.isArray(value),
@@ -65,14 +65,14 @@ export const keyName = () =>
       .transform(blankAsAbsent),
   );
 
-/** Not empty, but a space passes, for countries without postal codes (decision C5). */
+/** Not empty, but a space passes, for countries without postal codes. */
 export const postalCode = () =>
   text()
     .min(1, { error: "must not be empty (a space is accepted)" })
     .max(50)
     .transform(value => value.trim() || " ");
 
-/** ISO 3166-1 alpha-2 in any case; upper case inside (decision C5). */
+/** ISO 3166-1 alpha-2 in any case; upper case inside. */
 export const countryCode = () =>
   text()
     .trim()
@@ -90,10 +90,10 @@ export const digitsAsNumber = () =>
 /** Number of PIN characters (specification section 8). */
 export const pinLength = () => z.int().min(4).max(63);
 
-/** Every PIN length that is not given (specification section 2, decision C5). */
+/** Every PIN length that is not given (specification section 2). */
 export const defaultPinLength = 6;
 
-/** Names may be blank only when there is a company, an `optionalLine` (decision C5); goes with `whateverFieldsHold`. */
+/** Names may be blank only when there is a company, an `optionalLine`; goes with `whateverFieldsHold`. */
 export const namesOrCompany =
   (names: readonly string[], company: string) =>
   (recipient: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {

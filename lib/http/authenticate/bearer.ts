@@ -37,7 +37,7 @@ const maxHeaderLength = 16_384;
 export const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
 
 /**
- * Returns a function that checks `Authorization: Bearer` and returns the caller (G3). The function throws Fault `unauthenticated`
+ * Returns a function that checks `Authorization: Bearer` and returns the caller. The function throws Fault `unauthenticated`
  * without a valid token, `forbidden` for a token without the role or of another API, and `unavailable` if the issuer's keys cannot
  * be read. If neither kind of token is configured, it refuses every call.
  */

@@ -4,7 +4,7 @@ import type { Call } from "../call.ts";
 /** Maximum body size of every API (G4). */
 export const bodyLimitBytes = 1_048_576;
 
-/** Maximum number of form fields, JSON fields and query parameters in the `fields` input style (G4). */
+/** Maximum number of form fields, JSON fields and query parameters in the `fields` input style. */
 export const fieldLimit = 32;
 
 /** Returns the body's bytes. Throws Fault `length_required` for a chunked body, because the host delivers it empty, and `too_large`. */

@@ -40,7 +40,7 @@ const isThere = async ({ prefix }: FileKey) => (await auth.core("GET", `/otpkeys
 const makeKeys = (count: number, make: () => FileKey = hotpKey) => Array.from({ length: count }, make);
 const log = (keys: readonly FileKey[]) => fileOf(keys.map(logLine).join("\n"));
 
-describe("importing what key makers ship (decision A18)", () => {
+describe("importing what key makers ship", () => {
   it("brings every key of every layout in, tells each line that is not, and no secret to anybody", async () => {
     const keys = [...makeKeys(60, yubicoKey), ...makeKeys(60), ...makeKeys(60, totpKey)];
     const compact = makeKeys(60, yubicoKey);
@@ -169,7 +169,7 @@ describe("importing what key makers ship (decision A18)", () => {
   });
 });
 
-describe("importing again (decision A18)", () => {
+describe("importing again", () => {
   it("goes on after Ctrl-C, which lets what is under way end and tells where it stands", async () => {
     const keys = makeKeys(40);
     const report = freshPath();

@@ -37,7 +37,7 @@ async function audited(fields: Record<string, string>, path = "/client/authentic
   return told;
 }
 
-describe("every authentication is one audit event at information level (decision A12)", () => {
+describe("every authentication is one audit event at information level", () => {
   it("with who, which factors, the outcome's reason, the caller's address and the request id", async () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
@@ -194,7 +194,7 @@ describe("every authentication is one audit event at information level (decision
   });
 });
 
-describe("a username that no user has (decision G10)", () => {
+describe("a username that no user has", () => {
   const hashOf = async (username: string, on = auth) =>
     (await audited({ username, password: "x" }, "/client/authenticate", {}, on)).usernameHash;
 
@@ -245,7 +245,7 @@ describe("a username that no user has (decision G10)", () => {
   });
 });
 
-describe("secrets (decision G10)", () => {
+describe("secrets", () => {
   it("typed into the username field reach no log line, in no event", async () => {
     const own = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "2", AUTH_IDENTIFY_BY_OTP: "true" } });
     const user = await makeUser(own);

@@ -41,7 +41,7 @@ const ways: readonly (readonly [string, (fields: Record<string, string>) => Para
   ["a JSON object", fields => ({ body: JSON.stringify(fields) })],
 ];
 
-describe("parameters (decision G4)", () => {
+describe("parameters", () => {
   test.each(ways)("of a POST may come in %s", async (_, send) => {
     const [name, password] = [newName(), `pass &=+% é 🔑 ${newPassword()}`];
     expect((await auth.call("POST", "/core/users", send({ username: name, password }))).status).toBe(201);
@@ -85,7 +85,7 @@ describe("parameters (decision G4)", () => {
 
 const paths = ["/core/users", "/client/authenticate", "/client/login"];
 
-describe.each(paths)("POST %s refuses (decision G4)", path => {
+describe.each(paths)("POST %s refuses", path => {
   const post = (sent: Parameters<TestAuth["call"]>[2], query = "") => auth.call("POST", path + query, sent);
   const form = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -168,7 +168,7 @@ describe.each(paths)("POST %s refuses (decision G4)", path => {
   });
 });
 
-describe.each(paths)("33 fields of POST %s (decision G4)", path => {
+describe.each(paths)("33 fields of POST %s", path => {
   const fields = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`f${index}`, "x"]));
 
   test.each(ways)("are refused in %s: 413, without a storage call", async (_, send) => {
@@ -178,7 +178,7 @@ describe.each(paths)("33 fields of POST %s (decision G4)", path => {
   });
 });
 
-describe("a text that is too long to be a name or a password (decisions A3, A4)", () => {
+describe("a text that is too long to be a name or a password", () => {
   const marks = `a${"\u0301\u0316".repeat(2200)}`;
 
   test.each([
@@ -202,7 +202,7 @@ describe("a text that is too long to be a name or a password (decisions A3, A4)"
   });
 });
 
-describe("who may call the Core API (decision G3)", () => {
+describe("who may call the Core API", () => {
   const calls = Object.values(core.endpoints).flatMap(({ routes }) =>
     routes.map(route => route.replace(/\{\w+\}/g, "x").split(" ") as [string, string]),
   );
@@ -322,7 +322,7 @@ describe("every route of the specification", () => {
   });
 });
 
-describe("every answer (decision G7)", () => {
+describe("every answer", () => {
   it("is kept by nobody and carries the request id, which every log line has too", async () => {
     const session = await loggedIn(auth, user);
     const answers = await Promise.all([

@@ -47,7 +47,7 @@ const rowOf = async (table: string, partition: string, row: string): Promise<Row
   return found;
 };
 
-describe("a rotation (decisions A4, G8)", () => {
+describe("a rotation", () => {
   it("of the key under which secrets are sealed: what was sealed before and after opens at every host", async () => {
     const [one, other] = [await makeUser(auth), await makeUser(auth)];
     const [former, later] = [hotpKey(), yubicoKey()];
@@ -84,7 +84,7 @@ describe("a rotation (decisions A4, G8)", () => {
 });
 
 describe("a row that somebody changed in storage", () => {
-  it("a secret that was moved to another key opens nowhere: its OTPs do not pass there (decision G8)", async () => {
+  it("a secret that was moved to another key opens nowhere: its OTPs do not pass there", async () => {
     const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
     const [own, stolen] = [hotpKey(), hotpKey()];
     await giveKey(auth, owner, stolen);
@@ -99,7 +99,7 @@ describe("a row that somebody changed in storage", () => {
     expect(await signsIn(auth, owner, stolen.otp(0))).toBe(true);
   });
 
-  it("an assignment or attribute that was copied from another user is nobody's (decision A20)", async () => {
+  it("an assignment or attribute that was copied from another user is nobody's", async () => {
     const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
     const key = await giveKey(auth, owner, hotpKey());
     await auth.post(`/core/users/${owner.id}/attributes`, { key: "role", value: "admin" });

@@ -98,7 +98,7 @@ const problem = (type: string, more: object = {}) => ({
 });
 
 describe.each(cases)("%s", route => {
-  it("answers 401 with WWW-Authenticate without a token and with a bad one (decision G3)", async () => {
+  it("answers 401 with WWW-Authenticate without a token and with a bad one", async () => {
     const expired = await peers.issuer.mint({ audience, roles: ["Connector.Call"], expiresInSeconds: -60 });
     const stranger = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "stranger" });
     const unknown = `connector_00000000_${"A".repeat(43)}`;
@@ -109,14 +109,14 @@ describe.each(cases)("%s", route => {
     }
   });
 
-  it("answers 403 to a good token without the role, and to the other wing's (decision G3)", async () => {
+  it("answers 403 to a good token without the role, and to the other wing's", async () => {
     const role = await peers.issuer.mint({ audience, roles: ["Core.Admin"] });
     const none = await peers.issuer.mint({ audience });
     for (const token of [role, none, tokens.core])
       expect(await call(route, { token })).toMatchObject({ status: 403, body: problem("authentication") });
   });
 
-  it("carries the common headers and the caller's request id (decision G7)", async () => {
+  it("carries the common headers and the caller's request id", async () => {
     const { headers } = await call(route, { token: "", headers: { "x-request-id": "trace-7.a_b" } });
     expect(headers.get("x-request-id")).toBe("trace-7.a_b");
     expect(headers.get("cache-control")).toBe("no-store");
@@ -136,7 +136,7 @@ describe.each(cases)("%s", route => {
   });
 });
 
-describe.each(ofRequest)("%s of a request that is not there (decision C1)", route => {
+describe.each(ofRequest)("%s of a request that is not there", route => {
   it.each([
     ["an unknown id", id],
     ["what can be no id", "no-id"],
@@ -154,7 +154,7 @@ describe.each(ofRequest)("%s of a request that is not there (decision C1)", rout
   });
 });
 
-describe.each(withBody)("the body of %s (decision G4)", route => {
+describe.each(withBody)("the body of %s", route => {
   it.each([
     ["malformed JSON", "{"],
     ["nothing", ""],
@@ -280,7 +280,7 @@ describe(create, () => {
     expect(await storedRequests()).toEqual(before);
   });
 
-  it("answers the delivery service's own limits as that service would, before anything is stored (decision C5)", async () => {
+  it("answers the delivery service's own limits as that service would, before anything is stored", async () => {
     const before = await storedRequests();
     const body = altered(orderBody(), { "recipient.last_name": "Featherstonehaugh-Cholmondeley" });
     const message = expect.stringContaining("last name");
@@ -301,7 +301,7 @@ describe(create, () => {
     });
   });
 
-  it("tells of fields that it does not know, and takes null for absent (decision G4)", async () => {
+  it("tells of fields that it does not know, and takes null for absent", async () => {
     const body = altered(orderBody(), {
       "recipient.company": null,
       "recipient.nick~name": "Ada",
@@ -333,7 +333,7 @@ describe("the story of one request over HTTP (specification section 4)", () => {
   });
 });
 
-describe("GET /v2/status (decision C17)", () => {
+describe("GET /v2/status", () => {
   it("reports exactly the listed keys as strings, and every configured identity provider without secrets", async () => {
     const { status, body } = await call("GET /v2/status");
     expect(status).toBe(200);
@@ -455,7 +455,7 @@ describe("whatever is thrown at it", () => {
   });
 });
 
-it("an unknown path or a wrong method is the host's 404 (decision G5)", async () => {
+it("an unknown path or a wrong method is the host's 404", async () => {
   for (const route of ["GET /v3/status", "DELETE /v2/status", "POST /v2/operations/process-shipments", "GET /v2"]) {
     const [method = "", path] = route.split(" ");
     const { status } = await fetch(host.url + path, {
@@ -466,7 +466,7 @@ it("an unknown path or a wrong method is the host's 404 (decision G5)", async ()
   }
 });
 
-it("a PIN mail goes to the allowed domains alone (decision C14)", async () => {
+it("a PIN mail goes to the allowed domains alone", async () => {
   const body = altered(orderBody(), { "enrollment_contacts.emails_to": [newUser(), "ada@elsewhere.example"] });
   const { status, body: told } = await call(create, { body });
   expect(status).toBe(400);

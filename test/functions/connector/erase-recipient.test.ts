@@ -17,7 +17,7 @@ async function ordered(email: string, state: number): Promise<string> {
 
 const statusOf = async (id: string) => (await host.call(`GET /v2/credential-requests/${id}`)).status;
 
-describe("the maintenance function that erases a recipient (decisions C19, G13)", () => {
+describe("the maintenance function that erases a recipient", () => {
   it("asks for the host's master key: a caller's token is none", async () => {
     expect((await host.call(erase, { body: { email: newUser() } })).status).toBe(401);
   });

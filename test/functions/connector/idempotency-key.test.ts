@@ -30,7 +30,7 @@ it("every create of the API is tried here", () => {
   for (const route of creates) expect(Object.keys(bodies)).toContain(route);
 });
 
-describe.each(creates)("the Idempotency-Key of %s (decision C6)", route => {
+describe.each(creates)("the Idempotency-Key of %s", route => {
   const body = () => bodies[route]?.();
 
   it("makes repeats answer alike, and a second request of another key or none", async () => {
@@ -45,7 +45,7 @@ describe.each(creates)("the Idempotency-Key of %s (decision C6)", route => {
     expect(new Set([first, other, plain].map(({ body }) => JSON.stringify(body))).size).toBe(3);
   });
 
-  it("belongs to its caller: another application's and another subject's are others (decision G3)", async () => {
+  it("belongs to its caller: another application's and another subject's are others", async () => {
     const sent = body();
     const headers = { "Idempotency-Key": "shared" };
     const made = new Set<string>();
@@ -59,7 +59,7 @@ describe.each(creates)("the Idempotency-Key of %s (decision C6)", route => {
     expect(made.size).toBe(4);
   });
 
-  it.each(["with", "without"])("%s one, the request's row names its caller (decision G3)", async how => {
+  it.each(["with", "without"])("%s one, the request's row names its caller", async how => {
     const azp = `application-${crypto.randomUUID()}`;
     const token = await peers.issuer.mint({ audience, roles: ["Connector.Call"], azp, subject: "a-subject" });
     const headers: Record<string, string> = how === "with" ? { "Idempotency-Key": crypto.randomUUID() } : {};

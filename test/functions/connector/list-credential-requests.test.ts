@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const idsOf = ({ body }: { body: Body }) => body.map(({ credential_request_id }: Body) => credential_request_id);
 
-describe("GET /v2/credential-requests (decision C19)", () => {
+describe("GET /v2/credential-requests", () => {
   it("answers a bare array of the read models with the time of their creation, without a link where none follow", async () => {
     const { status, headers, body } = await host.call(list);
     expect(status).toBe(200);
@@ -31,7 +31,7 @@ describe("GET /v2/credential-requests (decision C19)", () => {
     expect(body[0]).toEqual({ ...read.data, created_at: expect.stringMatching(/^\d{4}-.*Z$/) });
   });
 
-  it("pages by $top and the link to the next page, which keeps the filters (decision A11)", async () => {
+  it("pages by $top and the link to the next page, which keeps the filters", async () => {
     const seen: string[] = [];
     let route = `${list}?$top=2&user_id=${encodeURIComponent(user)}&state=started`;
     for (let page = 0; page < 2; page++) {

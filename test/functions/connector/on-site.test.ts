@@ -81,7 +81,7 @@ it("version 1: a credential request is taken, read and its PIN resent, with the 
   expect(await call(`POST /v1/credential-requests/${requestId}/resend-pin`)).toMatchObject({ status: 204 });
   const mails = mailsTo(to);
   expect(mails.map(({ text }) => text?.includes(`${first}, ${second}`))).toEqual([true, true]);
-  // Either version reads what the other made (decision C4).
+  // Either version reads what the other made.
   expect((await call(`GET /v2/credential-requests/${requestId}`)).body.data).toMatchObject({
     state: "complete",
     authenticators: [{ id: "a-01", name: "Desk 5" }],

@@ -64,7 +64,7 @@ const creates: Readonly<Record<string, Create>> = {
       "recipient.email": "ada",
       [`${item}.pin_request.length`]: 64,
       [`${onSite}.name`]: "Schlüssel",
-      // What the settings of the deployment say comes with what the tables say (decision C1).
+      // What the settings of the deployment say comes with what the tables say.
       [`${item}.credentials[0].idp_id`]: "nobody",
       [`${onSite}.credentials[0].relying_party_id`]: "other.example",
     },
@@ -191,7 +191,7 @@ async function refusedPaths(route: string, body: Body): Promise<readonly string[
 }
 
 describe.each(Object.entries(creates))(
-  "%s (specification section 2, decision C5)",
+  "%s (specification section 2)",
   (route, { schema, body, worded, together, several }) => {
     let before: readonly string[];
     beforeAll(async () => {
@@ -227,7 +227,7 @@ describe.each(Object.entries(creates))(
       expect(await stored()).toEqual(before);
     });
 
-    it("names all that is wrong at once (decision C1)", async () => {
+    it("names all that is wrong at once", async () => {
       expect((await refusedPaths(route, altered(body(), several))).toSorted()).toEqual(Object.keys(several).toSorted());
     });
   },

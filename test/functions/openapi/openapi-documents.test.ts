@@ -133,7 +133,7 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
     });
   });
 
-  it("places the paths where a deployment does (decision G2)", () => {
+  it("places the paths where a deployment does", () => {
     const moved = openapiFiles({ [pathSetting]: "/fido/keys/" })[path] as Document;
     const places = Object.keys(document.paths).map(at => `/fido/keys${at.slice(prefix.length)}`);
     expect(Object.keys(moved.paths)).toEqual(places);
@@ -234,7 +234,7 @@ describe("the document of an API", () => {
     ]);
   });
 
-  it("takes forms where the API does, and the fields in the query by methods without a body (decision G4)", () => {
+  it("takes forms where the API does, and the fields in the query by methods without a body", () => {
     const [post, remove] = operationsOf(documentOf(sample("fields")));
     const types = Object.keys(post?.requestBody?.content ?? {});
     expect(types).toEqual(["application/x-www-form-urlencoded", "multipart/form-data", "application/json"]);
@@ -282,7 +282,7 @@ describe("the document of an API", () => {
     expect(documentOf(sample("json")).components.securitySchemes).toEqual({});
   });
 
-  it("says which headers an answer carries (decisions G4, G7)", () => {
+  it("says which headers an answer carries", () => {
     const [operation] = operationsOf(documentOf(sample("json")));
     expect(Object.keys(operation?.responses[204]?.headers ?? {})).toEqual(["x-request-id", "x-ignored-fields"]);
   });

@@ -38,7 +38,7 @@ const points = (name: keyof typeof metrics) =>
     .filter(metric => metric.name === name)
     .flatMap(({ histogram }) => histogram.dataPoints);
 
-describe("nothing that is told of a full run (decision G10)", () => {
+describe("nothing that is told of a full run", () => {
   it("holds a secret or a recipient's data of it, in any spelling, in either protocol or on the console", () => {
     expect(Object.entries(run.secrets).filter(([, text]) => text.length < 4)).toEqual([]);
     expect(Object.keys(run.secrets).length).toBeGreaterThan(30);
@@ -125,7 +125,7 @@ describe("one trace", () => {
   });
 });
 
-describe("audit events (decision A12)", () => {
+describe("audit events", () => {
   const events = (name: string) => run.collector.logs().filter(({ body }) => body.stringValue === name);
 
   it("can be asked for by each of their fields", () => {

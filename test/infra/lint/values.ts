@@ -138,7 +138,7 @@ export const valueRules: Readonly<Record<string, Rule>> = {
   "use-resource-symbol-reference": file =>
     calls(file, name => name === "reference" || /^list[A-Z]/.test(name), "use the resource's symbol"),
 
-  /** Ours, and stricter than use-stable-resource-identifiers: nothing may differ from run to run, a secret least of all (decision G8). */
+  /** Ours, and stricter than use-stable-resource-identifiers: nothing may differ from run to run, a secret least of all. */
   "nothing-new-each-run": file =>
     calls(file, name => ["newGuid", "utcNow", "sys.newGuid", "sys.utcNow"].includes(name), "another value in each run"),
 

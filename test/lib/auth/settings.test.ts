@@ -41,14 +41,14 @@ describe("the settings of the authentication server", () => {
     });
   });
 
-  it("ask for longer passwords where one may be the only factor (decision A4)", () => {
+  it("ask for longer passwords where one may be the only factor", () => {
     expect(passwordMinLength(read())).toBe(8);
     expect(passwordMinLength(read({ AUTH_OTP_POLICY: "always" }))).toBe(8);
     expect(passwordMinLength(read({ AUTH_OTP_POLICY: "never" }))).toBe(15);
     expect(passwordMinLength(read({ AUTH_OTP_POLICY: "never", AUTH_PASSWORD_MIN_LENGTH: "12" }))).toBe(12);
   });
 
-  it("have no validation server on the loopback in Azure, but origins of developers' machines (decision C13)", () => {
+  it("have no validation server on the loopback in Azure, but origins of developers' machines", () => {
     const loopback = "http://127.0.0.1:8000/verify";
     expect(() => read({ OTP_VALIDATION_URLS: `https://a.example/verify,${loopback}` })).toThrow(
       "OTP_VALIDATION_URLS: must be an https",
@@ -87,7 +87,7 @@ describe("the settings of the authentication server", () => {
     expect(problemsOf({ [name]: value })).toEqual([name]);
   });
 
-  it("refuse validation servers without TLS, without a client id, or slower than an attempt may be (decision A12)", () => {
+  it("refuse validation servers without TLS, without a client id, or slower than an attempt may be", () => {
     const urls = { OTP_VALIDATION_URLS: "https://a.example.com/verify" };
     const open = { OTP_VALIDATION_URLS: "http://a.example.com/verify", OTP_VALIDATION_CLIENT_ID: "1" };
     expect(problemsOf(open)).toEqual(["OTP_VALIDATION_URLS"]);

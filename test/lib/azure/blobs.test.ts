@@ -25,7 +25,7 @@ const namesOf = async (prefix: string) => {
   return names;
 };
 
-describe("a blob (decision C18)", () => {
+describe("a blob", () => {
   test("comes back as it was put, text as UTF-8, and is overwritten whole", async () => {
     await blobs.put("things", "a", "long é日🔑");
     expect(await text("a")).toBe("long é日🔑");
@@ -68,7 +68,7 @@ describe("a blob (decision C18)", () => {
 });
 
 describe("a container that does not exist", () => {
-  test("is an error of the deployment, not a missing blob (decision G12)", async () => {
+  test("is an error of the deployment, not a missing blob", async () => {
     await expect(blobs.get("missing", "a")).rejects.toMatchObject({ code: "ContainerNotFound" });
     await expect(blobs.put("missing", "a", "x")).rejects.toMatchObject({ code: "ContainerNotFound" });
     await expect(blobs.remove("missing", "a")).rejects.toMatchObject({ code: "ContainerNotFound" });
@@ -81,7 +81,7 @@ describe("a container that does not exist", () => {
   });
 });
 
-describe("storage that is away (decision G6)", () => {
+describe("storage that is away", () => {
   let proxy: PausingProxy;
   beforeAll(async () => {
     proxy = await startPausingProxy(blobUrl);

@@ -31,7 +31,7 @@ describe("the managed identity", () => {
     expect(asked.at(-1)?.query.get("resource")).toBe("https://storage.azure.com");
   });
 
-  test("that gives no token is unavailable (decision G6)", async () => {
+  test("that gives no token is unavailable", async () => {
     await expect(managedIdentity("wrong").getToken(scope)).rejects.toMatchObject({ kind: "unavailable" });
   });
 });

@@ -35,7 +35,7 @@ const health = () => {
   );
 };
 
-describe("a deployment is healthy (decision G11)", () => {
+describe("a deployment is healthy", () => {
   it("where storage and vault answered within the last 10 s; nobody is asked again before", async () => {
     const healthy = health();
     expect(await healthy()).toBe(true);

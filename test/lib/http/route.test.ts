@@ -6,7 +6,7 @@ import { sampleApi } from "./sample.ts";
 
 const parts = (route: Route, prefix = "") => routeParts(route, prefix);
 
-describe("a route (decision G2)", () => {
+describe("a route", () => {
   it("becomes the host's template, without a leading slash", () => {
     expect(hostTemplate(parts("GET /v2/things/{id}"))).toBe("v2/things/{id}");
     expect(hostTemplate(parts("GET /things", "fido/keys"))).toBe("fido/keys/things");

@@ -28,7 +28,7 @@ const call = (body: string, headers: Record<string, string> = {}) => ({
 const served = (of: Task<{ rows: number }>) =>
   serveTask("count", of, { deps: { rows: 30 }, log, strictTransport: false });
 
-describe("a task (decision G13)", () => {
+describe("a task", () => {
   it("is given its input as JSON, none as an empty object, and answers and logs its report", async () => {
     expect(await served(counting)(call(""))).toMatchObject({ status: 200, body: { data: { counted: 10 } } });
     expect(events()).toMatchObject([

@@ -524,7 +524,7 @@ describe("whoever looks at it", () => {
   });
 });
 
-describe("the PIN mail (decision C14)", () => {
+describe("the PIN mail", () => {
   const longest = "a.person.with.a.name.that.knows.no.end".repeat(2);
   const { html } = composePinMail(
     {

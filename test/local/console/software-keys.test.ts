@@ -83,7 +83,7 @@ test("keys and what they have shown outlive the console; one that is forgotten s
   expect(createSoftwareKeys(path).next(key.prefix)).toBeUndefined();
 });
 
-test("a prefix is 1 to 32 lower-case letters and digits (decision A9)", () => {
+test("a prefix is 1 to 32 lower-case letters and digits", () => {
   for (const prefix of ["", "A", "a-b", "a".repeat(33)])
     expect(newSoftwareKey.safeParse({ kind: "hotp", prefix }).success, prefix).toBe(false);
   expect(newSoftwareKey.parse({ kind: "hotp", prefix: "a1" })).toEqual({ kind: "hotp", prefix: "a1", digits: 6 });

@@ -115,7 +115,7 @@ describe("the package", () => {
   });
 });
 
-describe("the native binary (decision A4)", () => {
+describe("the native binary", () => {
   it("is that of Azure's platform: Linux, x64", () => {
     const binary = Buffer.from(argon2Binary(root, azurePlatform));
     expect(binary.subarray(0, 5).toString("latin1")).toBe("\x7fELF\x02");

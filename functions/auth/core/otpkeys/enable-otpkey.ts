@@ -23,7 +23,7 @@ export const enableOtpkey = endpoint({
   },
 });
 
-/** Disables an OTP key, and on request ends its sessions (A10). */
+/** Disables an OTP key, and on request ends its sessions. */
 export const disableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/disable"],
   access: "caller",

@@ -67,7 +67,7 @@ const body = fields.superRefine(({ prefix, ...given }, context) => {
   if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
 });
 
-/** Imports an OTP key (A10). The secret is in no response and no log. */
+/** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
   routes: ["POST /otpkeys"],
   access: "caller",

@@ -153,7 +153,7 @@ async function upsertIndexRow(
 
 /**
  * Removes an index row that was read. With `keepEntry` false also removes the entry that it points to. Rewrites the head row first,
- * so that a writer between writing the index row and the entry gets a conflict and starts again (A11). Returns false after a
+ * so that a writer between writing the index row and the entry gets a conflict and starts again. Returns false after a
  * conflict.
  */
 export async function removeIndexRow(

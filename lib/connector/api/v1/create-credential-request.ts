@@ -76,7 +76,7 @@ export const createCredentialRequestV1: CreateFormat = {
   },
 };
 
-/** Version 1 answer to a credential request (decision C3). */
+/** Version 1 answer to a credential request. */
 export const createdCredentialRequestV1 = z
   .object({
     data: z.object({ credential_request_id: z.string().describe("Names the request.") }),

@@ -126,7 +126,7 @@ export const createShipmentV1: CreateFormat<ShipmentDraftV1> = {
   },
 };
 
-/** As many keys as the quantity says (decision C11a). */
+/** As many keys as the quantity says. */
 function keysOf(
   item: z.output<typeof shipmentItem>,
   index: number,

@@ -16,7 +16,7 @@ export const shipmentStatusV1 = z
   .meta({ id: "ShipmentV1" });
 
 /**
- * The version 1 status of a request's shipment, whichever version made it (decisions C4, C9). It is read from the request's rows, not
+ * The version 1 status of a request's shipment, whichever version made it (decision C4). It is read from the request's rows, not
  * from the shipment's record, which is written after them.
  */
 export function readShipmentV1(

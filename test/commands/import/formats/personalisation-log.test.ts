@@ -11,7 +11,7 @@ const reasonOf = (text: string, options?: LogOptions) => {
   return refused[0]?.reason;
 };
 
-describe("the traditional layout (decision A18)", () => {
+describe("the traditional layout", () => {
   const yubico = `Yubico OTP,12/11/2013 11:10,1,vvgutbiedkvi,ab86c04de6a3,${aes},,,0,0,0,0,0,0,0,0,0,0`;
   const oath = (publicId: string, flags = "0,1,0", digits = 6, counter = 0) =>
     `OATH-HOTP,11.12.13 18:55,1,${publicId},,${seed},,,${flags},${digits},${counter},0,0,0,0,0`;
@@ -81,7 +81,7 @@ describe("the traditional layout (decision A18)", () => {
   });
 });
 
-describe("the Yubico layout (decision A18)", () => {
+describe("the Yubico layout", () => {
   const yubico = `508328,cccccccccccc,83cebdfb7b93,${aes},,2013-12-12T08:43:17,`;
   const oath = (publicId: string, counter = 0) =>
     `508327,${publicId},${counter},${seed},000000000000,2013-12-12T08:41:07,`;
@@ -117,7 +117,7 @@ describe("the Yubico layout (decision A18)", () => {
   });
 });
 
-describe("the layout of keys without a keyboard (decision A18)", () => {
+describe("the layout of keys without a keyboard", () => {
   it.each([
     [`F800574,${seed}`, { prefix: "f800574", kind: "hotp", digits: 6 }],
     [`F800574,${seed},HOTP,8`, { prefix: "f800574", kind: "hotp", digits: 8 }],
@@ -137,7 +137,7 @@ describe("the layout of keys without a keyboard (decision A18)", () => {
   });
 });
 
-describe("a log of many lines (decision A18)", () => {
+describe("a log of many lines", () => {
   const line = (prefix: string, secret = aes) => `508328,${prefix},83cebdfb7b93,${secret},,2013-12-12T08:43:17,`;
 
   it("gives every key with its line, and every refused line with its number and reason", () => {

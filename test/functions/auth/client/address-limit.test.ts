@@ -33,7 +33,7 @@ const guess = (address: string, on = auth, headers: Record<string, string> = {})
 const authenticate = (address: string, on = auth) =>
   on.post("/client/authenticate", { username: user.name, password: user.password }, from(address));
 
-describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () => {
+describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
   it("refuses attempts beyond so many failures in one window, whoever is named: 429 with Retry-After", async () => {
     const address = newAddress();
     for (let n = 0; n < 3; n++) expect((await guess(address)).body).toBe(false);
@@ -161,13 +161,13 @@ describe("the limit of a caller address (decision A12, AUTH_ADDRESS_LIMIT)", () 
     expect((await guess(address)).status).toBe(429);
   });
 
-  it("counts rows that the timer removes when their window is over (decision A19)", async () => {
+  it("counts rows that the timer removes when their window is over", async () => {
     await guess(newAddress());
     auth.advance(hours(2));
     expect((await auth.context.cleanUp()).addresses).toBeGreaterThan(0);
   });
 
-  it("is a bad setting where no proxy tells addresses (decision G14)", () => {
+  it("is a bad setting where no proxy tells addresses", () => {
     expect(() => auth.beside({ settings: { TRUSTED_PROXIES: "0" } })).toThrow(
       "TRUSTED_PROXIES: must be at least 1 with AUTH_ADDRESS_LIMIT",
     );

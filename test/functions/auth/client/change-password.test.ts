@@ -26,7 +26,7 @@ const authenticate = async ({ name }: MadeUser, password: string, otp?: string) 
   (await auth.post("/client/authenticate", { username: name, password, ...(otp && { otp }) })).body;
 const wrong = { status: 401, body: { error: "Invalid credentials!" } };
 
-describe.each(["GET", "POST"])("%s /client/password (specification section 4, decision A16)", method => {
+describe.each(["GET", "POST"])("%s /client/password (specification section 4)", method => {
   it("changes the password of the session's user: true; the old one is none any more", async () => {
     const user = await makeUser(auth);
     const newpass = newPassword();
@@ -36,7 +36,7 @@ describe.each(["GET", "POST"])("%s /client/password (specification section 4, de
   });
 });
 
-describe("the password change (decisions A15, A16)", () => {
+describe("the password change", () => {
   it("takes the session by cookie too", async () => {
     const user = await makeUser(auth);
     const cookie = `__Host-Service-Session=${await loggedIn(auth, user)}`;

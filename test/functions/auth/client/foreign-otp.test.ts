@@ -39,7 +39,7 @@ async function strangers(): Promise<readonly Fields[]> {
   ];
 }
 
-describe("the OTP of a key that the named user does not have (decision A5)", () => {
+describe("the OTP of a key that the named user does not have", () => {
   const kinds = [
     ["hotp", hotpKey, (n: number) => n],
     ["totp", totpKey, () => stepAt(auth.now())],
@@ -157,7 +157,7 @@ describe("the OTP of a key that the named user does not have (decision A5)", () 
   });
 });
 
-describe("attempts that name the user by the OTP (decision A6)", () => {
+describe("attempts that name the user by the OTP", () => {
   const strict = (failures = "10") =>
     auth.beside({ settings: { AUTH_IDENTIFY_BY_OTP: "true", AUTH_THROTTLE_FAILURES: failures } });
 

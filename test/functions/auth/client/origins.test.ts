@@ -31,7 +31,7 @@ const authenticate = (headers: Record<string, string>, on = auth) =>
 const reason = "Pages of other origins may not call this API.";
 const refused = { status: 403, body: { error: `${reason} To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.` } };
 
-describe("pages of other sites (decision A15)", () => {
+describe("pages of other sites", () => {
   test.each([
     { origin: "https://evil.example" },
     { origin: "null" },
@@ -68,7 +68,7 @@ describe("pages of other sites (decision A15)", () => {
     expect(told.headers.get("access-control-allow-origin")).toBe(null);
   });
 
-  it("are not those of PUBLIC_BASE_URL, where a proxy calls the app by another host (decision G2)", async () => {
+  it("are not those of PUBLIC_BASE_URL, where a proxy calls the app by another host", async () => {
     const fronted = auth.beside({ settings: { PUBLIC_BASE_URL: "https://front.example.com/auth" } });
     const from = async (page: string, host: string) =>
       (await authenticate({ origin: page, host, "sec-fetch-site": "same-origin" }, fronted)).status;
@@ -139,7 +139,7 @@ it("names the setting that allows a page of another origin only outside Azure", 
   expect(() => checkOrigin(call, [])).toThrow(new Fault("forbidden", reason));
 });
 
-describe("a CORS preflight (decision A15)", () => {
+describe("a CORS preflight", () => {
   const preflightOf = (allowed: readonly string[], headers: Record<string, string>) =>
     clientPreflight(allowed, { strictTransport: false })?.({
       method: "OPTIONS",

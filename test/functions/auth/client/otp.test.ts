@@ -29,7 +29,7 @@ const validOtp = async (otp: string, on = auth) =>
 const login = (otp: string, on = auth) =>
   on.post("/client/login", { username: user.name, password: user.password, otp });
 
-describe("kind `hotp` (decision A7, RFC 4226)", () => {
+describe("kind `hotp` (RFC 4226)", () => {
   it("takes a code up to 15 ahead of the next expected one, and none behind", async () => {
     const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
     expect(await validOtp(key.otp(15))).toBe(true);
@@ -66,7 +66,7 @@ describe("kind `hotp` (decision A7, RFC 4226)", () => {
   });
 });
 
-describe("kind `totp` (decision A7, RFC 6238)", () => {
+describe("kind `totp` (RFC 6238)", () => {
   it("takes one step each side, and steps used only grow", async () => {
     const key = await giveKey(auth, user, totpKey());
     const now = stepAt(auth.now());
@@ -80,7 +80,7 @@ describe("kind `totp` (decision A7, RFC 6238)", () => {
   });
 });
 
-describe("kind `yubico` (decision A7)", () => {
+describe("kind `yubico`", () => {
   it("takes 32 modhex characters in any case, and counters that grow", async () => {
     const key = await giveKey(auth, user, yubicoKey());
     expect(await validOtp(key.otp(5).toUpperCase())).toBe(true);
@@ -115,7 +115,7 @@ describe("kind `yubico` (decision A7)", () => {
   });
 });
 
-describe("one OTP, one success (decision A8)", () => {
+describe("one OTP, one success", () => {
   const keys: readonly (readonly [string, () => SoftwareKey, () => number])[] = [
     ["hotp", hotpKey, () => 3],
     ["totp", totpKey, () => stepAt(auth.now())],

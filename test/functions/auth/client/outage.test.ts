@@ -84,7 +84,7 @@ const routes = [core, client].flatMap(({ name, endpoints }) =>
   ),
 );
 
-test("where storage is away every call that needs it is 503 with the time to wait, and nothing of storage is told (decision G6)", async () => {
+test("where storage is away every call that needs it is 503 with the time to wait, and nothing of storage is told", async () => {
   const asked = routes.filter(([, path]) => !path.includes("api-tokens"));
   expect(asked.length).toBeGreaterThan(50);
   for (let start = 0; start < asked.length; start += 20) {
@@ -101,7 +101,7 @@ test("where storage is away every call that needs it is 503 with the time to wai
   expect((await fetch(`${adrift.url}/health`)).status).toBe(503);
 });
 
-describe("where the vault is away (decisions G3, G6)", () => {
+describe("where the vault is away", () => {
   test("nobody is let in and nothing is decided: 503; afterwards all is as it was", async () => {
     const calls = [
       ["GET", "/core/users"],

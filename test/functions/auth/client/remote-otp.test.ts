@@ -56,7 +56,7 @@ const servers = [
   [whereInstalled("Debian's yubiserver", "it", hasYubiserver()), hasYubiserver(), yubiserver],
 ] as const;
 
-describe.each(servers)("kind `remote` with %s (decisions A7, A8, A9)", (_, isThere, start) => {
+describe.each(servers)("kind `remote` with %s", (_, isThere, start) => {
   const test = it.skipIf(!isThere);
   let server: ValidationServer;
   let auth: TestAuth;
@@ -97,7 +97,7 @@ describe.each(servers)("kind `remote` with %s (decisions A7, A8, A9)", (_, isThe
   });
 });
 
-describe("what validation servers do and do not say (decisions A7, A8)", () => {
+describe("what validation servers do and do not say", () => {
   const start = async (): Promise<SimulatedServer> => {
     const server = await simulatedServer(validationKey);
     onTestFinished(() => server.close());
@@ -204,7 +204,7 @@ describe("what validation servers do and do not say (decisions A7, A8)", () => {
     expect(server.requests()).toHaveLength(1);
   });
 
-  it("validate asks too, and uses the OTP up (decision A13)", async () => {
+  it("validate asks too, and uses the OTP up", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);

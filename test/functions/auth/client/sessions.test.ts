@@ -26,7 +26,7 @@ const withCookie = (session: string, name = cookieName) => ({ cookie: `${name}=$
 const required = { status: 401, body: { error: "Session required!" } };
 const status = (headers: Record<string, string>, method = "GET") => auth.call(method, "/client/status", { headers });
 
-describe.each(["GET", "POST"] as const)("%s /client/login (specification sections 3 and 4, decision A15)", method => {
+describe.each(["GET", "POST"] as const)("%s /client/login (specification sections 3 and 4)", method => {
   const login = (fields: Record<string, string>, headers = {}) =>
     auth.call(method, "/client/login", { fields, headers });
 
@@ -85,7 +85,7 @@ describe.each(["GET", "POST"] as const)("%s /client/login (specification section
   });
 });
 
-describe("a session's value (decision A15)", () => {
+describe("a session's value", () => {
   it("is opaque, with 32 random bytes, and stored only as a hash", async () => {
     const sessions = await Promise.all([loggedIn(auth, user), loggedIn(auth, user)]);
     for (const session of sessions) expect(session).toMatch(/^[A-Za-z0-9_-]{92}$/);
@@ -164,7 +164,7 @@ describe.each([
   });
 });
 
-describe("the session that is presented (decision A15)", () => {
+describe("the session that is presented", () => {
   it("is the header's before the cookie's; an empty one is none", async () => {
     const [inHeader, inCookie] = [await loggedIn(auth, user), await loggedIn(auth, await makeUser(auth))];
     const both = await status({ ...withSession(inHeader), ...withCookie(inCookie) });
@@ -198,7 +198,7 @@ describe.each(["GET", "POST"] as const)("%s /client/logout (specification sectio
   });
 });
 
-describe("a session ends (decision A15)", () => {
+describe("a session ends", () => {
   it("when it was idle for an hour, and not while it is used", async () => {
     const own = await testAuth();
     const owner = await makeUser(own);
@@ -223,7 +223,7 @@ describe("a session ends (decision A15)", () => {
     expect(await lives(own, session)).toBe(false);
   });
 
-  it("when the timer removes it, which leaves those that live (decision A19)", async () => {
+  it("when the timer removes it, which leaves those that live", async () => {
     const own = await testAuth();
     const owner = await makeUser(own);
     await loggedIn(own, owner);
@@ -255,7 +255,7 @@ describe("a session ends (decision A15)", () => {
   });
 });
 
-describe("the access time (decision A15)", () => {
+describe("the access time", () => {
   it("is that of this request, while the row is written at most once a minute", async () => {
     const own = await testAuth();
     const session = await loggedIn(own, await makeUser(own));

@@ -45,7 +45,7 @@ async function withoutPassword(): Promise<MadeUser> {
   return { ...(body as { id: number; name: string }), password: "" };
 }
 
-describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification section 4, decision A2)", method => {
+describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification section 4)", method => {
   const authenticate = (fields: Fields) => auth.call(method, "/client/authenticate", { fields });
 
   it("is true for valid and sufficient credentials, whatever the case of the name, and opens no session", async () => {
@@ -113,7 +113,7 @@ test.each([
   "$top",
   "\u{1f984}".repeat(128),
   "K\u0301".repeat(60),
-])("the name %s can be created, viewed, signed in with and deleted (decision A3)", async name => {
+])("the name %s can be created, viewed, signed in with and deleted", async name => {
   const { body, status } = await auth.post("/core/users", { username: name, password: user.password });
   expect(status).toBe(201);
   const { id, name: shown } = body as { id: number; name: string };
@@ -131,7 +131,7 @@ test.each([
   expect((await auth.get(path)).status).toBe(404);
 });
 
-describe("when an OTP is needed (decision A5)", () => {
+describe("when an OTP is needed", () => {
   const policies = ["never", "when-assigned", "always"] as const;
   const on = (policy: string) => withSettings({ AUTH_OTP_POLICY: policy });
   let plain: MadeUser;
@@ -212,7 +212,7 @@ describe("when an OTP is needed (decision A5)", () => {
   });
 });
 
-describe("a user without a password (decision A4)", () => {
+describe("a user without a password", () => {
   const lax = (more = {}) => withSettings({ AUTH_ALLOW_EMPTY_PASSWORD: "true", ...more });
 
   it("signs in nowhere by default, with or without an OTP", async () => {
@@ -246,7 +246,7 @@ describe("a user without a password (decision A4)", () => {
   });
 });
 
-describe("identification by OTP (decision A6)", () => {
+describe("identification by OTP", () => {
   const on = (more = {}) => withSettings({ AUTH_IDENTIFY_BY_OTP: "true", ...more });
   let owner: MadeUser;
   let key: SoftwareKey;
@@ -368,7 +368,7 @@ describe("identification by OTP (decision A6)", () => {
   });
 });
 
-describe("the password's hash (decision A4)", () => {
+describe("the password's hash", () => {
   it("is replaced at the next good login when it is old, and by no other", async () => {
     const { createPasswordHasher } = await import("../../../../lib/auth/passwords/password-hash.ts");
     const one = await makeUser(auth);

@@ -39,7 +39,7 @@ async function waitOf(username: string, on = auth): Promise<number> {
   return Number(headers.get("retry-after"));
 }
 
-describe("failures of a username (decision A12)", () => {
+describe("failures of a username", () => {
   it.each(["a user's", "nobody's"])(
     "after 10 in a row waits grow from 30 s, doubling to 1 h: 429 with Retry-After (%s)",
     async whose => {
@@ -119,7 +119,7 @@ describe("failures of a username (decision A12)", () => {
   });
 });
 
-describe("an administrator (decision A10)", () => {
+describe("an administrator", () => {
   it("unlocks a user by id and by name: 204", async () => {
     const user = await makeUser(auth);
     for (const whom of [user.id, user.name, ` ${user.name.toUpperCase()} `]) {
@@ -161,7 +161,7 @@ describe("an administrator (decision A10)", () => {
   });
 });
 
-describe("guesses side by side (decision A12)", () => {
+describe("guesses side by side", () => {
   test.each([
     [200, "a user's"],
     [60, "nobody's"],
@@ -302,7 +302,7 @@ describe("guesses side by side (decision A12)", () => {
   });
 });
 
-describe("wrong OTPs of a key (decision A12)", () => {
+describe("wrong OTPs of a key", () => {
   let lenient: TestAuth;
   beforeAll(() => {
     lenient = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
@@ -381,7 +381,7 @@ describe("wrong OTPs of a key (decision A12)", () => {
   });
 });
 
-describe("what a caller can tell from the work that is done (decisions A2, A4, A12)", () => {
+describe("what a caller can tell from the work that is done", () => {
   it("is the same for an unknown user, a wrong password and a wrong OTP: calls to storage, one after another and in all, and hashes", async () => {
     const own = await testAuth();
     const user = await makeUser(own);
@@ -424,7 +424,7 @@ describe("what a caller can tell from the work that is done (decisions A2, A4, A
   });
 });
 
-test("a password takes its time also where no user can be meant (decision A4)", async () => {
+test("a password takes its time also where no user can be meant", async () => {
   for (const username of ["a/b", "4711", ""]) {
     const before = auth.hashes();
     expect((await authenticate(username, "some password")).body).toBe(false);

@@ -23,7 +23,7 @@ const bases: readonly (readonly [string, () => string])[] = [
   ["user/<id>/otpkeys/<prefix>/attributes", () => `/core/user/${user.id}/otpkeys/KEY4/attributes`],
 ];
 
-describe.each(bases)("%s (specification section 4, decisions A14, A17)", (_, base) => {
+describe.each(bases)("%s (specification section 4)", (_, base) => {
   it("has an object of all attributes, set by POST, overwritten by POST, read one by one as a JSON string or null", async () => {
     expect(await auth.get(base())).toMatchObject({ status: 200, body: {} });
     expect(await auth.get(`${base()}/color`)).toMatchObject({ status: 200, body: null });
@@ -47,7 +47,7 @@ describe.each(bases)("%s (specification section 4, decisions A14, A17)", (_, bas
   });
 });
 
-describe("attributes through user and key (decision A14)", () => {
+describe("attributes through user and key", () => {
   it("are the key's own, whoever looks", async () => {
     await auth.post(`/core/users/${user.id}/otpkeys/key5/attributes`, { key: "serial", value: "4711" });
     expect((await auth.get("/core/otpkeys/key5/attributes/serial")).body).toBe("4711");
@@ -85,7 +85,7 @@ describe("attributes through user and key (decision A14)", () => {
   );
 });
 
-describe("the rules of attributes (decision A14)", () => {
+describe("the rules of attributes", () => {
   const base = () => `/core/users/${user.id}/attributes`;
 
   test.each([

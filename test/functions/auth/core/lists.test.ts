@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (const user of [b, c]) await auth.post(`/core/users/${user?.id}/otpkeys`, { otpkey: "ccccccccccct" });
 });
 
-describe("GET /core/users (specification section 4, decision A11)", () => {
+describe("GET /core/users (specification section 4)", () => {
   it("lists everybody as a plain array of {id, name} in the order of ids", async () => {
     const { status, body, headers } = await auth.get("/core/users");
     expect({ status, body, link: headers.get("link") }).toEqual({ status: 200, body: shown(...users), link: null });
@@ -186,7 +186,7 @@ describe("GET /core/users (specification section 4, decision A11)", () => {
   });
 });
 
-describe("GET /core/otpkeys (decision A10)", () => {
+describe("GET /core/otpkeys", () => {
   it("lists all keys as a plain array of {id, prefix, enabled} in the order of ids, paged as A11", async () => {
     const own = await testAuth();
     const prefixes = ["zz", "a1", "mm"];

@@ -33,7 +33,7 @@ const newSecret = () => randomBytes(32).toString("base64url");
 const signIn = async (username: string, password: string, otp: string) =>
   (await auth.post("/client/authenticate", { username, password, otp })).body;
 
-describe("sealing anew after a rotation of the key (decision G8)", () => {
+describe("sealing anew after a rotation of the key", () => {
   it("seals every key's secret under the new version, after which the old one can go", async () => {
     const on = await testAuth();
     const key = hotpKey();
@@ -152,7 +152,7 @@ describe("sealing anew after a rotation of the key (decision G8)", () => {
   });
 });
 
-describe("a restore of a backup (decision G13)", () => {
+describe("a restore of a backup", () => {
   it("brings back users, keys, assignments, attributes and what finds them, and nothing that came later", async () => {
     const [one, two] = [await makeUser(auth), await makeUser(auth)];
     const key = hotpKey();
@@ -308,7 +308,7 @@ async function withVault() {
   return { vault, on, restarted: () => on.beside({ ports: () => ({ hasher: hasher() }) }) };
 }
 
-describe("a restore beside a new vault (decisions G8, G13)", () => {
+describe("a restore beside a new vault", () => {
   it("opens OTP keys and passwords with the old keys that an operator copied, and needs the old versions no more after reseal", async () => {
     const [first, second] = [await withVault(), await withVault()];
     try {

@@ -46,7 +46,7 @@ async function registered(id: string, idp: object) {
 }
 
 const client = { clientId: "connector", clientSecret: "no secret" };
-describe("client authentication by private_key_jwt (decision C13)", () => {
+describe("client authentication by private_key_jwt", () => {
   test("of kind B uses the private key and the certificate in the secret", async () => {
     const [own, issuer] = await Promise.all([certifiedKey("connector"), certifiedKey("issuer")]);
     const trusting = { ...client, tenantId: "tenant", clientKey: own.publicKey, attestationRoot };
@@ -134,7 +134,7 @@ describe("the managed identity of kind B", () => {
   });
 });
 
-describe("the hosts that may get secrets (decision C13)", () => {
+describe("the hosts that may get secrets", () => {
   test("limit each call too: without its host, nothing reaches an IdP", async () => {
     const connector = await testConnector(peers);
     const environment = environmentOf(peers, connector.storage);

@@ -41,7 +41,7 @@ function problemsOf(variables: Record<string, string>) {
   }
 }
 
-describe("single-IdP mode (decision C13)", () => {
+describe("single-IdP mode", () => {
   test("reads kind B from IDPA_ settings, and its tenant from the deployment by default", () => {
     const idp = {
       type: "entra",

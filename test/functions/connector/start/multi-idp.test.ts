@@ -40,7 +40,7 @@ const multi = {
 };
 const main = "entra: { type: B, tenant-id: t, client-id: c }\n";
 
-describe("the settings of several IdPs (decision C13)", () => {
+describe("the settings of several IdPs", () => {
   const readIdps = (changes: Readonly<Record<string, string>>) => {
     try {
       return settingsOf({ ...goodSettings, SERVICE_APIS: "connector", ...multi, ...changes }).connector?.idps;
@@ -222,7 +222,7 @@ test("reads several IdPs from a file on disk again too", async () => {
   ]);
 });
 
-describe("the status of several IdPs (specification section 2, decision C17)", () => {
+describe("the status of several IdPs (specification section 2)", () => {
   const configurationsOf = ({ settingTexts, idpSettings }: ConnectorContext) =>
     statusV2(settingTexts, idpSettings()).IDP_CONFIGURATIONS;
 
@@ -269,7 +269,7 @@ describe("the status of several IdPs (specification section 2, decision C17)", (
   );
 });
 
-describe("a deployment whose IdPs are not known at the start (decisions C13, G14)", () => {
+describe("a deployment whose IdPs are not known at the start", () => {
   const running: MainProcess[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map(process => process.end()));

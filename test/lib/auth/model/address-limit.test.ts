@@ -12,7 +12,7 @@ import { minutes, plus } from "../../../../lib/time.ts";
 const start = "2031-01-01T00:00:00.000Z";
 const limits = { attempts: 3, windowMs: minutes(10) };
 
-describe("attempts of one caller address (decision A12)", () => {
+describe("attempts of one caller address", () => {
   it("are counted before they are checked, and refused when the window is full", () => {
     let count: AddressCount | undefined;
     for (let attempts = 1; attempts <= 3; attempts += 1) {
@@ -52,7 +52,7 @@ describe("attempts of one caller address (decision A12)", () => {
   });
 });
 
-describe("the allow-list of caller addresses (decision A12)", () => {
+describe("the allow-list of caller addresses", () => {
   const spared = parseAllowList(["10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "::1"]);
 
   it.each(["10.1.2.3", "10.1.2.3:99", "::ffff:10.1.2.3", "192.0.2.7", "2001:db8:ffff::1", "::1"])(

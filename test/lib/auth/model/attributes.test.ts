@@ -11,7 +11,7 @@ import {
 } from "../../../../lib/auth/model/attributes.ts";
 import { forAll } from "../../../support/for-all.ts";
 
-describe("an attribute's key (decision A14)", () => {
+describe("an attribute's key", () => {
   it.each(["a", "A-b_c.d:e@f", "...", "-", "0", "__proto__", "constructor", "x".repeat(128)])("may be %j", key => {
     expect(parseAttributeKey(key)).toEqual({ ok: true, value: key });
   });
@@ -24,7 +24,7 @@ describe("an attribute's key (decision A14)", () => {
   );
 });
 
-describe("an attribute's value (decision A14)", () => {
+describe("an attribute's value", () => {
   it.each(["", "12", "é😀\u0000\n", "x".repeat(32_768), "😀".repeat(16_384)])("may be any text (%#)", value => {
     expect(parseAttributeValue(value)).toEqual({ ok: true, value });
   });
@@ -37,7 +37,7 @@ describe("an attribute's value (decision A14)", () => {
   );
 });
 
-describe("the attributes of one owner (decision A14)", () => {
+describe("the attributes of one owner", () => {
   const full: AttributeHead = { count: 200, size: 1000 };
 
   it("are at most 200, and one of them may still be set anew", () => {

@@ -32,7 +32,7 @@ const granted = cases.filter(([rules, facts]) => decideSignIn(rules, facts).gran
 const rules: SignInRules = { otpPolicy: "when-assigned", allowEmptyPassword: false };
 const facts: SignInFacts = { password: "right", userHasPassword: true, otp: "absent", userHasEnabledKey: false };
 
-describe("a sign-in (decisions A4, A5)", () => {
+describe("a sign-in", () => {
   it("is granted in some of all cases", () => {
     expect(cases).toHaveLength(3 * 2 * 3 * 5 * 2);
     expect(granted.length).toBeGreaterThan(0);
@@ -80,7 +80,7 @@ describe("a sign-in (decisions A4, A5)", () => {
   });
 });
 
-describe("the password factor (decision A12)", () => {
+describe("the password factor", () => {
   it("is satisfied by the right password, or where none is and none is needed", () => {
     const lenient = { ...rules, allowEmptyPassword: true };
     expect(isPasswordSatisfied(rules, { password: "right", userHasPassword: true })).toBe(true);
@@ -93,7 +93,7 @@ describe("the password factor (decision A12)", () => {
   });
 });
 
-describe("identification by OTP (decision A6)", () => {
+describe("identification by OTP", () => {
   it("needs an enabled key of exactly one user", () => {
     expect(identifyByKey({ enabled: true, users: [7] })).toBe(7);
     expect(identifyByKey({ enabled: false, users: [7] })).toBeUndefined();

@@ -22,7 +22,7 @@ const create = (options: { prefix?: string; at?: string } = {}) =>
   createSession({ user, prefix: options.prefix, now: options.at ?? now, absoluteMs: hours(24), random });
 const limits = { idleMs: hours(1), touchMs: seconds(60) };
 
-describe("a session's value (decision A15)", () => {
+describe("a session's value", () => {
   it("is opaque, and has 32 random bytes that are new each time", () => {
     const [one, other] = [create().value, create().value];
     expect(one).toMatch(/^[A-Za-z0-9_-]{92}$/);
@@ -86,7 +86,7 @@ describe("a session's value (decision A15)", () => {
   });
 });
 
-describe("a session (decision A15)", () => {
+describe("a session", () => {
   const { session } = create({ prefix: "dteffuje" });
 
   it("begins with the user's epoch and the key's prefix, none where no OTP was used", () => {
@@ -130,7 +130,7 @@ describe("a session (decision A15)", () => {
   });
 });
 
-describe("the session cookie (decision A15)", () => {
+describe("the session cookie", () => {
   it("is bound to the host and to TLS, and out of reach for scripts and other sites", () => {
     expect(sessionCookie("value", true)).toEqual({
       name: "__Host-Service-Session",
@@ -153,7 +153,7 @@ describe("the session cookie (decision A15)", () => {
   });
 });
 
-describe("the session that a request presents (decision A15)", () => {
+describe("the session that a request presents", () => {
   const presented = (headers: Record<string, string>, secure = true) => presentedSession(new Headers(headers), secure);
 
   it.each([

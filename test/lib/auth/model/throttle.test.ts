@@ -36,7 +36,7 @@ const failedTimes = (failures: number): Throttle => ({
 });
 const outcome = (throttle: Throttle, now = start) => reserve(throttle, "new", now, limits).outcome;
 
-describe("failures of a username (decision A12)", () => {
+describe("failures of a username", () => {
   it("up to nine in a row leave the next attempt free", () => {
     let throttle = noFailures;
     for (let n = 1; n <= 9; n += 1) throttle = recordFailure(reserved(throttle, `a${n}`), `a${n}`, start, limits);
@@ -78,7 +78,7 @@ describe("failures of a username (decision A12)", () => {
   });
 });
 
-describe("a reservation (decision A12)", () => {
+describe("a reservation", () => {
   it("is given back with all failures by a success", () => {
     expect(recordSuccess(reserved(failedTimes(9), "a"), "a", start, limits)).toEqual(noFailures);
   });
@@ -122,7 +122,7 @@ describe("a reservation (decision A12)", () => {
   });
 });
 
-describe("a throttle's end (decision A19)", () => {
+describe("a throttle's end", () => {
   it("is a day after the last failure, or after a reservation would be one", () => {
     expect(throttleExpiry(noFailures, limits)).toBeUndefined();
     expect(throttleExpiry(failedTimes(3), limits)).toBe(at(days(1)));

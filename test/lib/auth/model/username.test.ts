@@ -13,7 +13,7 @@ const foldedOf = (text: string) => {
   return result.ok ? result.value.folded : undefined;
 };
 
-describe("a username (decision A3)", () => {
+describe("a username", () => {
   it.each([
     ["trillian", "trillian"],
     ["  Trillian\t", "Trillian"],
@@ -122,7 +122,7 @@ describe("a username (decision A3)", () => {
   });
 });
 
-describe("a user's id (decision A3)", () => {
+describe("a user's id", () => {
   it("is a positive integer below 2^53", () => {
     forAll(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), id => {
       expect(parseUserId(String(id))).toBe(id);

@@ -17,7 +17,7 @@ describe("a key's secret", () => {
     }
   });
 
-  it("is the same only with secret and private id alike (decision A10)", () => {
+  it("is the same only with secret and private id alike", () => {
     expect(sameSecret(yubico, { ...yubico })).toBe(true);
     expect(sameSecret(oath, yubico)).toBe(false);
     expect(sameSecret(yubico, { secret: yubico.secret })).toBe(false);
@@ -26,7 +26,7 @@ describe("a key's secret", () => {
   });
 });
 
-describe("a key that is imported again (decision A10)", () => {
+describe("a key that is imported again", () => {
   it("keeps the higher counter, and a resynchronisation that still lies ahead", () => {
     expect(raiseCounter({ counter: 5 }, { counter: 0 })).toEqual({ counter: 5 });
     expect(raiseCounter({ counter: 5 }, { counter: 9 })).toEqual({ counter: 9 });

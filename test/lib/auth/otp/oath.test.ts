@@ -83,7 +83,7 @@ describe("totp by RFC 6238 appendix B", () => {
   });
 });
 
-describe("the window of hotp (decision A7)", () => {
+describe("the window of hotp", () => {
   const secret = plainSecret();
   const from = (counter: number, resync?: number): KeyState =>
     resync === undefined ? { counter } : { counter, resync };
@@ -144,7 +144,7 @@ describe("the window of hotp (decision A7)", () => {
   });
 });
 
-describe("the window of totp (decision A7)", () => {
+describe("the window of totp", () => {
   const secret = plainSecret();
 
   it.each([
@@ -185,7 +185,7 @@ describe("the window of totp (decision A7)", () => {
   });
 });
 
-describe("codes of either kind, in any order (decision A8)", () => {
+describe("codes of either kind, in any order", () => {
   // A short secret, and codes from one narrow range: coincidences are met, not avoided.
   const secret = randomBytes(14);
   const attempts = fc.array(
@@ -230,7 +230,7 @@ describe("codes of either kind, in any order (decision A8)", () => {
   });
 });
 
-describe("an OATH key of an import (decision A7)", () => {
+describe("an OATH key of an import", () => {
   it("has 6 digits and starts at 0 where nothing is said", () => {
     expect(hotp.prepare({ secret: rfcSecret })).toEqual({
       ok: true,

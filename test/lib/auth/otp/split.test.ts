@@ -16,7 +16,7 @@ const found = (otp: string, known: Readonly<Record<string, KeyShape>>) => {
   return cut && [cut.prefix, cut.code];
 };
 
-describe("an OTP is split by the known kind of the key with that prefix (decision A7)", () => {
+describe("an OTP is split by the known kind of the key with that prefix", () => {
   it.each([
     ["ubhe12345678755224", { ubhe12345678: six }, ["ubhe12345678", "755224"]],
     ["ubhe1234567884755224", { ubhe12345678: eight }, ["ubhe12345678", "84755224"]],
@@ -92,7 +92,7 @@ it("a text that is longer than any OTP or prefix is not looked through", () => {
   }
 });
 
-describe("a prefix to assign (decision A9)", () => {
+describe("a prefix to assign", () => {
   it.each([
     ["dteffuje", "dteffuje"],
     ["DTEFFUJE", "dteffuje"],

@@ -91,7 +91,7 @@ describe("signatures of the validation protocol 2.0: published vectors", () => {
   });
 });
 
-describe("an answer of a validation server (decision A7)", () => {
+describe("an answer of a validation server", () => {
   it("is asked for by a signed request with our id, the OTP and a nonce of its own each time", async () => {
     const one = await server(statusAnswer("OK"));
     const client = clientOf([one]);
@@ -172,7 +172,7 @@ describe("an answer of a validation server (decision A7)", () => {
   });
 });
 
-describe("several validation servers (decision A7)", () => {
+describe("several validation servers", () => {
   const dead = { url: "http://127.0.0.1:1/wsapi/2.0/verify" };
 
   it("are asked in turn until one gives an answer that can be believed, by the same nonce", async () => {
@@ -224,7 +224,7 @@ describe("several validation servers (decision A7)", () => {
   });
 });
 
-describe("a key of kind remote (decision A7)", () => {
+describe("a key of kind remote", () => {
   const remote = otpKind("remote");
 
   it("asks the validation servers, and is unavailable where there are none", async () => {

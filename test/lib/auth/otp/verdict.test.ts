@@ -9,7 +9,7 @@ const uncounted = { counts: false, stopAfter: 100 };
 const valid = { outcome: "valid", nextState } as const;
 const wrong = ["out_of_step", "replayed", "invalid"] as const;
 
-describe("an OTP of an enabled key (decisions A5, A8, A12)", () => {
+describe("an OTP of an enabled key", () => {
   it("that is genuine is used up; success clears the failures", () => {
     expect(toVerdict(key, valid, counted)).toEqual({
       outcome: "valid",
@@ -46,7 +46,7 @@ describe("an OTP of an enabled key (decisions A5, A8, A12)", () => {
   });
 });
 
-describe("an OTP of a key that never verifies (decisions A10, A12)", () => {
+describe("an OTP of a key that never verifies", () => {
   it.each([
     ["disabled", { ...key, enabled: false }],
     ["stopped", { ...key, failures: 100, stopped: true }],

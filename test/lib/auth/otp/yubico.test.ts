@@ -87,7 +87,7 @@ describe("published vectors", () => {
   });
 });
 
-describe("an OTP of kind yubico (decision A7)", () => {
+describe("an OTP of kind yubico", () => {
   const secret = randomBytes(16);
   const privateId = randomBytes(6);
   const code = (useCounter: number, sessionCounter: number) =>
@@ -145,7 +145,7 @@ describe("an OTP of kind yubico (decision A7)", () => {
   });
 });
 
-describe("a yubico key of an import (decision A10)", () => {
+describe("a yubico key of an import", () => {
   const good = { secret: randomBytes(16), privateId: randomBytes(6) };
 
   it("starts at 0, or at the least use counter that passes", () => {

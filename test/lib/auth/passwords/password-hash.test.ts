@@ -33,7 +33,7 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
   });
 const hasher = hasherOf();
 
-describe("a stored password (decision A4)", () => {
+describe("a stored password", () => {
   it.each(["correct horse", " spaces stay ", "é日🔑", "x".repeat(1024), `${"x".repeat(1023)}\u0000`])(
     "is matched by what was hashed alone (%#)",
     async password => {
@@ -102,7 +102,7 @@ describe("a stored password (decision A4)", () => {
   });
 });
 
-describe("a password without a stored one (decision A4)", () => {
+describe("a password without a stored one", () => {
   it("is never right", async () => {
     expect(await hasher.verify("correct horse", undefined)).toBe(false);
   });
@@ -126,7 +126,7 @@ describe("a password without a stored one (decision A4)", () => {
   });
 });
 
-describe("the time of an unknown user (decision A4)", () => {
+describe("the time of an unknown user", () => {
   it("is that of a hash at today's cost: a cost that the algorithm has not fails for both", async () => {
     const impossible = hasherOf({ cost: { ...cheap, memoryCost: 1 } });
     await expect(impossible.hash("correct horse")).rejects.toThrow();
@@ -134,7 +134,7 @@ describe("the time of an unknown user (decision A4)", () => {
   });
 });
 
-describe("hashes in flight (decision A4)", () => {
+describe("hashes in flight", () => {
   it("are capped, and beyond those that may wait refused with a time to come back", async () => {
     const capped = hasherOf({ maxConcurrent: 1, maxQueued: 2, cost: { ...cheap, memoryCost: 8192 } });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));

@@ -8,7 +8,7 @@ const parse = (text: string, minLength = 8, empty: "none" | "refused" = "refused
 const long = (character: string) => `${character.repeat(1023)}!`;
 const reason = (text: string) => ({ ok: false, reason: text });
 
-describe("a new password (decision A4)", () => {
+describe("a new password", () => {
   it.each([
     ["correct horse", "correct horse"],
     ["  spaces stay  ", "  spaces stay  "],

@@ -36,7 +36,7 @@ async function roundTrips(call: () => Promise<Told>, expected = 200): Promise<nu
   return sequential;
 }
 
-describe("storage round trips of an endpoint, without contention (decision A20)", () => {
+describe("storage round trips of an endpoint, without contention", () => {
   test("status: 1, session and user side by side; once a minute one write more", async () => {
     const session = await loggedIn(auth, plain);
     const status = () => auth.get("/client/status", {}, withSession(session));

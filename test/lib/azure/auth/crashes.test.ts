@@ -109,7 +109,7 @@ const residueOf = ({ user, other, prefix, value, next }: Names) =>
     values: [value, next].map(each => ["a", each] as const),
   });
 
-describe("a crash at any storage call leaves nothing wrong, and what it leaves goes by itself (decision A20)", () => {
+describe("a crash at any storage call leaves nothing wrong, and what it leaves goes by itself", () => {
   const cases: Record<string, { before: Act[]; act: Act }> = {
     "of creating a user": { before: [], act: createUser },
     "of setting an attribute": { before: [createUser, set], act: setNext },

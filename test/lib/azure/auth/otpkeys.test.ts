@@ -63,7 +63,7 @@ describe("a key", () => {
     expect((await store.otpkeys.list({ top: 1000 })).entries.filter(key => key.prefix === prefix)).toHaveLength(1);
   });
 
-  test("counts one use of one OTP: of 100 simultaneous records of what was read one wins (decision A8)", async () => {
+  test("counts one use of one OTP: of 100 simultaneous records of what was read one wins", async () => {
     const key = await created();
     const form = { state: { counter: 1 } };
     const saves = Array.from({ length: 100 }, (_, n) =>
@@ -163,7 +163,7 @@ describe("an assignment", () => {
   });
 });
 
-describe("a key's attributes (decision A14)", () => {
+describe("a key's attributes", () => {
   test("are the same through the key and through a user who has it", async () => {
     const { userRef } = await user();
     const { prefix } = (await created()).value;
@@ -202,7 +202,7 @@ describe("a key's attributes (decision A14)", () => {
   });
 });
 
-describe("an OTP that validation servers check (decision A8)", () => {
+describe("an OTP that validation servers check", () => {
   test("is spent once, of 100 at the same time over two hosts, and under its own key alone", async () => {
     const until = plus(storage.now(), days(30));
     const [one, two] = [(await created()).value.prefix, (await created()).value.prefix];

@@ -221,7 +221,7 @@ function byRank({ ranks, falls }: { readonly ranks: readonly Actor[]; readonly f
 
 const runs = 6;
 
-describe("two writers and a reader, by turns at every storage call (decision A11)", () => {
+describe("two writers and a reader, by turns at every storage call", () => {
   test.each(Object.entries(scenes))("%s", async (_, toScene) => {
     const check = fc.asyncProperty(orders, async order => {
       await play(toScene, { choose: byRank(order), tidies: order.tidies });
@@ -230,7 +230,7 @@ describe("two writers and a reader, by turns at every storage call (decision A11
   });
 });
 
-describe("the turns that each guard is for (decision A11)", () => {
+describe("the turns that each guard is for", () => {
   test("a value that is announced and not yet written is nobody's", async () => {
     const { result } = await play(
       ({ createUser, set, by }) => ({ before: [createUser], writers: [[set("a")], []], filter: by("a") }),
@@ -373,7 +373,7 @@ describe("the turns that each guard is for (decision A11)", () => {
   });
 });
 
-describe("lists tell the truth at every storage call (decision A11)", () => {
+describe("lists tell the truth at every storage call", () => {
   type Writers = (act: ReturnType<typeof acts>) => Pick<Scene, "before" | "writers">;
   const listScenes: Record<string, Writers> = {
     "a user is deleted and made anew": ({ createUser, removeUser }) => ({

@@ -34,7 +34,7 @@ async function found(key: SessionKey): Promise<{ value: Session; version: string
   return session;
 }
 
-describe("a session (decision A15)", () => {
+describe("a session", () => {
   test.each([undefined, "ubhe0001"])("is found with its user by what its value holds (key %s)", async prefix => {
     const { value, session, user } = await begun(hours(24), prefix);
     const key = sessionKey(value);
@@ -80,7 +80,7 @@ describe("a session (decision A15)", () => {
 
 const failures: Throttle = { failures: 4, failedAt: "2026-11-21T12:00:00.000Z", reservations: [] };
 
-describe("a throttle (decision A12)", () => {
+describe("a throttle", () => {
   const ends = () => plus(storage.now(), hours(1));
   const standing = async (name: string) => {
     const { throttle } = (await store.users.signInState(named(name))) ?? {};
@@ -139,7 +139,7 @@ describe("a throttle (decision A12)", () => {
   });
 });
 
-describe("clean-up (decision A19)", () => {
+describe("clean-up", () => {
   test("removes sessions of hours that are over, hour after hour, and no other", async () => {
     const own = await openAuthStorage();
     const begin = async (absoluteMs: number) => {

@@ -76,7 +76,7 @@ function sessionOf(userId: number, userHash: string): { key: SessionKey; session
   };
 }
 
-describe("storage calls one after another, without contention (decision A20)", () => {
+describe("storage calls one after another, without contention", () => {
   test("a user by name 1, by id 2", async () => {
     for (const read of [store.users.find, store.users.view, store.users.signInState]) {
       expect(await callsOf(() => read(by.name))).toEqual({ total: 1, depth: 1 });
@@ -188,7 +188,7 @@ describe("storage calls one after another, without contention (decision A20)", (
   });
 });
 
-describe("a filtered list costs in proportion to its matches (decision A11)", () => {
+describe("a filtered list costs in proportion to its matches", () => {
   const filters = {
     "by attribute": { attributes: new Map([["badge", "77"]]) },
     "by two attributes, one of which everybody has": {

@@ -132,7 +132,7 @@ describe("a user", () => {
     expect(await store.users.find(userRef)).toEqual(saved);
   });
 
-  test("that is deleted is gone at once, with attributes and assignments; keys stay (decision A17)", async () => {
+  test("that is deleted is gone at once, with attributes and assignments; keys stay", async () => {
     const { user, userRef, id } = await created();
     const prefix = `p${count++}`;
     await store.otpkeys.create(plainKey(prefix));
@@ -147,7 +147,7 @@ describe("a user", () => {
   });
 });
 
-describe("a list (decision A11)", () => {
+describe("a list", () => {
   test("is paged in the order of ids; the last page says so", async () => {
     const own = await openAuthStorage();
     for (let n = 0; n < 5; n++) {
@@ -233,7 +233,7 @@ describe("a list (decision A11)", () => {
   });
 });
 
-describe("a user's attributes (decision A14)", () => {
+describe("a user's attributes", () => {
   const values = ["", " ", "é".normalize("NFD"), "\u0000\n\t", "𝒳🔑", "x".repeat(32_768), "[1]", "'"];
 
   test("come back as they were set", async () => {

@@ -42,7 +42,7 @@ const answeredBy = async (answer: PeerAnswer, use: (mailer: Mailer, asked: () =>
   }
 };
 
-describe("a PIN mail (decision C14)", () => {
+describe("a PIN mail", () => {
   test("goes to all recipients as one message, in text and HTML, by exactly one request", async () => {
     const mail = pinMail();
     await mailer.send(mail);
@@ -70,7 +70,7 @@ describe("a PIN mail (decision C14)", () => {
     expect(service.requests()).toHaveLength(1);
   });
 
-  test("is unanswered where the answer breaks off, and no error tells the PIN or a recipient (decision G10)", async () => {
+  test("is unanswered where the answer breaks off, and no error tells the PIN or a recipient", async () => {
     const headers = { "content-type": "application/json" };
     await answeredBy({ status: 202, headers, body: '{"id":"desk@example.com' }, async broken => {
       const error = await broken.send(pinMail()).catch((reason: Error) => reason);
@@ -95,7 +95,7 @@ describe("a PIN mail (decision C14)", () => {
     });
   });
 
-  test("is refused for good with the service's code, and no error tells a recipient (decision G10)", async () => {
+  test("is refused for good with the service's code, and no error tells a recipient", async () => {
     const body = { error: { code: "EmailDroppedAllRecipientsSuppressed", message: "desk@example.com is suppressed" } };
     service.fail({ kind: "refuse", status: 400, body });
     const error = await mailer.send(pinMail()).catch((reason: Error) => reason);
@@ -129,7 +129,7 @@ describe("a PIN mail (decision C14)", () => {
       await expect(openMailer(options).send(pinMail())).rejects.toMatchObject({ kind: "unreachable" });
   });
 
-  test("is not sent by a process that was stopped meanwhile for longer than the call may take (decision C15)", async () => {
+  test("is not sent by a process that was stopped meanwhile for longer than the call may take", async () => {
     const times = ["2026-11-21T13:00:00.000Z", "2026-11-21T13:00:20.000Z"];
     const stopped = { ...limits, now: () => times.shift() ?? "2026-11-21T13:00:20.000Z" };
     const { connectionString } = service;
@@ -148,7 +148,7 @@ describe("a PIN mail (decision C14)", () => {
   });
 });
 
-describe("the look-up of an operation (decision C14)", () => {
+describe("the look-up of an operation", () => {
   test.each([
     ["Succeeded", "succeeded"],
     ["Failed", "failed"],

@@ -202,7 +202,7 @@ async function holdsTogether(store: AuthStore): Promise<readonly Truth[]> {
   return truths;
 }
 
-describe("a backup that is made while two writers write is restored to lists, filters and assignments that hold together (decision G13)", () => {
+describe("a backup that is made while two writers write is restored to lists, filters and assignments that hold together", () => {
   test("whoever comes next at each storage call", async () => {
     let found = 0;
     const check = fc.asyncProperty(scenes, async scene => {

@@ -124,75 +124,72 @@ const ofAll: Readonly<Record<string, (on: Subject) => Promise<void>>> = {
     files.changeRows(rowsTable[wing], row => ({ ...row, createdAt: "yesterday" })),
 };
 
-describe.each(["auth", "connector"] as const)(
-  "a damaged backup of %s is refused before anything is removed (decision G13)",
-  wing => {
-    let on: Subject;
-    let before: readonly string[];
-    beforeAll(async () => {
-      on = await subjects[wing]();
-      before = await on.dump();
-    });
+describe.each(["auth", "connector"] as const)("a damaged backup of %s is refused before anything is removed", wing => {
+  let on: Subject;
+  let before: readonly string[];
+  beforeAll(async () => {
+    on = await subjects[wing]();
+    before = await on.dump();
+  });
 
-    const refused = async (kind: string) => {
-      await expect(on.run("restore", { backup: on.backup, replace: true })).rejects.toMatchObject({ kind });
-      expect(await on.dump()).toEqual(before);
-    };
-    /** Damages it, looks, and puts it right again. */
-    const during = async (name: string, damage: () => Promise<void>, look: () => Promise<void>) => {
-      const [bytes, manifest] = [await on.files.read(name), await on.files.read("manifest.json")];
-      await damage();
-      try {
-        await look();
-      } finally {
-        await on.files.write(name, bytes);
-        await on.files.write("manifest.json", manifest);
-      }
-    };
+  const refused = async (kind: string) => {
+    await expect(on.run("restore", { backup: on.backup, replace: true })).rejects.toMatchObject({ kind });
+    expect(await on.dump()).toEqual(before);
+  };
+  /** Damages it, looks, and puts it right again. */
+  const during = async (name: string, damage: () => Promise<void>, look: () => Promise<void>) => {
+    const [bytes, manifest] = [await on.files.read(name), await on.files.read("manifest.json")];
+    await damage();
+    try {
+      await look();
+    } finally {
+      await on.files.write(name, bytes);
+      await on.files.write("manifest.json", manifest);
+    }
+  };
 
-    test.each(Object.keys(ofAFile))("where any file of it %s", async how => {
-      const names = await on.files.names();
-      expect(names.length).toBeGreaterThan(wing === "auth" ? 4 : 5);
-      for (const name of names) {
-        const kind = name === "manifest.json" && how === "is missing" ? "not_found" : "conflict";
-        // JSON does not mind an end of line.
-        if (name === "manifest.json" && how === "has one byte more") continue;
-        await during(
-          name,
-          async () => ofAFile[how]?.(on.files, name),
-          () => refused(kind),
-        );
-      }
-    });
-
-    test.each(Object.keys(ofAll))("%s", async how => {
+  test.each(Object.keys(ofAFile))("where any file of it %s", async how => {
+    const names = await on.files.names();
+    expect(names.length).toBeGreaterThan(wing === "auth" ? 4 : 5);
+    for (const name of names) {
+      const kind = name === "manifest.json" && how === "is missing" ? "not_found" : "conflict";
+      // JSON does not mind an end of line.
+      if (name === "manifest.json" && how === "has one byte more") continue;
       await during(
-        rowsFile[wing],
-        async () => ofAll[how]?.(on),
-        () => refused("conflict"),
+        name,
+        async () => ofAFile[how]?.(on.files, name),
+        () => refused(kind),
       );
-    });
+    }
+  });
 
-    test("names what cannot be read, and restores the rest where that may be skipped", async () => {
-      let key = "";
-      const damage = () =>
-        on.files.changeRows(rowsTable[wing], row => {
-          const isFirst = (key === "" || key === row.partitionKey) && row.createdAt !== undefined;
-          if (isFirst) key = String(row.partitionKey);
-          return isFirst ? { ...row, createdAt: "yesterday" } : row;
-        });
-      await during(rowsFile[wing], damage, async () => {
-        await refused("conflict");
-        const named = on.events("row_failed").at(-1)?.error as { message: string };
-        expect(named.message).toContain(key);
-        const report = await on.run("restore", { backup: on.backup, replace: true, skip_unreadable: true });
-        expect(report).toMatchObject({ skipped: 1, ...(wing === "auth" ? { users: 2 } : { requests: 1 }) });
+  test.each(Object.keys(ofAll))("%s", async how => {
+    await during(
+      rowsFile[wing],
+      async () => ofAll[how]?.(on),
+      () => refused("conflict"),
+    );
+  });
+
+  test("names what cannot be read, and restores the rest where that may be skipped", async () => {
+    let key = "";
+    const damage = () =>
+      on.files.changeRows(rowsTable[wing], row => {
+        const isFirst = (key === "" || key === row.partitionKey) && row.createdAt !== undefined;
+        if (isFirst) key = String(row.partitionKey);
+        return isFirst ? { ...row, createdAt: "yesterday" } : row;
       });
-      await on.run("restore", { backup: on.backup, replace: true });
-      before = await on.dump();
+    await during(rowsFile[wing], damage, async () => {
+      await refused("conflict");
+      const named = on.events("row_failed").at(-1)?.error as { message: string };
+      expect(named.message).toContain(key);
+      const report = await on.run("restore", { backup: on.backup, replace: true, skip_unreadable: true });
+      expect(report).toMatchObject({ skipped: 1, ...(wing === "auth" ? { users: 2 } : { requests: 1 }) });
     });
-  },
-);
+    await on.run("restore", { backup: on.backup, replace: true });
+    before = await on.dump();
+  });
+});
 
 test("a manifest with any one bit flipped is refused", async () => {
   const on = await authSubject();

@@ -89,7 +89,7 @@ describe("a row", () => {
     ["a bigint", 1n],
     ["NaN", Number.NaN],
     ["a lone surrogate", "\ud800"],
-    ["more text than a property holds (decision C18)", "x".repeat(32_769)],
+    ["more text than a property holds", "x".repeat(32_769)],
     ["a date that Table storage has not", new Date("1600-12-31")],
     ["no date", new Date(Number.NaN)],
   ])("with %s is refused by the name of its property before anything is sent", async (_, value) => {
@@ -344,7 +344,7 @@ describe("a query", () => {
 });
 
 describe("a table that does not exist", () => {
-  test("is an error of the deployment, not a missing row (decision G12)", async () => {
+  test("is an error of the deployment, not a missing row", async () => {
     const missing = tables.table("missing");
     const etag = stale;
     const tableNotFound = { statusCode: 404 };
@@ -411,7 +411,7 @@ describe("when an answer of storage is lost", () => {
     expect(await inserted).toBe((await table.get(pk, "r"))?.etag);
   });
 
-  test("the call ends at its time limit, unavailable (decision G6)", async () => {
+  test("the call ends at its time limit, unavailable", async () => {
     const connectionString = proxy.through(storage.connectionString);
     const hurried = openTables({ connectionString, timeoutMs: 300 }).table("things");
     const hold = proxy.hold({ phase: "response", method: "PUT" });
@@ -422,7 +422,7 @@ describe("when an answer of storage is lost", () => {
   });
 });
 
-describe("storage that is away or throttling (decision G6)", () => {
+describe("storage that is away or throttling", () => {
   let away: Peer;
   let limited: Table;
   const answers: { status: number; headers?: Record<string, string>; body?: unknown }[] = [];
@@ -462,7 +462,7 @@ describe("storage that is away or throttling (decision G6)", () => {
     expect(String(error)).not.toContain("127.0.0.1");
   });
 
-  test("is unavailable where its answer cannot be read, and what it held gets nowhere (decision G10)", async () => {
+  test("is unavailable where its answer cannot be read, and what it held gets nowhere", async () => {
     answers.push({ status: 200, headers: { "content-type": "application/json" }, body: '{"pin":"314159' });
     const error = await limited.get(pk, "r").catch((reason: Error) => reason);
     expect(error).toMatchObject({ kind: "unavailable" });

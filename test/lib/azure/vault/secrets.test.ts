@@ -77,7 +77,7 @@ describe("the vault", () => {
     expect(vault.get(name)).toBe("one");
   });
 
-  test("that is throttling is unavailable with the pause that it asks for (decision G6)", async () => {
+  test("that is throttling is unavailable with the pause that it asks for", async () => {
     vault.fail({ kind: "throttle", retryAfter: 60, path: name });
     await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 60 });
     expect(reads()).toBe(1);
@@ -99,7 +99,7 @@ describe("the vault", () => {
     await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
   });
 
-  test("that breaks off is unavailable, and what it said gets nowhere (decision G10)", async () => {
+  test("that breaks off is unavailable, and what it said gets nowhere", async () => {
     const headers = { "content-type": "application/json" };
     const broken = await startPeer("broken", { handle: () => ({ status: 200, headers, body: '{"value":"hush' }) });
     const error = await openSecrets({ endpoint: broken.url, credential: localCredential, timeoutMs: 20_000 })
@@ -121,7 +121,7 @@ describe("the vault", () => {
   });
 });
 
-describe("a cached secret (decision G3)", () => {
+describe("a cached secret", () => {
   const cached = () => cachedSecret(name, () => secrets.get(name), options);
 
   test("is read once by however many ask, and again after 5 minutes", async () => {
@@ -214,7 +214,7 @@ describe("a cached secret (decision G3)", () => {
   });
 });
 
-describe("the key ring (decision G8)", () => {
+describe("the key ring", () => {
   const place = { table: "t", row: "r", purpose: "p" };
   const ring = () => keyRing(secrets, name, options);
   const newKey = () => {

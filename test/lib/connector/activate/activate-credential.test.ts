@@ -50,7 +50,7 @@ const changed = (change: (idp: Idp) => Partial<Idp>): ConnectorOptions => ({
   ports: context => ({ idps: idpsOf(context, change) }),
 });
 
-describe("an activation that fails for a passing reason (decision C8)", () => {
+describe("an activation that fails for a passing reason", () => {
   // jobs/failures/shipments.test.ts has the other reasons.
   test("because it is answered 503 stays activation_pending with a message, and is tried again", async () => {
     const { connector, requestId, users, credential } = await ready();

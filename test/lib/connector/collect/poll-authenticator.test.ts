@@ -316,7 +316,7 @@ describe("an authenticator that is not enrolled", () => {
   });
 });
 
-describe("a response that is not to be believed (decision C11)", () => {
+describe("a response that is not to be believed", () => {
   // jobs/failures/on-site.test.ts has responses of a wrong signature, key, request or form.
   test("because two were swapped is not activated, and says so; an honest one is", async () => {
     const { connector, requestId, states, credentials } = await waiting([authenticator(2)]);

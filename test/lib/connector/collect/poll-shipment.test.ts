@@ -382,7 +382,7 @@ describe("a delivery service that does not accept the connector", () => {
   });
 });
 
-describe("a response that is not to be believed (decision C11)", () => {
+describe("a response that is not to be believed", () => {
   // jobs/failures/shipments.test.ts has responses of a wrong signature, key, request or form.
   test("because two were swapped is not activated, and says so; an honest one is", async () => {
     const one = await ordered({ body: orderBody([2, 1]) });

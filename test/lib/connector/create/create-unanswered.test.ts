@@ -33,7 +33,7 @@ async function unanswered(connector: TestConnector, body = orderBody()): Promise
   return (response.body as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
 }
 
-describe("a create whose delivery call is not answered (decision C6)", () => {
+describe("a create whose delivery call is not answered", () => {
   // jobs/failures/create.test.ts has the time-outs, lost connections, errors and unreadable answers.
   test.each<[string, FaultRule, "ordered" | "not ordered"]>([
     ["is overloaded", { kind: "refuse", status: 503 }, "not ordered"],

@@ -70,7 +70,7 @@ const options = fc.record(
   { requiredKeys: ["rp", "user", "challenge", "pubKeyCredParams"] },
 );
 
-describe("requests (decision C11)", () => {
+describe("requests", () => {
   test("reach the key maker unchanged by every transport key", async () => {
     const asked = fc.asyncProperty(options, fc.integer({ min: 4, max: 63 }), async (made, length) => {
       const origin = `https://${made.rp.id}`;
@@ -150,7 +150,7 @@ async function refusal(read: Promise<unknown>) {
   return (error as ExchangeError).reason;
 }
 
-describe("responses (decision C11)", () => {
+describe("responses", () => {
   test("are decrypted with their response key to the key maker's content", async () => {
     const read = fc.asyncProperty(base64url, base64url, base64url, async (id, clientDataJSON, attestationObject) => {
       const payload = { ...credential, id, response: { clientDataJSON, attestationObject } };

@@ -58,7 +58,7 @@ function configured(start: Content, { known = false }: { known?: boolean } = {})
   };
 }
 
-describe("the IdPs of a file (decision C13)", () => {
+describe("the IdPs of a file", () => {
   test("are read again after 5 minutes, and not before", async () => {
     const idp = configured(main, { known: true });
     expect(idp.ids()).toEqual(["main"]);
@@ -164,7 +164,7 @@ describe("the IdPs of a file (decision C13)", () => {
   });
 });
 
-describe("the IdP of the environment (decision C13)", () => {
+describe("the IdP of the environment", () => {
   test("is known at the start without reading a file", async () => {
     const known = readIdpFile(Buffer.from(main), "main", vendorHosts).idps;
     const idps = configuredIdps({

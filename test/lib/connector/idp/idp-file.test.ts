@@ -12,7 +12,7 @@ const problemsIn = (text: string, defaultId = "main") =>
 const entra = "type: entra, tenant-id: t, client-id: c";
 const main = `main: { ${entra} }\n`;
 
-describe("a file of several IdPs (decision C13)", () => {
+describe("a file of several IdPs", () => {
   test("is keyed by IdP id, with the specification's names below, of every kind", () => {
     const file = `
 # Identity providers
@@ -124,7 +124,7 @@ ping-2:
   });
 });
 
-describe("a bad file of several IdPs (decisions C13, G14)", () => {
+describe("a bad file of several IdPs", () => {
   test("is reported with the path of every wrong key, and without values", () => {
     const file = `
 main:

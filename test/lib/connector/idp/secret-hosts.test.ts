@@ -16,7 +16,7 @@ function parse(values: Readonly<Record<string, unknown>>): IdpSettings {
   return kind.settings.parse(values);
 }
 
-describe("the hosts that may get an IdP's secrets (decision C13)", () => {
+describe("the hosts that may get an IdP's secrets", () => {
   test.each([
     "https://login.microsoftonline.com",
     "https://graph.microsoft.com/",

@@ -37,7 +37,7 @@ async function ordered(connector: TestConnector, bodies: readonly unknown[]): Pr
 
 const bodyFor = (user: string) => altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": user });
 
-describe("the list of credential requests (decision C19)", () => {
+describe("the list of credential requests", () => {
   test("contains every request once, in the order of creation, in every state, on pages of any length", async () => {
     const connector = await testConnector(peers);
     expect(await pagesOf(connector)).toEqual([[]]);

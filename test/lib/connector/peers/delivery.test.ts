@@ -82,7 +82,7 @@ async function newOrder(changes: Partial<DeliveryOrder> = {}) {
 
 const orders = () => service.count("POST", /shipments$/);
 
-describe("the delivery service (decision C10)", () => {
+describe("the delivery service", () => {
   test("accepts an order, ships it, and returns signed responses that belong to the request", async () => {
     const { order, credentialKey, pinKey } = await newOrder();
     const { shipmentId } = await delivery.createShipment(order);

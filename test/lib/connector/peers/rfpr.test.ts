@@ -65,7 +65,7 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
   };
 }
 
-describe("the enrollment service (decision C12)", () => {
+describe("the enrollment service", () => {
   test("exchanges the credential in a form, never in a URL, with or without a slash in the address", async () => {
     const seen: { url: string; type: string | undefined; body: string }[] = [];
     const url = await oddServer(async (request, response) => {
@@ -111,7 +111,7 @@ describe("the enrollment service (decision C12)", () => {
   });
 });
 
-describe("the pre-registration API (decision C12)", () => {
+describe("the pre-registration API", () => {
   test("accepts a request, the same request again, but no other one with its id", async () => {
     const id = newId();
     const order = await newOrder();

@@ -335,7 +335,7 @@ describe("a PIN mail that is refused", () => {
   });
 });
 
-describe("a PIN mail that is not answered (decision C14)", () => {
+describe("a PIN mail that is not answered", () => {
   // jobs/failures/mails.test.ts has the other reasons.
   test("because it is answered 503 is looked up, and not sent again where it succeeded", async () => {
     const { connector, requestId, to, errorMessage } = await ready();

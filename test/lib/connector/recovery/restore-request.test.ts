@@ -40,7 +40,7 @@ async function finish(connector: TestConnector): Promise<void> {
   }
 }
 
-test("a request restored beside a new vault continues with the old keys that an operator copied (decision G8)", async () => {
+test("a request restored beside a new vault continues with the old keys that an operator copied", async () => {
   const connector = await open();
   const { requestId } = await connector.order();
   const backup = await backUp(connector);

@@ -22,7 +22,7 @@ const checkOf = (hashes: TokenHashes) =>
   createBearerCheck({ api: "core", role: "Core.Admin", tokenHashes: hashes.known, fetch, now });
 const bearing = (token: string) => new Headers({ authorization: `Bearer ${token}` });
 
-describe("static API tokens (decision G3)", () => {
+describe("static API tokens", () => {
   it("are accepted from their creation to their revocation, and only their hash is stored", async () => {
     const { hashes, text } = inMemory();
     const check = checkOf(hashes);

@@ -43,7 +43,7 @@ const outcome = (checked: Promise<Caller>) =>
 
 type Mint = Parameters<TokenIssuer["mint"]>[0];
 
-describe("a token of the customer's tenant (decision G3)", () => {
+describe("a token of the customer's tenant", () => {
   const asked = async (mint: Partial<Mint>, options: Partial<BearerOptions> = {}) =>
     outcome(check({ tenant: tenant(), ...options })(bearer(await issuer.mint({ audience, roles: [role], ...mint }))));
 
@@ -56,7 +56,7 @@ describe("a token of the customer's tenant (decision G3)", () => {
     expect(await asked({ azp: "an-app", ...mint })).toBe("tenant:an-app");
   });
 
-  it("names its caller by application and subject (decision G3)", async () => {
+  it("names its caller by application and subject", async () => {
     const caller = async (mint: Partial<Mint>) =>
       check({ tenant: tenant() })(bearer(await issuer.mint({ audience, roles: [role], ...mint })));
     const kind = "tenant";
@@ -147,7 +147,7 @@ describe("a token of the customer's tenant (decision G3)", () => {
   });
 });
 
-describe("a static token (decision G3)", () => {
+describe("a static token", () => {
   const make = (api: string, id = "abcd2345") => {
     const token = `${api}_${id}_${randomBytes(32).toString("base64url")}`;
     return {

@@ -15,7 +15,7 @@ function addressOf(forwardedFor: string | undefined, trustedProxies: number): st
   return callerAddress(call, trustedProxies);
 }
 
-describe("the caller's address (decision G7)", () => {
+describe("the caller's address", () => {
   it.each([
     ["203.0.113.5", 1, "203.0.113.5"],
     ["203.0.113.5, 192.0.2.1", 1, "192.0.2.1"],

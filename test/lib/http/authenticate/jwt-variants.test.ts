@@ -74,7 +74,7 @@ async function outcomeOf(token: string): Promise<Outcome> {
   }
 }
 
-describe("a JWT (decision G3)", () => {
+describe("a JWT", () => {
   it.each<[string, () => Promise<string> | string, Outcome]>([
     ["of version 2 with the role", () => signed(), [200, undefined, named]],
     [

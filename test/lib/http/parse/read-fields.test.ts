@@ -32,7 +32,7 @@ const refusalOf = (sent: Sent) =>
     (error: unknown) => (error instanceof Fault ? { kind: error.kind, problems: error.problems } : error),
   );
 
-describe("parameters of the authentication server (decision G4)", () => {
+describe("parameters of the authentication server", () => {
   it("come from the query for GET and from a form for POST", async () => {
     expect(await read(call({ method: "GET", query: "?username=ada&x=a+b%20c" }))).toEqual({
       username: "ada",

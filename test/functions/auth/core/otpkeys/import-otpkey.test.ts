@@ -29,7 +29,7 @@ function base32Of(bytes: Uint8Array): string {
   return symbols?.join("") ?? "";
 }
 
-describe("POST /core/otpkeys (decision A10)", () => {
+describe("POST /core/otpkeys", () => {
   test.each([
     ["hotp", hotpKey(), 0],
     ["hotp of 8 digits", hotpKey({ digits: 8 }), 0],
@@ -105,7 +105,7 @@ describe("POST /core/otpkeys (decision A10)", () => {
   });
 });
 
-describe("importing again (decision A10)", () => {
+describe("importing again", () => {
   const imported = async (key: SoftwareKey) => {
     await importing(key.fields);
     await has(key);
@@ -281,7 +281,7 @@ describe("what makes no key: 400", () => {
   });
 });
 
-describe("secrets of keys (decision G8)", () => {
+describe("secrets of keys", () => {
   it("are in no answer, no log line and no row", async () => {
     const keys = [hotpKey(), yubicoKey()];
     const told = await Promise.all(

@@ -16,42 +16,39 @@ const assign = (whom: string | number, otpkey: string, segment = "users") =>
   auth.post(`/core/${segment}/${whom}/otpkeys`, { otpkey });
 const view = (prefix: string) => auth.get(`/core/otpkeys/${prefix}`);
 
-describe.each(["users", "user"])(
-  "POST /core/%s/<id-or-username>/otpkeys (specification section 4, A9, A17)",
-  segment => {
-    it("assigns a key by id and by name: 204; an unknown prefix creates it, enabled; assigning twice is fine", async () => {
-      const prefix = newPrefix();
-      for (const by of ["id", "name", "id"] as const) {
-        expect(await assign(user[by], prefix, segment)).toMatchObject({ status: 204, body: undefined });
-      }
-      expect((await view(prefix)).body).toEqual({ attributes: {}, prefix, enabled: true, id: expect.any(Number) });
-      expect((await auth.get(`/core/${segment}/${user.id}/otpkeys`)).body).toContain(prefix);
-      expect((await auth.get(`/core/users/${user.name}`)).body).toMatchObject({
-        otpkeys: expect.arrayContaining([prefix]),
-      });
+describe.each(["users", "user"])("POST /core/%s/<id-or-username>/otpkeys (specification section 4)", segment => {
+  it("assigns a key by id and by name: 204; an unknown prefix creates it, enabled; assigning twice is fine", async () => {
+    const prefix = newPrefix();
+    for (const by of ["id", "name", "id"] as const) {
+      expect(await assign(user[by], prefix, segment)).toMatchObject({ status: 204, body: undefined });
+    }
+    expect((await view(prefix)).body).toEqual({ attributes: {}, prefix, enabled: true, id: expect.any(Number) });
+    expect((await auth.get(`/core/${segment}/${user.id}/otpkeys`)).body).toContain(prefix);
+    expect((await auth.get(`/core/users/${user.name}`)).body).toMatchObject({
+      otpkeys: expect.arrayContaining([prefix]),
     });
+  });
 
-    it("assigns a key to several users", async () => {
-      const prefix = newPrefix();
-      await assign(user.id, prefix, segment);
-      await assign(other.id, prefix, segment);
-      expect((await auth.get("/core/users", { otpkey: prefix })).body).toEqual(
-        [user, other].toSorted((one, two) => one.id - two.id).map(({ id, name }) => ({ id, name })),
-      );
+  it("assigns a key to several users", async () => {
+    const prefix = newPrefix();
+    await assign(user.id, prefix, segment);
+    await assign(other.id, prefix, segment);
+    expect((await auth.get("/core/users", { otpkey: prefix })).body).toEqual(
+      [user, other].toSorted((one, two) => one.id - two.id).map(({ id, name }) => ({ id, name })),
+    );
+  });
+
+  test.each(["nobody", "4711", "007"])("answers 404 for %s and creates no key", async whom => {
+    const prefix = newPrefix();
+    expect(await assign(whom, prefix, segment)).toMatchObject({
+      status: 404,
+      body: { error: "There is no such user." },
     });
+    expect((await view(prefix)).status).toBe(404);
+  });
+});
 
-    test.each(["nobody", "4711", "007"])("answers 404 for %s and creates no key", async whom => {
-      const prefix = newPrefix();
-      expect(await assign(whom, prefix, segment)).toMatchObject({
-        status: 404,
-        body: { error: "There is no such user." },
-      });
-      expect((await view(prefix)).status).toBe(404);
-    });
-  },
-);
-
-describe("the prefix of an assignment (decision A9)", () => {
+describe("the prefix of an assignment", () => {
   const prefixesOf = async (whom: MadeUser) => (await auth.get(`/core/users/${whom.id}/otpkeys`)).body;
 
   it("is folded from upper case, and has 1 to 32 letters and digits", async () => {
@@ -206,7 +203,7 @@ describe.each([
   });
 });
 
-describe("POST /core/otpkeys/<prefix>/enable and /disable (decision A10)", () => {
+describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
   it("move `enabled`: 204, also where it is so already", async () => {
     const { prefix } = await giveKey(auth, user, hotpKey());
     for (const [action, enabled] of [
@@ -296,7 +293,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable (decision A10)", () =>
     expect(await validate(key.otp(1))).toBe(true);
   });
 
-  it("a disabled key is no reason to ask for an OTP (decision A5)", async () => {
+  it("a disabled key is no reason to ask for an OTP", async () => {
     const one = await makeUser(auth);
     const { prefix } = await giveKey(auth, one, hotpKey());
     const authenticate = async () =>
@@ -310,7 +307,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable (decision A10)", () =>
   });
 });
 
-describe("GET /core/users/<user>/otpkeys (decision A10)", () => {
+describe("GET /core/users/<user>/otpkeys", () => {
   it("is an array of prefixes, by id and by name; 404 for an unknown user", async () => {
     const one = await makeUser(auth);
     expect((await auth.get(`/core/users/${one.id}/otpkeys`)).body).toEqual([]);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 const create = (username: string, password = newPassword()) => auth.post("/core/users", { username, password });
 const nobody = { error: "There is no such user." };
 
-describe("POST /core/users (specification section 4, decisions A3, A4, A17)", () => {
+describe("POST /core/users (specification section 4)", () => {
   it("creates a user: 201, an absolute `Location` that ends in the numeric id, body {id, name}", async () => {
     const name = newName();
     const { status, headers, body } = await create(name);
@@ -32,7 +32,7 @@ describe("POST /core/users (specification section 4, decisions A3, A4, A17)", ()
     expect((await auth.get(new URL(headers.get("location") ?? "").pathname)).body).toMatchObject({ id, name });
   });
 
-  it("puts PUBLIC_BASE_URL and CORE_PATH in front of the `Location` (decision G2)", async () => {
+  it("puts PUBLIC_BASE_URL and CORE_PATH in front of the `Location`", async () => {
     const moved = auth.beside({ settings: { PUBLIC_BASE_URL: "https://keys.example/base/", CORE_PATH: "/a/core/" } });
     const { headers, body } = await moved.post("/a/core/users", { username: newName(), password: newPassword() });
     expect(headers.get("location")).toBe(`https://keys.example/base/a/core/users/${(body as { id: number }).id}`);
@@ -91,7 +91,7 @@ describe("POST /core/users (specification section 4, decisions A3, A4, A17)", ()
     else expect(told).toMatch(sentence);
   });
 
-  it("asks for 15 characters where no OTP is ever needed (decision A4)", async () => {
+  it("asks for 15 characters where no OTP is ever needed", async () => {
     const without = auth.beside({ settings: { AUTH_OTP_POLICY: "never" } });
     const { status, body } = await without.post("/core/users", { username: newName(), password: "fourteen chars" });
     expect(status).toBe(400);
@@ -106,7 +106,7 @@ describe("POST /core/users (specification section 4, decisions A3, A4, A17)", ()
     expect((await check(`${user.password.slice(0, -1)}b`)).body).toMatchObject({ valid_password: false });
   });
 
-  it("takes a password in any normal form for the same (decision A4)", async () => {
+  it("takes a password in any normal form for the same", async () => {
     const user = await makeUser(auth, { password: "caf\u00e9 au lait" });
     const { body } = await auth.post(`/core/users/${user.id}/validate`, { password: "cafe\u0301 au lait" });
     expect(body).toEqual({ valid_password: true, valid_otp: false });
@@ -184,7 +184,7 @@ describe("GET /core/users/<id-or-username> (specification section 4)", () => {
 describe.each([
   ["DELETE", ""],
   ["POST", "/delete"],
-] as const)("%s /core/users/<id-or-username>%s (specification section 4, decision A17)", (method, rest) => {
+] as const)("%s /core/users/<id-or-username>%s (specification section 4)", (method, rest) => {
   it("deletes by id and by name: 204 and no body; then the user is not there: 404", async () => {
     for (const by of ["id", "name"] as const) {
       const user = await makeUser(auth);
@@ -218,7 +218,7 @@ describe.each([
   });
 });
 
-describe("POST /core/users/<id-or-username>/reset (specification section 4, decisions A4, A10, A15)", () => {
+describe("POST /core/users/<id-or-username>/reset (specification section 4)", () => {
   it("sets the new password by id and by name: 204; the old one is none any more", async () => {
     const user = await makeUser(auth);
     for (const by of ["id", "name"] as const) {
@@ -269,7 +269,7 @@ describe("POST /core/users/<id-or-username>/reset (specification section 4, deci
   });
 });
 
-describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validate (decision A13)", method => {
+describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validate", method => {
   const validate = (whom: string | number, fields: Record<string, string> = {}) =>
     auth.call(method, `/core/users/${whom}/validate`, { fields });
 
@@ -323,7 +323,7 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
   });
 });
 
-describe("POST /core/users/<user>/sessions/delete (decision A10)", () => {
+describe("POST /core/users/<user>/sessions/delete", () => {
   it("ends all sessions of the user and of nobody else: 204", async () => {
     const [user, other] = [await makeUser(auth), await makeUser(auth)];
     const [one, two, foreign] = [await loggedIn(auth, user), await loggedIn(auth, user), await loggedIn(auth, other)];
@@ -335,7 +335,7 @@ describe("POST /core/users/<user>/sessions/delete (decision A10)", () => {
   });
 });
 
-describe("ids (decision A3)", () => {
+describe("ids", () => {
   it("grow with time and are never given again", async () => {
     const first = await makeUser(auth);
     await auth.call("DELETE", `/core/users/${first.id}`);

@@ -146,7 +146,7 @@ const attestation: Attestation = {
 };
 const legacy = '{"ä":1}::-93,99,0,127,-128,-1::aWQ::Desk key: 1';
 
-describe("the settings of an IdP of kind C (decision C13)", () => {
+describe("the settings of an IdP of kind C", () => {
   const wrong = (values: Record<string, unknown>) =>
     kind.settings.safeParse({ ...least(), ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
@@ -183,7 +183,7 @@ describe("the settings of an IdP of kind C (decision C13)", () => {
   });
 });
 
-describe("an IdP of kind C (decision C13)", () => {
+describe("an IdP of kind C", () => {
   test.each(["metadata", "plain", "mock", "script"] as const)(
     "is asked for a challenge and gets the key registered, in the form of %s",
     async form => {
@@ -468,7 +468,7 @@ describe("creation options of kind C", () => {
   });
 });
 
-describe("a failure of an IdP of kind C (decision C8)", () => {
+describe("a failure of an IdP of kind C", () => {
   test.each(["unknown-user", "blocked-user", "capped"])("by the journey itself is for good: %s", async userId => {
     const taken = await ask(idp, "capped");
     await idp.activate(taken.idpState, answerTo(taken), "k", { signal });
@@ -622,7 +622,7 @@ describe("a failure of an IdP of kind C (decision C8)", () => {
   });
 });
 
-describe("the client's own credentials at Advanced Identity Cloud (decision C13)", () => {
+describe("the client's own credentials at Advanced Identity Cloud", () => {
   test("give a token that is cached until a minute before it expires", async () => {
     await ask();
     tools.advance(3_539_000);

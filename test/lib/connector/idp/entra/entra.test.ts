@@ -88,7 +88,7 @@ const graphCalls = () => entra.requests().filter(({ path }) => /fido2Methods/.te
 const grants = () => entra.count("POST", /oauth2/);
 const posts = () => entra.count("POST", /fido2Methods$/);
 
-describe("an IdP of kind B (decision C13)", () => {
+describe("an IdP of kind B", () => {
   test("returns a challenge, registers the security key and shows it in the read-back", async () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
@@ -250,7 +250,7 @@ describe("an IdP of kind B (decision C13)", () => {
   });
 });
 
-describe("a failure of an IdP of kind B (decision C8)", () => {
+describe("a failure of an IdP of kind B", () => {
   test.each([
     ["unknown-user", "missing", 404, "Request_ResourceNotFound"],
     ["blocked-user", "refused", 400, expect.any(String)],
@@ -345,7 +345,7 @@ describe("a failure of an IdP of kind B (decision C8)", () => {
   });
 });
 
-describe("the client's own credentials (decision C13)", () => {
+describe("the client's own credentials", () => {
   test("are a client secret, or a private key with certificate", async () => {
     expect(await ask(connect({}, { secret: async () => client.privateKey + client.certificate }))).toBeDefined();
     expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({

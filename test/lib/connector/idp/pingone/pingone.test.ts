@@ -108,7 +108,7 @@ async function answering(answer: (call: { method: string; url: URL; body: string
   return connect({ "api-base-url": url, "auth-base-url": url });
 }
 
-describe("the settings of an IdP of kind A (decision C13)", () => {
+describe("the settings of an IdP of kind A", () => {
   const wrong = (values: Record<string, unknown>) =>
     kind.settings.safeParse({ ...least(), ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
@@ -137,7 +137,7 @@ describe("the settings of an IdP of kind A (decision C13)", () => {
   });
 });
 
-describe("an IdP of kind A (decision C13)", () => {
+describe("an IdP of kind A", () => {
   test("returns a challenge, registers the security key and shows it in the read-back", async () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
@@ -296,7 +296,7 @@ describe("a user at an IdP of kind A", () => {
   });
 });
 
-describe("a failure of an IdP of kind A (decision C8)", () => {
+describe("a failure of an IdP of kind A", () => {
   test.each([
     ["blocked-user", "refused", 400, "INVALID_DATA"],
     ["forbidden-user", "unauthorized", 403, "ACCESS_FAILED"],
@@ -588,7 +588,7 @@ describe("a device that an IdP of kind A has created", () => {
   });
 });
 
-describe("the client's own credentials at PingOne (decision C13)", () => {
+describe("the client's own credentials at PingOne", () => {
   test("are a client secret, or a private key in an algorithm that PingOne accepts", async () => {
     const pairs = [
       generateKeyPairSync("rsa", { modulusLength: 2048 }),

@@ -78,7 +78,7 @@ function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peer
   return loaded.keys.flatMap(({ value }) =>
     value.credentials.flatMap(({ userId, state, errorMessage }) => {
       const times = all.filter(each => each.userId === userId).length;
-      // The only message that says that the state at the IdP is not known (C8).
+      // The only message that says that the state at the IdP is not known.
       const mayBe = state === "failed" && errorMessage?.includes("may be registered, check") === true;
       if (times === (state === "active" ? 1 : 0) || (times === 1 && mayBe)) return [];
       return [`a credential that is ${state} is registered ${times} times`];
