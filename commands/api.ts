@@ -4,13 +4,13 @@ import { trimEnd } from "../lib/trim-end.ts";
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed JSON; undefined where there is none. */
+  /** Parsed JSON; undefined if the body is not JSON. */
   readonly body: unknown;
 }
 
 export interface ApiCall {
   readonly method: "GET" | "POST";
-  /** From the API's path on. */
+  /** Relative to the URL of the API. */
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: object | undefined;
@@ -29,9 +29,9 @@ export interface Api {
 type Credential = string | { readonly functionsKey: string };
 
 /**
- * @param url address of the deployment with the API's path, as in `https://core.example.com/core`. Throws for one that is no
- * https (loopback excepted)
- * @param credential commands take it from the environment or a file, never from their arguments, which others can see
+ * Returns the API. Throws if the URL is not https, except on this machine.
+ * @param url URL of the deployment with the API's path, such as `https://core.example.com/core`
+ * @param credential from the environment or a file, never from the arguments, which other users of the machine can read
  */
 export function connectApi(
   url: string,
@@ -45,7 +45,7 @@ export function connectApi(
       : { "x-functions-key": credential.functionsKey };
   // Check the token here, because an error of `fetch` would quote it.
   if (!Object.values(authorization).every(value => /^(Bearer )?[\x21-\x7e]+$/.test(value)))
-    throw new Error("The token is none: it has characters that no token has.");
+    throw new Error("The token is malformed: it contains characters that no token has.");
   const base = trimEnd(url, "/");
   return {
     url: base,
@@ -64,18 +64,18 @@ export function connectApi(
         });
         return { status: response.status, headers: response.headers, body: jsonOf(await response.text()) };
       } catch (error) {
-        throw new Error(`${base} does not answer: ${reasonOf(error)}`);
+        throw new Error(`${base} does not respond: ${reasonOf(error)}`);
       }
     },
   };
 }
 
 function checkUrl(url: string): void {
-  if (!URL.canParse(url)) throw new Error("The address is no URL: https://core.example.com/core is one.");
+  if (!URL.canParse(url)) throw new Error("The address is not a URL such as https://core.example.com/core.");
   const { protocol, hostname } = new URL(url);
   const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
   if (protocol === "https:" || (protocol === "http:" && loopback)) return;
-  throw new Error("The address must begin with https: a token goes there.");
+  throw new Error("The address must start with https, because the token is sent to it.");
 }
 
 const reasonOf = (error: unknown): string => {

@@ -9,7 +9,7 @@ import { catchInterrupt } from "./import/interrupt.ts";
 import { type Line, readLines } from "./import/lines.ts";
 import { createProgress, formatCount, refusedLine, summaryOf } from "./import/progress.ts";
 import { checkReport, writeReport } from "./import/report.ts";
-import { runImport } from "./import/run.ts";
+import { runImport } from "./import/run-import.ts";
 import { createScreen } from "./import/screen.ts";
 import { checkCore, sendKey } from "./import/send.ts";
 
@@ -63,7 +63,7 @@ async function prepare(given: ImportArguments): Promise<Prepared> {
     : connectApi(given.url, await readToken(given.tokenFile, process.env.API_TOKEN), { timeoutMs: given.timeoutMs });
   const texts = await readTexts(given.files);
   const lines = readLines(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
-  if (lines.length === 0) throw new Error("There is no key in what was given.");
+  if (lines.length === 0) throw new Error("The files contain no OTP key.");
   return { given, lines, ...(api && { api }) };
 }
 
@@ -77,7 +77,7 @@ async function run({ given, api, lines }: Prepared): Promise<number> {
   const open = results.filter(({ outcome }) => outcome === "open").length;
   if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
   if (api !== undefined && open > 0)
-    screen.note(`${formatCount(open)} are open: the same command again goes on from here.`);
+    screen.note(`${formatCount(open)} are open: run the same command again to continue.`);
   if (interrupted !== undefined) return interrupted;
   if (stopped !== undefined) return exitCodes.stopped;
   const hasFailures = results.some(({ outcome }) => outcome === "refused" || outcome === "failed");
@@ -89,7 +89,7 @@ async function send(
   { given, api, total }: { readonly given: ImportArguments; readonly api: Api; readonly total: number },
 ) {
   const interrupt = catchInterrupt(() =>
-    screen.note("Stopping: what is under way is waited for. Once more ends it now."),
+    screen.note("Stopping: waiting for calls in progress. Press Ctrl-C again to stop at once."),
   );
   const { stop, cut } = interrupt;
   const ask = createAsk({
@@ -99,7 +99,7 @@ async function send(
     now,
     random: Math.random,
     sleep: (ms, signal) => pause(ms, undefined, { signal }),
-    waits: seconds => screen.note(`${api.url} asks to wait ${seconds} s.`),
+    waits: seconds => screen.note(`${api.url} requests a wait of ${seconds} s.`),
   });
   try {
     await checkCore(ask);

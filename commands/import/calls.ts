@@ -23,7 +23,7 @@ export interface Calling {
 
 export type Answered = Pick<ApiAnswer, "status" | "body">;
 
-/** Repeats a call until it is answered. Returns undefined if the run ended before. Throws `ImportStopped`. */
+/** Repeats a call until there is a response. Returns undefined if the run ended before. Throws `ImportStopped`. */
 export type Ask = (method: "GET" | "POST", path: string, body?: object) => Promise<Answered | undefined>;
 
 const maxTries = 6;
@@ -31,7 +31,7 @@ const firstWaitMs = 500;
 const maxWaitMs = 120_000;
 
 /**
- * Creates the function that calls Core. The calls are idempotent (A10), so an unanswered one is repeated. A `Retry-After` delays all
+ * Creates the function that calls Core. The calls are idempotent (A10), so a call without a response is repeated. A `Retry-After` delays all
  * calls. A 500 that persists is returned, because it may concern this call only.
  */
 export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling): Ask {
@@ -61,11 +61,11 @@ export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling
       if (!isFailure && answer.status !== 429 && answer.status < 500) return answer;
       if (stop.aborted) return undefined;
       if (tried === maxTries && !isFailure && answer.status === 500) return answer;
-      const problem = isFailure ? answer.message : `${api.url} answers ${answer.status}`;
+      const problem = isFailure ? answer.message : `${api.url} responds with ${answer.status}`;
       if (tried === maxTries) throw new ImportStopped(`${problem}; tried ${maxTries} times`);
       const requestedMs = isFailure ? 0 : retryAfterMs(answer.headers, now());
       if (requestedMs > maxWaitMs)
-        throw new ImportStopped(`${problem}, and asks to wait ${Math.ceil(requestedMs / 1000)} s`);
+        throw new ImportStopped(`${problem}, and requests a wait of ${Math.ceil(requestedMs / 1000)} s`);
       if (requestedMs > 0 && now() + requestedMs > notBefore) {
         notBefore = now() + requestedMs;
         waits(Math.ceil(requestedMs / 1000));

@@ -17,7 +17,7 @@ async function readInput(name: string, max = maxBytes): Promise<Buffer> {
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new Error(`${shownName(name)} can not be read${code === undefined ? "" : ` (${code})`}.`);
+    throw new Error(`${shownName(name)} cannot be read${code === undefined ? "" : ` (${code})`}.`);
   }
   if (length <= max) return Buffer.concat(chunks);
   throw new Error(`${shownName(name)} has more than ${Math.round(max / 1024)} KiB: split it.`);
@@ -52,8 +52,8 @@ export async function readToken(file: string | undefined, environment: string | 
   if (token !== "") return token;
   throw new Error(
     file === undefined
-      ? "API_TOKEN is not set: it holds the bearer token of an administrator. --token-file takes it from a file."
-      : `${shownName(file)} holds no token.`,
+      ? "API_TOKEN is not set. Set it to the bearer token of an administrator, or use --token-file."
+      : `${shownName(file)} contains no token.`,
   );
 }
 
@@ -70,5 +70,5 @@ export async function readPreSharedKey(
   const bytes = Buffer.from(isText ? compact : "", isHex ? "hex" : "base64");
   if ([16, 24, 32].includes(bytes.length)) return new Uint8Array(bytes);
   const source = file === undefined ? "PSKC_KEY" : shownName(file);
-  throw new Error(`${source} holds no key of 16, 24 or 32 bytes in hex or base64.`);
+  throw new Error(`${source} contains no key of 16, 24 or 32 bytes in hex or base64.`);
 }

@@ -1,7 +1,7 @@
 import type { Instant } from "../../lib/time.ts";
+import type { ImportKey } from "./formats/parsed-lines.ts";
 import { type LogOptions, readPersonalisationLog } from "./formats/personalisation-log.ts";
 import { readPskc } from "./formats/pskc.ts";
-import type { ImportKey } from "./formats/reading.ts";
 
 /**
  * The outcome of a line.
@@ -10,7 +10,7 @@ import type { ImportKey } from "./formats/reading.ts";
  * - `replaced`: Core had another secret for the prefix, and replaced it
  * - `refused`: the line is invalid, or Core refused it
  * - `failed`: Core failed repeatedly at this OTP key
- * - `open`: not sent, or not answered
+ * - `open`: not sent, or without a response
  */
 export type Outcome = "imported" | "present" | "replaced" | "refused" | "failed" | "open";
 

@@ -21,13 +21,13 @@ export const refusedLine = (line: Line): string => `${placeOf(line)}: ${line.out
 
 const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
   imported: "imported",
-  present: "there already",
+  present: "already present",
   replaced: "replaced",
   refused: "refused",
   failed: "failed",
 };
 
-/** Returns the number of lines of each outcome. @param open word for lines that were not sent or not answered */
+/** Returns the number of lines of each outcome. @param open word for lines that were not sent or got no response */
 export function summaryOf(lines: readonly Line[], open: string): string {
   const groups = Object.groupBy(lines, ({ outcome }) => outcome);
   const counts = Object.entries({ ...words, open }).flatMap(([outcome, word]) => {

@@ -14,9 +14,9 @@ export async function checkReport(path: string): Promise<void> {
   try {
     await access(dirname(path), constants.W_OK);
   } catch {
-    throw new Error(`The report can not be written to ${dirname(path)}.`);
+    throw new Error(`The report cannot be written to ${dirname(path)}.`);
   }
-  if (!["", header].includes(await startOf(path))) throw new Error(`${path} is there, and is no report of an import.`);
+  if (!["", header].includes(await startOf(path))) throw new Error(`${path} exists and is not a report of an import.`);
 }
 
 /** Returns the first bytes of a file, or an empty text if there is no file. */

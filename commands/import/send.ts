@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { refusalOf } from "../api.ts";
 import { type Answered, type Ask, ImportStopped } from "./calls.ts";
-import type { ImportKey } from "./formats/reading.ts";
+import type { ImportKey } from "./formats/parsed-lines.ts";
 import type { Line } from "./lines.ts";
 import { plain } from "./screen.ts";
 
@@ -16,7 +16,7 @@ export async function checkCore(ask: Ask): Promise<void> {
 }
 
 /**
- * Sends an OTP key (A10). With `replace`, sends it first without and after a 409 with `replace`, which tells `replaced` from `present`.
+ * Sends an OTP key (A10). With `replace`, sends it first without and after a 409 with `replace`, to distinguish `replaced` from `present`.
  * Throws `ImportStopped` for a failure that every other key would have too.
  */
 export async function sendKey(
@@ -42,14 +42,14 @@ const importFields = ({ prefix, kind, secret, privateId, digits, counter }: Impo
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
 function resultOf(answer: Answered | undefined, key: ImportKey, found: "present" | "replaced") {
-  if (answer === undefined) return { outcome: "open", reason: "not answered" } as const;
+  if (answer === undefined) return { outcome: "open", reason: "no response" } as const;
   switch (answer.status) {
     case 200:
     case 201:
       if (keyView.safeParse(answer.body).data?.prefix !== key.prefix) break;
       return { outcome: answer.status === 201 ? "imported" : found, reason: "" } as const;
     case 400:
-      return { outcome: "refused", reason: `Core says: ${withoutSecrets(refusalOf(answer), key)}` } as const;
+      return { outcome: "refused", reason: `Core responded: ${withoutSecrets(refusalOf(answer), key)}` } as const;
     case 409:
       return { outcome: "refused", reason: "Core has another secret for its prefix: see --replace" } as const;
     case 500:
@@ -61,15 +61,15 @@ function resultOf(answer: Answered | undefined, key: ImportKey, found: "present"
 /** Removes the key's secret from a text: a proxy's error page might quote the request. */
 function withoutSecrets(text: string, { secret, privateId }: ImportKey): string {
   const quoted = [secret, privateId].some(bytes => bytes && text.toLowerCase().includes(hex(bytes)));
-  return quoted ? "something that quotes its secret" : plain(text);
+  return quoted ? "a text that quotes the secret" : plain(text);
 }
 
 function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {
   const reasons: Readonly<Record<number, string>> = {
     401: "the token is refused (401): it is wrong, expired or revoked",
-    403: "the token is not for this (403): it needs the role Core.Admin, or to be an API token of Core",
+    403: "the token has no access (403): it must have the role Core.Admin, or be an API token of Core",
     404: "there is no Core API at this address (404), which ends in Core's path, as in https://core.example.com/core",
   };
-  const other = status < 300 ? "what answers at this address is no Core API" : `the address answers ${status}`;
+  const other = status < 300 ? "the service at this address is not a Core API" : `the address responds with ${status}`;
   return new ImportStopped(reasons[status] ?? other);
 }

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import { modhexPattern, modhexToHex } from "../../../lib/auth/otp/modhex.ts";
 import { totpStepSeconds } from "../../../lib/auth/otp/totp.ts";
-import { checkedKey, gathered, type LineReading, type Reading } from "./reading.ts";
+import { checkKey, collectLines, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {
@@ -15,12 +15,12 @@ export interface LogOptions {
 }
 
 /** Reads a personalisation log of a key maker: traditional, OATH and Yubico CSV layouts, also mixed (A18). */
-export function readPersonalisationLog(text: string, options: LogOptions = {}): Reading {
+export function readPersonalisationLog(text: string, options: LogOptions = {}): ParsedFile {
   const lines = text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/);
-  return gathered(lines.map((line, index) => readLine(line, index + 1, options)));
+  return collectLines(lines.map((line, index) => readLine(line, index + 1, options)));
 }
 
-function readLine(text: string, line: number, options: LogOptions): LineReading {
+function readLine(text: string, line: number, options: LogOptions): ParsedLine {
   if (text.trim() === "" || text.trimStart().startsWith("#")) return undefined;
   const fields = fieldsOf(text);
   const [first = ""] = fields ?? [];
@@ -60,15 +60,15 @@ const traditional = {
   counter: 12,
 };
 
-function readTraditional(fields: readonly string[], line: number, event: "yubico otp" | "oath-hotp"): LineReading {
+function readTraditional(fields: readonly string[], line: number, event: "yubico otp" | "oath-hotp"): ParsedLine {
   const shift = Math.max(0, fields.length - traditional.count);
   const field = (name: Exclude<keyof typeof traditional, "count">) => fields[traditional[name] + shift] ?? "";
   const secret = field("secret");
   if (event === "yubico otp") {
-    return checkedKey(line, field("public"), "yubico", { secret, privateId: field("private") });
+    return checkKey(line, field("public"), "yubico", { secret, privateId: field("private") });
   }
   const inModhex = field("modhex") === "1" ? 12 : field("modhex2") === "1" ? 4 : field("modhex1") === "1" ? 2 : 0;
-  return checkedKey(line, typedIdentifier(field("public"), inModhex), "hotp", {
+  return checkKey(line, typedIdentifier(field("public"), inModhex), "hotp", {
     secret,
     digits: numberOf(field("digits")),
     counter: numberOf(field("counter")) ?? 0,
@@ -76,14 +76,14 @@ function readTraditional(fields: readonly string[], line: number, event: "yubico
 }
 
 /** Reads the layout: serial number, public id, private id (Yubico) or counter (OATH), secret. */
-function readCompact(fields: readonly string[], line: number, { digits, identifier }: LogOptions): LineReading {
+function readCompact(fields: readonly string[], line: number, { digits, identifier }: LogOptions): ParsedLine {
   const [serial = "", publicId = "", third = "", fourth = ""] = fields;
   // This layout writes 0 for an absent value.
   const secret = fourth === "0" ? "" : fourth;
   if (third === "") return { line, reason: "it is not about a key that makes OTPs" };
-  if (third.length === 12) return checkedKey(line, publicId, "yubico", { secret, privateId: third });
+  if (third.length === 12) return checkKey(line, publicId, "yubico", { secret, privateId: third });
   const typed = publicId === "" && identifier !== undefined ? `${identifier}${serial.padStart(8, "0")}` : publicId;
-  return checkedKey(line, typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {
+  return checkKey(line, typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {
     secret,
     digits: digits ?? 6,
     counter: numberOf(third),
@@ -91,7 +91,7 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
 }
 
 /** Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or `totp`, digits, step. */
-function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOptions): LineReading {
+function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOptions): ParsedLine {
   const [serial = "", seed = "", kind = "", digitsText = "", step = ""] = fields;
   const name = kind.toLowerCase() || "hotp";
   if (name !== "hotp" && name !== "totp") return { line, reason: "it is of no known kind of key" };
@@ -99,7 +99,7 @@ function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOp
     return { line, reason: `its steps are not of ${totpStepSeconds} seconds` };
   }
   const length = digitsText === "" ? digits : (numberOf(digitsText) ?? 0);
-  return checkedKey(line, serial, name, { secret: seed, digits: length });
+  return checkKey(line, serial, name, { secret: seed, digits: length });
 }
 
 /** Returns whether a text is a seed: hexadecimal, and too long for a public id. */

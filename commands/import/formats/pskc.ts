@@ -1,8 +1,8 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
 import { totpStepSeconds } from "../../../lib/auth/otp/totp.ts";
 import type { Instant } from "../../../lib/time.ts";
+import { checkKey, collectLines, type ImportKey, type ParsedFile, type RefusedLine } from "./parsed-lines.ts";
 import { PskcSecretError, type ReadSecret, secretReader } from "./pskc-secret.ts";
-import { checkedKey, gathered, type ImportKey, type Reading, type RefusedLine } from "./reading.ts";
 import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
 
 export interface PskcOptions {
@@ -12,14 +12,16 @@ export interface PskcOptions {
 }
 
 /** Reads a Portable Symmetric Key Container (RFC 6030), plain or encrypted with a pre-shared key (A18). */
-export function readPskc(text: string, options: PskcOptions): Reading {
+export function readPskc(text: string, options: PskcOptions): ParsedFile {
   try {
     const { root, lineOf } = readXml(text);
     const container = element(root, "KeyContainer");
     if (container === undefined) throw new XmlError(1, "it is no PSKC key container");
     const readSecret = secretReader(container, options.preSharedKey);
     const packages = elements(container, "KeyPackage");
-    return gathered(packages.map(keyPackage => readPackage(keyPackage, lineOf(keyPackage), readSecret, options.now)));
+    return collectLines(
+      packages.map(keyPackage => readPackage(keyPackage, lineOf(keyPackage), readSecret, options.now)),
+    );
   } catch (error) {
     if (error instanceof XmlError) return { keys: [], refused: [{ line: error.line, reason: error.message }] };
     throw error;
@@ -33,7 +35,7 @@ function readPackage(
   now: Instant,
 ): ImportKey | RefusedLine {
   const key = element(keyPackage, "Key");
-  const reason = key === undefined ? "it holds no key" : (notUsable(key, now) ?? notSupported(key));
+  const reason = key === undefined ? "it contains no key" : (notUsable(key, now) ?? notSupported(key));
   if (key === undefined || reason !== undefined) return { line, reason: reason ?? "" };
   try {
     const secret = readSecret(element(key, "Data", "Secret"));
@@ -82,7 +84,7 @@ function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: 
   const id = textAt(key, "@Id");
   const prefix = parsePrefix(id) ?? (textAt(keyPackage, "DeviceInfo", "SerialNo") || id);
   const counter = element(key, "Data", "Counter");
-  return checkedKey(line, prefix, kindOf(key) === "totp" ? "totp" : "hotp", {
+  return checkKey(line, prefix, kindOf(key) === "totp" ? "totp" : "hotp", {
     secret,
     digits: digitsOf(textAt(key, "AlgorithmParameters", "ResponseFormat", "@Length"), prefix),
     counter: counter === undefined ? 0 : (numberOf(textAt(counter, "PlainValue")) ?? -1),
@@ -98,7 +100,7 @@ function digitsOf(length: string, prefix: string): number | undefined {
 /** Reads a Yubico key. The personalisation tool writes public and private id into the user id. */
 function yubicoKey(key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
   const [, publicId = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
-  return checkedKey(line, publicId, "yubico", { secret, privateId });
+  return checkKey(line, publicId, "yubico", { secret, privateId });
 }
 
 const numberOf = (text: string): number | undefined => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined);

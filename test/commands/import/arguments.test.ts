@@ -39,7 +39,7 @@ describe("what the import command is given", () => {
   it.each([
     ["http://core.example/core", /must begin with https/],
     ["http://127.0.0.1.example/core", /must begin with https/],
-    ["core.example/core", /is no URL/],
+    ["core.example/core", /is not a URL/],
   ])("goes to no address without TLS but this machine's: %s", (address, told) => {
     expect(() => connectApi(address, "a-token")).toThrow(told);
     expect(connectApi("http://127.0.0.1:7071/core/", "a-token").url).toBe("http://127.0.0.1:7071/core");
@@ -47,7 +47,7 @@ describe("what the import command is given", () => {
 
   it("is no token where there is none", async () => {
     await expect(readToken(undefined, " ")).rejects.toThrow("API_TOKEN is not set");
-    await expect(readToken(fileOf("\n", "token"), "one")).rejects.toThrow("token holds no token");
+    await expect(readToken(fileOf("\n", "token"), "one")).rejects.toThrow("token contains no token");
     await expect(readToken(undefined, " a-token\n")).resolves.toBe("a-token");
   });
 });
@@ -70,8 +70,8 @@ describe("the pre-shared key of a PSKC", () => {
     "is refused without being quoted: %s",
     async text => {
       const refusal = await readPreSharedKey(undefined, text).catch((error: Error) => error.message);
-      expect(refusal).toBe("PSKC_KEY holds no key of 16, 24 or 32 bytes in hex or base64.");
-      await expect(readPreSharedKey(fileOf("", "empty"), hex)).rejects.toThrow("holds no key");
+      expect(refusal).toBe("PSKC_KEY contains no key of 16, 24 or 32 bytes in hex or base64.");
+      await expect(readPreSharedKey(fileOf("", "empty"), hex)).rejects.toThrow("contains no key");
     },
   );
 });
@@ -84,6 +84,6 @@ describe("where a report is to be written", () => {
     await expect(checkReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is no report of an import");
     await expect(checkReport("/dev/null")).rejects.toThrow("is no report of an import");
     await expect(checkReport("/")).rejects.toThrow("is no report of an import");
-    await expect(checkReport("/nowhere/report.csv")).rejects.toThrow("can not be written to /nowhere");
+    await expect(checkReport("/nowhere/report.csv")).rejects.toThrow("cannot be written to /nowhere");
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Api, ApiAnswer } from "../../../commands/api.ts";
 import { createAsk, ImportStopped } from "../../../commands/import/calls.ts";
 import type { Line } from "../../../commands/import/lines.ts";
-import { runImport } from "../../../commands/import/run.ts";
+import { runImport } from "../../../commands/import/run-import.ts";
 
 const answer = (status: number, headers: Record<string, string> = {}): ApiAnswer => ({
   status,
@@ -43,9 +43,9 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
 
 describe("a call that is not answered", () => {
   it("is made again a bounded number of times, more and more patiently", async () => {
-    const { ask, waited, calls } = simulated([new Error("core.example does not answer: refused")]);
+    const { ask, waited, calls } = simulated([new Error("core.example does not respond: refused")]);
     await expect(ask("GET", "/otpkeys")).rejects.toThrow(
-      new ImportStopped("core.example does not answer: refused; tried 6 times"),
+      new ImportStopped("core.example does not respond: refused; tried 6 times"),
     );
     expect(calls()).toBe(6);
     expect(waited).toEqual([500, 1000, 2000, 4000, 8000]);
@@ -91,7 +91,7 @@ describe("a call that is not answered", () => {
 
   it("ends the run where Core asks for more patience than there is", async () => {
     const { ask, waited } = simulated([answer(429, { "retry-after": "3600" })]);
-    await expect(ask("POST", "/otpkeys", {})).rejects.toThrow("answers 429, and asks to wait 3600 s");
+    await expect(ask("POST", "/otpkeys", {})).rejects.toThrow("responds with 429, and requests a wait of 3600 s");
     expect(waited).toEqual([]);
   });
 

@@ -106,7 +106,7 @@ describe("importing what key makers ship", () => {
       "",
     ]);
     expect(code).toBe(1);
-    expect((await imported(log([newest]))).out).toBe("1 key: 1 there already\n");
+    expect((await imported(log([newest]))).out).toBe("1 key: 1 already present\n");
   });
 
   it("refuses another secret, unless it shall replace, and says which did", async () => {
@@ -117,10 +117,13 @@ describe("importing what key makers ship", () => {
     const refusal = `${file}:1: refused: Core has another secret for its prefix: see --replace`;
     expect(await imported(file)).toMatchObject({
       code: 1,
-      out: `${refusal}\n3 keys: 1 imported, 1 there already, 1 refused\n`,
+      out: `${refusal}\n3 keys: 1 imported, 1 already present, 1 refused\n`,
     });
-    expect(await imported("--replace", file)).toMatchObject({ code: 0, out: "3 keys: 2 there already, 1 replaced\n" });
-    expect(await imported(file)).toMatchObject({ code: 0, out: "3 keys: 3 there already\n" });
+    expect(await imported("--replace", file)).toMatchObject({
+      code: 0,
+      out: "3 keys: 2 already present, 1 replaced\n",
+    });
+    expect(await imported(file)).toMatchObject({ code: 0, out: "3 keys: 3 already present\n" });
   });
 
   it("sends nothing in a dry run, and needs no token for it", async () => {
@@ -154,7 +157,7 @@ describe("importing what key makers ship", () => {
     expect(await importWith({ env }, pskc)).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
     const keyFile = fileOf(`${preSharedKey}\n`, "psk");
     const again = await imported("--pskc-key-file", keyFile, pskc);
-    expect(again).toMatchObject({ code: 0, out: "1 key: 1 there already\n" });
+    expect(again).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
     expect(again.error).not.toContain(preSharedKey);
   });
 
@@ -190,12 +193,12 @@ describe("importing again", () => {
     expect(proxy.count("POST", /otpkeys/)).toBe(4);
     expect(code).toBe(130);
     expect(out).toBe("40 keys: 4 imported, 36 open\n");
-    expect(error).toContain("36 are open: the same command again goes on from here.");
+    expect(error).toContain("36 are open: run the same command again to continue.");
     expect(readLines(report).filter(line => line.endsWith(",open,not sent"))).toHaveLength(36);
     expect((await Promise.all(keys.map(isThere))).filter(Boolean)).toHaveLength(4);
 
     const again = await imported("--report", report, log(keys));
-    expect(again).toMatchObject({ code: 0, out: "40 keys: 36 imported, 4 there already\n" });
+    expect(again).toMatchObject({ code: 0, out: "40 keys: 36 imported, 4 already present\n" });
     expect(readLines(report).filter(line => line.includes(",open,"))).toEqual([]);
   });
 
@@ -210,7 +213,7 @@ describe("importing again", () => {
     proxy.clearFaults();
     expect((await Promise.all(keys.map(isThere))).filter(Boolean)).toHaveLength(4);
 
-    expect(await imported(log(keys))).toMatchObject({ code: 0, out: "30 keys: 26 imported, 4 there already\n" });
+    expect(await imported(log(keys))).toMatchObject({ code: 0, out: "30 keys: 26 imported, 4 already present\n" });
     const own = new Set(keys.map(({ prefix }) => prefix));
     const kept = (await listed()).filter(({ prefix }) => own.has(prefix));
     expect(kept).toHaveLength(30);
@@ -236,12 +239,12 @@ describe("a Core that does not answer as it should", () => {
     const run = await startThrough("--parallel", "4", "--timeout", "1", log(keys)).ended;
     proxy.clearFaults();
     expect(run).toMatchObject({ code: 0, out: "6 keys: 6 imported\n" });
-    expect(run.error).toContain(`${proxy.url}/core asks to wait 1 s.`);
+    expect(run.error).toContain(`${proxy.url}/core requests a wait of 1 s.`);
   });
 
   it.each([
-    ["is no Core API", { status: 200, body: "<html></html>" }, "what answers at this address is no Core API"],
-    ["sends elsewhere", { status: 307, headers: { location: "/core/elsewhere" } }, "the address answers 307"],
+    ["is no Core API", { status: 200, body: "<html></html>" }, "the service at this address is not a Core API"],
+    ["sends elsewhere", { status: 307, headers: { location: "/core/elsewhere" } }, "the address responds with 307"],
     ["has no such path", { status: 404 }, "there is no Core API at this address (404)"],
   ])("gets no secret where it %s", async (_, answer, reason) => {
     proxy.instead(() => answer);
@@ -282,8 +285,8 @@ describe("a Core that does not answer as it should", () => {
     proxy.instead(() => undefined);
     expect(code).toBe(1);
     expect(out.split("\n").slice(1, 3)).toEqual([
-      `${file}:2: refused: Core says:  [2Jno more (400)`,
-      `${file}:3: refused: Core says: something that quotes its secret`,
+      `${file}:2: refused: Core responded:  [2Jno more (400)`,
+      `${file}:3: refused: Core responded: a text that quotes the secret`,
     ]);
     const told = out + error + readFileSync(report, "utf8");
     expect(told).not.toContain("\u001b");
@@ -294,7 +297,7 @@ describe("a Core that does not answer as it should", () => {
 describe("what the command needs to know", () => {
   it("is told when it is not, and nothing is tried", async () => {
     const { code, out, error } = await imported("/nowhere/keys.csv");
-    expect([code, out, error]).toEqual([2, "", "/nowhere/keys.csv can not be read (ENOENT).\n"]);
+    expect([code, out, error]).toEqual([2, "", "/nowhere/keys.csv cannot be read (ENOENT).\n"]);
     const { code: unknown, error: told } = await imported("--token", "a-token", "keys.csv");
     expect(unknown).toBe(2);
     expect(told).toContain("Unknown option '--token'");
@@ -311,7 +314,7 @@ describe("what the command needs to know", () => {
     });
     for (const [token, told] of [
       ["core_00000000_wrong", "the token is refused (401)"],
-      [auth.otherToken, "the token is not for this (403)"],
+      [auth.otherToken, "the token has no access (403)"],
     ]) {
       const run = await startImport([...url, file], { env: { API_TOKEN: token ?? "" } }).ended;
       expect(run).toMatchObject({ code: 3, error: expect.stringContaining(`Stopped: ${told}`) });
@@ -321,7 +324,7 @@ describe("what the command needs to know", () => {
     const tokenFile = fileOf(`${auth.token}\n`, "token");
     expect((await startImport([...url, "--token-file", tokenFile, file]).ended).code).toBe(0);
     const byInput = startImport([...url, "--token-file", "-", file], { input: auth.tenantToken });
-    expect(await byInput.ended).toMatchObject({ code: 0, out: "1 key: 1 there already\n" });
+    expect(await byInput.ended).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
   });
 
   it("is told without quoting it when a token has characters that no token has", async () => {
@@ -335,7 +338,7 @@ describe("what the command needs to know", () => {
     const file = log([hotpKey()]);
     const before = readFileSync(file);
     const { code, error } = await imported("--report", file, file);
-    expect([code, error]).toEqual([2, `${file} is there, and is no report of an import.\n`]);
+    expect([code, error]).toEqual([2, `${file} exists and is not a report of an import.\n`]);
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 });

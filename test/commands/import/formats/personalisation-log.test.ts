@@ -61,7 +61,7 @@ describe("the traditional layout", () => {
   );
 
   it.each([
-    [yubico.replace("vvgutbiedkvi", ""), "it names no prefix, so its OTPs could not be told from others'"],
+    [yubico.replace("vvgutbiedkvi", ""), "it has no prefix, by which its OTPs would be recognised"],
     [yubico.replace("vvgutbiedkvi", "vv-utb"), "its prefix is not 1 to 32 letters and digits"],
     [yubico.replace(aes, aes.slice(2)), "its secret must have 16 bytes"],
     [yubico.replace(aes, ""), "its secret is required"],
@@ -107,7 +107,7 @@ describe("the Yubico layout", () => {
   });
 
   it("refuses a key without public id, unless it is said what such keys type", () => {
-    expect(reasonOf(oath(""))).toBe("it names no prefix, so its OTPs could not be told from others'");
+    expect(reasonOf(oath(""))).toBe("it has no prefix, by which its OTPs would be recognised");
     expect(keysOf(oath(""), { identifier: "ubhe" })).toMatchObject([{ prefix: "ubhe00508327" }]);
   });
 

@@ -90,7 +90,7 @@ describe("a plain PSKC (RFC 6030)", () => {
         privateId: new Uint8Array(Buffer.from(id, "hex")),
       },
     ]);
-    expect(reasonOf(parts)).toBe("it names no prefix, so its OTPs could not be told from others'");
+    expect(reasonOf(parts)).toBe("it has no prefix, by which its OTPs would be recognised");
   });
 
   it("takes the key's id for its prefix where it can be one, else the serial number", () => {
@@ -266,6 +266,6 @@ describe("a file that is no PSKC", () => {
 
   it("gives nothing where it holds no key", () => {
     expect(read(container(""))).toEqual({ keys: [], refused: [] });
-    expect(read(container("<KeyPackage/>")).refused).toEqual([{ line: 3, reason: "it holds no key" }]);
+    expect(read(container("<KeyPackage/>")).refused).toEqual([{ line: 3, reason: "it contains no key" }]);
   });
 });

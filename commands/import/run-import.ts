@@ -1,8 +1,8 @@
 import { ImportStopped } from "./calls.ts";
-import type { ImportKey } from "./formats/reading.ts";
+import type { ImportKey } from "./formats/parsed-lines.ts";
 import type { Line } from "./lines.ts";
 
-export interface Running {
+export interface RunOptions {
   readonly parallel: number;
   /** Fires when no further key is to be sent. */
   readonly stop: AbortSignal;
@@ -20,7 +20,7 @@ const maxFailuresInARow = 10;
  */
 export async function runImport(
   lines: readonly Line[],
-  { parallel, stop, send, tried }: Running,
+  { parallel, stop, send, tried }: RunOptions,
 ): Promise<{ readonly lines: readonly Line[]; readonly stopped?: string }> {
   const results = [...lines];
   const queue = lines.entries();

@@ -16,13 +16,13 @@ export interface RefusedLine {
   readonly reason: string;
 }
 
-export interface Reading {
+export interface ParsedFile {
   readonly keys: readonly ImportKey[];
   readonly refused: readonly RefusedLine[];
 }
 
 /** The result of one line; undefined for a line without a key, such as a comment. */
-export type LineReading = ImportKey | RefusedLine | undefined;
+export type ParsedLine = ImportKey | RefusedLine | undefined;
 
 /** An OTP key as written in a file. A text is hexadecimal; empty means absent. */
 interface WrittenKey extends Pick<KeyDraft, "digits" | "counter"> {
@@ -31,13 +31,13 @@ interface WrittenKey extends Pick<KeyDraft, "digits" | "counter"> {
 }
 
 /** Checks an OTP key by the rules of its kind and of prefixes (A7, A9). */
-export function checkedKey(
+export function checkKey(
   line: number,
   prefixText: string,
   kind: OtpKindName,
   written: WrittenKey,
 ): ImportKey | RefusedLine {
-  if (prefixText === "") return { line, reason: "it names no prefix, so its OTPs could not be told from others'" };
+  if (prefixText === "") return { line, reason: "it has no prefix, by which its OTPs would be recognised" };
   const prefix = parsePrefix(prefixText);
   if (prefix === undefined) return { line, reason: "its prefix is not 1 to 32 letters and digits" };
   const { secret, privateId, ...rest } = written;
@@ -61,7 +61,7 @@ const fieldNames = { secret: "its secret", privateId: "its private id", digits: 
  * Collects the lines of a file. A personalisation log grows at its end, so the last of several lines with the same prefix is the
  * current state of the key.
  */
-export function gathered(lines: readonly LineReading[]): Reading {
+export function collectLines(lines: readonly ParsedLine[]): ParsedFile {
   const found = lines.filter(line => line !== undefined);
   const last = new Map(found.flatMap(line => ("prefix" in line ? [[line.prefix, line.line] as const] : [])));
   const keys = found.filter(line => "prefix" in line).filter(key => last.get(key.prefix) === key.line);
