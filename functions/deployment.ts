@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/azure/blobs.ts";
-import { isLocalService, localCredential, managedIdentity } from "../lib/azure/credential.ts";
 import { writeToHost } from "../lib/azure/functions-app.ts";
+import { isLocalService, localCredential, managedIdentity } from "../lib/azure/service-access.ts";
 import { openTables, type Tables } from "../lib/azure/tables/tables.ts";
 import { openTelemetry, type Telemetry } from "../lib/azure/telemetry/telemetry.ts";
 import { apiTokenHashes } from "../lib/azure/vault/api-tokens.ts";
@@ -36,7 +36,7 @@ export interface Deployment {
   readonly secondBlobs?: Blobs | undefined;
   readonly secrets: Secrets;
   readonly sealer: Sealer;
-  /** How long secrets are cached (G3). */
+  /** How long secrets are cached. */
   readonly caching: CacheOptions;
   readonly healthy: () => Promise<boolean>;
   /** Returns a function that returns the cached value of a secret and throws if the secret is missing. */

@@ -3,7 +3,7 @@ import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/model/att
 import type { Parsed } from "../../lib/auth/model/parsed.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/model/prefix.ts";
 import { parseUserReference } from "../../lib/auth/model/username.ts";
-import { parsePrefixOrOtp } from "../../lib/auth/otp/split.ts";
+import { parsePrefixOrOtp } from "../../lib/auth/otp/split-otp.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */

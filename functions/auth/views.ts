@@ -32,7 +32,7 @@ export const otpkeyView = z
   .meta({ id: "OtpKey" });
 export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
-/** Returns the view of an OTP key (specification section 4, A10). */
+/** Returns the view of an OTP key (specification section 4). */
 export const toOtpkeyView = (
   { prefix, enabled, id, stopped }: OtpKey,
   attributes: Attributes,

@@ -30,7 +30,7 @@ export interface AuthRules extends SignInRules {
   readonly session: { readonly idleMs: number; readonly absoluteMs: number; readonly touchMs: number };
   readonly secureCookie: boolean;
   readonly allowedOrigins: readonly string[];
-  /** Whether validation servers are configured. New OTP keys are then of kind `remote` (A9). */
+  /** Whether validation servers are configured. New OTP keys are then of kind `remote`. */
   readonly usesValidationServers: boolean;
 }
 

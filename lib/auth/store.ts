@@ -23,9 +23,9 @@ export interface UserSummary {
 export interface User extends UserSummary {
   /** Hash of the folded username, see `hashUsername`. */
   readonly userHash: string;
-  /** Absent: the user has no password (A4). */
+  /** Absent: the user has no password. */
   readonly password?: StoredPassword;
-  /** Credential epoch: grows with every change that ends the user's sessions (A15). */
+  /** Credential epoch: grows with every change that ends the user's sessions. */
   readonly epoch: number;
   readonly createdAt: Instant;
 }
@@ -103,7 +103,7 @@ export interface Users {
   signInState(userRef: UserRef): Promise<SignInState | undefined>;
   /** Writes password and epoch by version. */
   save(user: Stored<User>, next: Pick<User, "password" | "epoch">): Promise<Stored<User> | undefined>;
-  /** Deletes a user with attributes, assignments and throttle; OTP keys stay (A17). Returns false if there is no such user. */
+  /** Deletes a user with attributes, assignments and throttle; OTP keys stay. Returns false if there is no such user. */
   remove(userRef: UserRef): Promise<boolean>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
 }
@@ -129,15 +129,15 @@ export interface AttributeStore {
 export interface OtpKey {
   readonly id: number;
   readonly prefix: string;
-  /** Absent: no secret was imported yet (A9). */
+  /** Absent: no secret was imported yet. */
   readonly kind?: OtpKindName;
   readonly enabled: boolean;
-  /** Number of wrong OTPs in a row (A12). */
+  /** Number of wrong OTPs in a row. */
   readonly failures: number;
   /** Whether wrong OTPs stopped the OTP key until an administrator enables it again. */
   readonly stopped: boolean;
   readonly form: KeyForm;
-  /** Encrypted for storage (G8). */
+  /** Encrypted for storage. */
   readonly sealedSecret?: string;
   readonly createdAt: Instant;
 }
@@ -154,7 +154,7 @@ export interface OtpKeys {
   find(prefix: string): Promise<Stored<OtpKey> | undefined>;
   /**
    * Returns an OTP key and the users to whom it may be assigned. The candidates include every holder; a candidate is one only
-   * if the `otpkeys` of its sign-in state contain the key (A6).
+   * if the `otpkeys` of its sign-in state contain the key.
    */
   findHolders(
     prefix: string,
@@ -167,7 +167,7 @@ export interface OtpKeys {
   /** Returns undefined if the prefix is taken. */
   create(key: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
   /**
-   * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once (A8). Returns
+   * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once. Returns
    * undefined after a conflict.
    */
   save(key: Stored<OtpKey>, next: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
@@ -208,7 +208,7 @@ export interface Throttles {
    * @param ends when the row may be deleted, see `throttleExpiry`; absent: at once
    */
   save(throttle: ThrottleState, next: Throttle, ends?: Instant): Promise<ThrottleState | undefined>;
-  /** Deletes the throttle of a username (A10). */
+  /** Deletes the throttle of a username. */
   clear(userHash: string): Promise<void>;
 }
 
@@ -243,6 +243,6 @@ export interface AuthStore {
   readonly sessions: Sessions;
   readonly throttles: Throttles;
   readonly addresses: AddressCounts;
-  /** Deletes expired rows, sorted by expiry (A19). Stops at the signal; the next run continues. */
+  /** Deletes expired rows, sorted by expiry. Stops at the signal; the next run continues. */
   cleanUp(signal?: AbortSignal): Promise<CleanedUp>;
 }

@@ -1,29 +1,30 @@
 import { buffer } from "node:stream/consumers";
 import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
-import { type Access, isLocalService } from "./credential.ts";
+import { type Access, isLocalService } from "./service-access.ts";
 import { callService, isServiceError, retryOptions } from "./service-errors.ts";
 
 /**
- * What may outgrow a row (decision C18). Every call, of `list` every page, ends within the time limit, retries included,
- * else with a `Fault` `unavailable`; a write that ended so may have been done.
+ * Blob storage, for values that may not fit into a row (C18). Every call, and every page of `list`, ends within the time limit, retries
+ * included, or throws Fault `unavailable`. A write that ends with this Fault may have succeeded.
  */
 export interface Blobs {
-  /** Present already is fine. Not for the request path (decision G12). */
+  /** Creates the container if it does not exist. Not for calls of users. */
   createContainer(container: string): Promise<void>;
-  /** Writes the whole blob, whatever is there; text as UTF-8. */
+  /** Creates or overwrites a blob. Text is written as UTF-8. */
   put(container: string, name: string, content: string | Uint8Array): Promise<void>;
+  /** Returns a blob; undefined if it does not exist. */
   get(container: string, name: string): Promise<Uint8Array | undefined>;
-  /** No more than the first `bytes` of it. */
+  /** Returns at most the first `bytes` bytes of a blob; undefined if it does not exist. */
   head(container: string, name: string, bytes: number): Promise<Uint8Array | undefined>;
-  /** Absent already is fine. */
+  /** Deletes a blob, if it exists. */
   remove(container: string, name: string): Promise<void>;
-  /** Names that begin so, in order. */
+  /** Yields the names that start with the prefix, sorted. */
   list(container: string, prefix: string): AsyncIterable<string>;
 }
 
 const service = "Storage";
 
-/** Blob storage. The SDK is loaded at the first call. */
+/** Opens blob storage. Loads the SDK at the first call. */
 export function openBlobs(access: Access & { readonly timeoutMs: number }): Blobs {
   const { timeoutMs } = access;
   let opened: Promise<BlobServiceClient> | undefined;

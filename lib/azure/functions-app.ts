@@ -3,7 +3,7 @@ import type { Call, Cookie, Reply } from "../http/call.ts";
 import type { WriteLine } from "../log.ts";
 import { acceptAnyHeaderValue } from "./header-bytes.ts";
 
-/** Registers one HTTP function. @param template without a leading slash, which would take the whole app down */
+/** Registers an HTTP function. @param template without a leading slash, which would stop the whole app */
 export function registerHttp(
   name: string,
   {
@@ -14,7 +14,7 @@ export function registerHttp(
   }: {
     template: string;
     methods: readonly string[];
-    /** `admin` asks for the host's master key. */
+    /** `admin` requires the host's master key. */
     authLevel?: "anonymous" | "admin";
     answer: (call: Call) => Promise<Reply>;
   },
@@ -28,7 +28,7 @@ export function registerHttp(
   acceptAnyHeaderValue();
 }
 
-/** Registers one timer function. @param schedule six-field NCRONTAB, UTC */
+/** Registers a timer function. @param schedule NCRONTAB with six fields, UTC */
 export function registerTimer(name: string, schedule: string, run: (invocationId: string) => Promise<void>): void {
   app.timer(name, {
     schedule,
@@ -36,7 +36,7 @@ export function registerTimer(name: string, schedule: string, run: (invocationId
   });
 }
 
-/** Runs `close` when the host ends the app. */
+/** Runs `close` before the host stops the app. */
 export function onTerminate(close: () => Promise<void>): void {
   app.hook.appTerminate(close);
 }

@@ -22,9 +22,9 @@ interface HttpInput {
 const repaired = new WeakSet<ProgrammingModel>();
 
 /**
- * Replaces every header value by the Latin-1 reading of its UTF-8 bytes before `@azure/functions` (4.16.5) reads it. The host gives values
+ * Replaces every header value by its UTF-8 bytes read as Latin-1 before `@azure/functions` (4.16.5) reads it. The host gives values
  * as Unicode text, and the library's `new Request` throws on a character above U+00FF: one such cookie would make every call a
- * bare 500. To be called after a first registration, which creates the programming model; later calls do nothing.
+ * 500 without a body. Call it after the first registration, which creates the programming model. Later calls do nothing.
  */
 export function acceptAnyHeaderValue(): void {
   const model = functionsCore()?.getProgrammingModel();
@@ -41,7 +41,7 @@ export function acceptAnyHeaderValue(): void {
   };
 }
 
-/** Undefined outside of a host, where the library registers nothing either. */
+/** Returns undefined outside of a host, where the library registers nothing either. */
 function functionsCore(): FunctionsCore | undefined {
   try {
     return createRequire(import.meta.url)("@azure/functions-core");

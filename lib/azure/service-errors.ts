@@ -1,41 +1,19 @@
 import type { TableServiceClientOptions } from "@azure/data-tables";
+import { withTimeout } from "../async/with-timeout.ts";
 import { Fault } from "../fault.ts";
 
-/** What may be put into the SDKs' request pipelines. */
+/** Policies of the SDKs' request pipelines. */
 export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies"]>;
 
-/** A few tries within about a second: a caller waits meanwhile, and the time limit of the call bounds them all. */
+/** A few attempts within about a second, because a caller is waiting. The time limit of the call includes all of them. */
 export const retryOptions = { maxRetries: 3, retryDelayInMs: 200, maxRetryDelayInMs: 2_000 };
 
-/** Seconds that a caller is told to wait when the service named none. */
+/** Retry-After of a Fault if the service gave none. */
 const defaultRetryAfterSeconds = 5;
 
 /**
- * Runs `work` with a signal that ends it after `timeoutMs` or when `signal` does; rejects then, even where `work` does
- * not heed it (a token that is fetched by foreign code).
- */
-export async function withTimeout<T>(
-  timeoutMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-  signal?: AbortSignal,
-): Promise<T> {
-  signal?.throwIfAborted();
-  const limit = new AbortController();
-  const both = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
-  const { promise: over, reject } = Promise.withResolvers<never>();
-  both.addEventListener("abort", () => reject(both.reason), { once: true });
-  // Not `AbortSignal.timeout`, which stays behind until the time is over, one of each call, and then makes an error for nobody.
-  const timer = setTimeout(() => limit.abort(new DOMException("The time is over", "TimeoutError")), timeoutMs);
-  try {
-    return await Promise.race([work(both), over]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/**
- * `within`, with every sign that the service is away, throttling or late turned into a `Fault` `unavailable` (decision
- * G6). Any other error is thrown as it is. A write that ended so may have been done.
+ * Runs `work` as `withTimeout` does. Throws Fault `unavailable` if the service is away, throttles or is late (G6). Other errors pass
+ * through. A write that ends with this Fault may have succeeded.
  */
 export async function callService<T>(
   service: string,
@@ -52,18 +30,18 @@ export async function callService<T>(
 }
 
 /**
- * For services that speak JSON. Ends a call at once that is asked for a pause which its time limit does not allow, or that
- * something else answered in the service's place: the SDKs would take a page of HTML for an empty result.
+ * Returns a policy for services that respond with JSON. It rejects a 200 with another content type, because the SDKs would read a
+ * proxy's HTML page as an empty result, and a response whose Retry-After does not fit into the time limit.
  */
 export const rejectNonJson = (service: string, timeoutMs: number): Policies[number] => ({
   position: "perRetry",
   policy: {
-    name: "soundAnswers",
+    name: "rejectNonJson",
     async sendRequest(request, next) {
       const response = await next(request);
       const { status, headers } = response;
-      const pause = status === 429 || status === 503 ? parseRetryAfter(headers.get("retry-after")) : undefined;
-      if (pause !== undefined && pause * 1000 >= timeoutMs) throw unavailableFault(service, pause);
+      const retryAfter = status === 429 || status === 503 ? parseRetryAfter(headers.get("retry-after")) : undefined;
+      if (retryAfter !== undefined && retryAfter * 1000 >= timeoutMs) throw unavailableFault(service, retryAfter);
       if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? ""))
         throw unreadableResponse(service, status);
       return response;
@@ -71,11 +49,11 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
   },
 });
 
-/** Seconds; Azure's services do not use the form with a date. At most a day: a slip must not stop callers for good. */
+/** Returns seconds. Azure's services do not send the form with a date. At most a day, so that a wrong value does not stop callers forever. */
 const parseRetryAfter = (header: string | undefined): number | undefined =>
   header !== undefined && /^\d+$/.test(header) ? Math.min(Number(header), 86_400) : undefined;
 
-/** The parts of the SDKs' `RestError` that decide. */
+/** The fields of the SDKs' `RestError` that are used. */
 export interface ServiceError extends Error {
   readonly code?: string;
   readonly statusCode?: number;
@@ -87,19 +65,20 @@ export const isServiceError = (error: unknown): error is ServiceError =>
 
 function toFault(service: string, error: unknown): unknown {
   if (error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError"))
-    return unavailableFault(service, undefined, new Error(`${service} did not answer in time`));
+    return unavailableFault(service, undefined, new Error(`${service} did not respond in time`));
   if (!isServiceError(error)) return error;
   const { statusCode, response } = error;
   if (statusCode === undefined) return unavailableFault(service, undefined, error);
-  // The SDK's own message quotes the whole body, which may be a secret or a recipient's data (decision G10).
+  // The SDK's message quotes the body, which may contain a secret or a recipient's data (G10).
   if (statusCode < 300) return unreadableResponse(service, statusCode);
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
     return unavailableFault(service, parseRetryAfter(response?.headers.get("retry-after")), error);
   return error;
 }
 
-const unavailableFault = (service: string, pause = defaultRetryAfterSeconds, cause?: unknown) =>
-  new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter: pause, cause });
+const unavailableFault = (service: string, retryAfter = defaultRetryAfterSeconds, cause?: unknown) =>
+  new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter, cause });
 
+/** Returns the Fault for a successful response that cannot be read. */
 export const unreadableResponse = (service: string, status: number): Fault =>
-  unavailableFault(service, undefined, new Error(`${service} answered ${status} unreadably`));
+  unavailableFault(service, undefined, new Error(`${service} sent an unreadable response (${status})`));

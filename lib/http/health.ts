@@ -1,3 +1,5 @@
+import { singleFlight } from "../async/single-flight.ts";
+import { withTimeout } from "../async/with-timeout.ts";
 import type { Log } from "../log.ts";
 import { between, type Instant, type Now } from "../time.ts";
 
@@ -15,32 +17,24 @@ export function createHealthCheck(
 ): () => Promise<boolean> {
   const { now, log, maxAgeMs, timeLimitMs } = options;
   let passedAt: Instant | undefined;
-  let running: Promise<boolean> | undefined;
 
-  const runAll = async (): Promise<boolean> => {
+  const runAll = singleFlight(async () => {
     const startedAt = now();
     const results = await Promise.all(Object.entries(checks).map(([part, check]) => passes(part, check)));
     if (results.every(Boolean)) passedAt = startedAt;
     return results.every(Boolean);
-  };
+  });
   const passes = async (part: string, check: HealthCheck): Promise<boolean> => {
-    const limit = Promise.withResolvers<never>();
-    const timer = setTimeout(() => limit.reject(new Error(`${part} did not answer in time`)), timeLimitMs);
     try {
-      await Promise.race([check(), limit.promise]);
+      await withTimeout(timeLimitMs, check);
       return true;
     } catch (error) {
       log.warn("unhealthy", { part, error });
       return false;
-    } finally {
-      clearTimeout(timer);
     }
   };
   return async () => {
     if (passedAt !== undefined && between(passedAt, now()) < maxAgeMs) return true;
-    running ??= runAll().finally(() => {
-      running = undefined;
-    });
-    return running;
+    return runAll();
   };
 }

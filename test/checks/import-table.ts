@@ -23,6 +23,7 @@ export const importTable: readonly Zone[] = [
     packages: ["zod", "jose", "node:async_hooks", "node:crypto"],
     deployed,
   },
+  { name: shared, folder: "lib/async", zones: [], packages: [], deployed },
   { name: "http", folder: "lib/http", zones: [shared], packages: ["zod", "jose", "node:crypto"], deployed },
   {
     name: "connector domain",
@@ -66,7 +67,7 @@ export const importTable: readonly Zone[] = [
     name: "azure",
     folder: "lib/azure",
     zones: [shared, "http"],
-    packages: ["@azure/*", "@opentelemetry/*", "zod", "node:*"],
+    packages: ["@azure/*", "@opentelemetry/*", "zod", "p-limit", "node:*"],
     deployed,
   },
   {

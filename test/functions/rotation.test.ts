@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { createPasswordHasher } from "../../lib/auth/passwords/password-hash.ts";
 import { fromUserRow } from "../../lib/azure/auth/rows/rows.ts";
-import { localCredential } from "../../lib/azure/credential.ts";
+import { localCredential } from "../../lib/azure/service-access.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
 import { keyRing } from "../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../lib/azure/vault/secrets.ts";

@@ -5,7 +5,7 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { credentials } from "./credentials.ts";
 
-/** Checks credentials without creating a session. Both results are 200 (specification section 4, A2). */
+/** Checks credentials without creating a session. Both results are 200 (specification section 4). */
 export const authenticate = endpoint({
   routes: ["POST /authenticate", "GET /authenticate"],
   access: "open",

@@ -6,7 +6,7 @@ import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { optionalText } from "../inputs.ts";
 
-/** Changes the password of the session's user (specification section 4, rules 3 and 4; A16). */
+/** Changes the password of the session's user (specification section 4, rules 3 and 4). */
 export const changePassword = endpoint({
   routes: ["POST /password", "GET /password"],
   access: "session",

@@ -15,7 +15,7 @@ const statusBody = z
   })
   .meta({ id: "SessionStatus" });
 
-/** Returns the session (specification sections 2 and 4; A15). */
+/** Returns the session (specification sections 2 and 4). */
 export const getStatus = endpoint({
   routes: ["GET /status", "POST /status"],
   access: "session",

@@ -7,7 +7,7 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { credentials } from "./credentials.ts";
 
-/** Signs in and creates a session. A session that the request presents ends (specification sections 3 and 4; A15). */
+/** Signs in and creates a session. A session that the request presents ends (specification sections 3 and 4). */
 export const login = endpoint({
   routes: ["POST /login", "GET /login"],
   access: "open",

@@ -4,7 +4,7 @@ import { clearedSessionCookie } from "../../../lib/auth/sessions/session-cookie.
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
-/** Ends the session (specification sections 3 and 4; A15). */
+/** Ends the session (specification sections 3 and 4). */
 export const logout = endpoint({
   routes: ["POST /logout", "GET /logout"],
   access: "untouched_session",

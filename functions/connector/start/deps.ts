@@ -1,8 +1,8 @@
 import { claimStore } from "../../../lib/azure/connector/idempotency.ts";
 import { responseBlobs } from "../../../lib/azure/connector/responses.ts";
 import { connectorStore } from "../../../lib/azure/connector/store.ts";
-import { accessToken } from "../../../lib/azure/credential.ts";
 import { openMailer } from "../../../lib/azure/mail/mailer.ts";
+import { accessToken } from "../../../lib/azure/service-access.ts";
 import type { PeerTools } from "../../../lib/connector/http/call.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";

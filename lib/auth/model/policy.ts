@@ -5,7 +5,7 @@ export type OtpPolicy = (typeof otpPolicies)[number];
 
 export interface SignInRules {
   readonly otpPolicy: OtpPolicy;
-  /** Whether a user without a password may sign in with an OTP alone (A4). */
+  /** Whether a user without a password may sign in with an OTP alone. */
   readonly allowEmptyPassword: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface SignInFacts {
   readonly userHasPassword: boolean;
   /** `valid`: of an enabled OTP key of this user that is not stopped. `refused`: any other OTP. */
   readonly otp: "valid" | "refused" | "absent";
-  /** A stopped OTP key counts: otherwise stopping the key would allow a sign-in with the password alone (A12). */
+  /** A stopped OTP key counts: otherwise stopping the key would allow a sign-in with the password alone. */
   readonly userHasEnabledKey: boolean;
 }
 

@@ -16,7 +16,7 @@ export interface KeySecret {
 export interface KeyState {
   /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
   readonly counter: number;
-  /** The moving factor of the code that completes a resynchronisation (A7). */
+  /** The moving factor of the code that completes a resynchronisation. */
   readonly resync?: number;
 }
 
@@ -84,7 +84,7 @@ interface Kind {
 /** A kind whose codes this service checks, by the OTP key's secret and state. */
 export interface LocalKind extends Kind {
   readonly checked: "here";
-  /** Whether codes are short enough to guess. Then an OTP is checked only if the named user has its key (A5). */
+  /** Whether codes are short enough to guess. Then an OTP is checked only if the named user has its key. */
   readonly isGuessable: boolean;
   /** Decides on a code. @param code has one of the kind's forms and the key's length */
   decide(

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
 import type { CodeForm, KeyDraft, Prepared } from "./contract.ts";
-import { draftProblems } from "./draft.ts";
+import { draftProblems } from "./draft-problems.ts";
 
 /** Forms of codes of both OATH kinds: 6 or 8 digits (A7). */
 export const oathForms: readonly CodeForm[] = [

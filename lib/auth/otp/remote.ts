@@ -1,5 +1,5 @@
 import type { RemoteKind } from "./contract.ts";
-import { draftProblems } from "./draft.ts";
+import { draftProblems } from "./draft-problems.ts";
 
 /** OTPs that validation servers check, because only they have the OTP key's secret (A7). */
 export const remote: RemoteKind = {

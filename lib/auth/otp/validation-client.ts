@@ -30,7 +30,7 @@ export function createValidationClient(options: ValidationOptions): ValidationCl
   const { urls, random, totalTimeoutMs: totalMs } = options;
   return {
     async validate(otp) {
-      // The same nonce for all servers: those of one pool can then tell a repeated request from a replayed OTP.
+      // The same nonce for all servers: servers of one pool can then distinguish a repeated request from a replayed OTP.
       const nonce = Buffer.from(random(16)).toString("hex");
       const key = await options.key();
       const deadline = AbortSignal.timeout(totalMs);

@@ -3,7 +3,7 @@ import type { KeyState } from "./contract.ts";
 /** What an OTP check may change in the row of an OTP key. */
 export interface KeyProgress {
   readonly state: KeyState;
-  /** Number of wrong OTPs in a row (A12). */
+  /** Number of wrong OTPs in a row. */
   readonly failures: number;
   /** Whether too many wrong OTPs stopped the key, until an administrator enables it again. */
   readonly stopped: boolean;
@@ -12,7 +12,7 @@ export interface KeyProgress {
 export interface KeyVerdict {
   /** `disabled` and `stopped`: such an OTP key never verifies, even with a genuine OTP. */
   readonly outcome: "valid" | "out_of_step" | "replayed" | "invalid" | "unavailable" | "disabled" | "stopped";
-  /** To be written by the row's ETag before the outcome is returned (A8). Absent if nothing changes. */
+  /** To be written by the row's ETag before the outcome is returned. Absent if nothing changes. */
   readonly next?: KeyProgress;
 }
 

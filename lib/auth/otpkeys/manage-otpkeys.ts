@@ -1,10 +1,11 @@
 import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
-import { raiseCounter } from "../otp/key-state.ts";
 import { type OtpKindName, otpKind } from "../otp/kinds.ts";
-import type { NewOtpKey, OtpKey, Stored, UserRef } from "../store.ts";
+import { raiseCounter } from "../otp/raise-counter.ts";
+import type { NewOtpKey, OtpKey, UserRef } from "../store.ts";
 import { prefixPointer } from "../user-hash.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 
@@ -43,22 +44,22 @@ export async function importKey(
 ): Promise<{ readonly key: OtpKey; readonly isNew: boolean }> {
   const { prefix, kind } = imported;
   const prepared = prepare(imported);
-  for (;;) {
+  return retryOnConflict(async () => {
     const there = await deps.otpkeys.find(prefix);
     if (there === undefined) {
       const sealed = await sealedSecret(prefix, prepared.secret, deps);
       const created = await deps.otpkeys.create({ ...newKey(prefix, prepared.form, kind), ...sealed });
-      if (created === undefined) continue;
+      if (created === undefined) return conflict;
       deps.log.info("otpkey_imported", { prefix, kind });
       return { key: created.value, isNew: true };
     }
     if (kind === undefined) return { key: there.value, isNew: false };
     const next = await mergeImport(there.value, { ...imported, kind }, prepared, deps);
     const saved = await deps.otpkeys.save(there, next.key);
-    if (saved === undefined) continue;
+    if (saved === undefined) return conflict;
     deps.log.info(next.event, { prefix, kind });
     return { key: saved.value, isNew: there.value.kind === undefined };
-  }
+  });
 }
 
 interface PreparedKey {
@@ -122,12 +123,13 @@ const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sea
  * Throws Fault `not_found` for an unknown user.
  */
 export async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
-  for (;;) {
+  await retryOnConflict(async () => {
     const outcome = await deps.otpkeys.assign(userRef, prefix);
     if (outcome === "no_user") throw noSuchUser();
-    if (outcome === "assigned") break;
+    if (outcome === "assigned") return outcome;
     await deps.otpkeys.create(newKey(prefix, unusedForm, deps.rules.usesValidationServers ? "remote" : undefined));
-  }
+    return conflict;
+  });
   deps.log.info("otpkey_assigned", { prefix, user: userRef });
 }
 
@@ -148,17 +150,14 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
  * Throws Fault `not_found`.
  */
 export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
-  let key: Stored<OtpKey> | undefined = await deps.otpkeys.find(prefix);
-  while (key !== undefined) {
-    const cleared = enabled ? { failures: 0, stopped: false } : {};
-    if ((await deps.otpkeys.save(key, { ...key.value, ...cleared, enabled })) !== undefined) {
-      if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
-      deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
-      return;
-    }
-    key = await deps.otpkeys.find(prefix);
-  }
-  throw noSuchKey();
+  const cleared = enabled ? { failures: 0, stopped: false } : {};
+  await retryOnConflict(async () => {
+    const key = await deps.otpkeys.find(prefix);
+    if (key === undefined) throw noSuchKey();
+    return (await deps.otpkeys.save(key, { ...key.value, ...cleared, enabled })) ?? conflict;
+  });
+  if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
+  deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
 }
 
 /** Time within which a sign-in that passed before its OTP key was disabled has written its session. */

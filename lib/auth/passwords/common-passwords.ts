@@ -1,6 +1,6 @@
 import { comparableText } from "./comparable-text.ts";
-import { repeatedUnit } from "./repetition.ts";
-import { isRun, type Keyboard } from "./run.ts";
+import { isRun, type Keyboard } from "./is-run.ts";
+import { repeatedUnit } from "./repeated-unit.ts";
 
 /** Maximum length of a unit whose repetition is always refused. A longer unit must be common itself. */
 const shortUnitLength = 4;

@@ -8,7 +8,7 @@ const passwordMaxCodePoints = 1024;
 export interface PasswordRules {
   /** Minimum number of code points. */
   readonly minLength: number;
-  /** Whether an empty password means "no password" (create, reset) or is refused (change) (A4, A16). */
+  /** Whether an empty password means "no password" (create, reset) or is refused (change). */
   readonly empty: "none" | "refused";
 }
 

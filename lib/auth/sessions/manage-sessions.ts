@@ -1,4 +1,5 @@
 import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { Session, SessionKey } from "../model/session.ts";
 import { accessToStore, createSession, isLive, sessionKey } from "../model/session.ts";
@@ -63,10 +64,12 @@ export async function moveSessionToEpoch(
   { sessions, now }: Pick<AuthDeps, "sessions" | "now">,
 ): Promise<void> {
   let current: Stored<Session> | undefined = session;
-  while (current !== undefined) {
-    if ((await sessions.save(key, current, { epoch, accessedAt: now() })) !== undefined) return;
+  await retryOnConflict(async () => {
+    if (current === undefined) return undefined;
+    if ((await sessions.save(key, current, { epoch, accessedAt: now() })) !== undefined) return undefined;
     current = (await sessions.find(key)).session;
-  }
+    return conflict;
+  });
 }
 
 /** Ends a session, if the presented value is one. */

@@ -1,4 +1,5 @@
 import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
@@ -45,11 +46,11 @@ async function replacePassword(
   { users }: AuthDeps,
 ): Promise<void> {
   let current: Stored<User> | undefined = checked;
-  for (;;) {
+  await retryOnConflict(async () => {
     if (current?.value.id !== owner.id || current.value.epoch !== owner.epoch) throw sessionRequired();
-    if ((await users.save(current, { password: hash, epoch })) !== undefined) return;
+    if ((await users.save(current, { password: hash, epoch })) !== undefined) return undefined;
     current = await users.find({ by: "userHash", userHash: owner.userHash, id: owner.id });
     // An earlier try of this write succeeded, but its response was lost.
-    if (current?.value.password?.hash === hash.hash) return;
-  }
+    return current?.value.password?.hash === hash.hash ? undefined : conflict;
+  });
 }

@@ -12,7 +12,7 @@ export interface Evidence {
   readonly state: SignInState;
   /** OTP keys that the OTP may belong to. */
   readonly candidates: OtpCandidates;
-  /** Whether the user has an enabled OTP key; a stopped one counts (A5, A12). False if an OTP was given: not needed then. */
+  /** Whether the user has an enabled OTP key; a stopped one counts. False if an OTP was given: not needed then. */
   readonly hasEnabledKey: boolean;
 }
 

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { foldPrefix } from "../model/prefix.ts";
 import type { RemoteKind } from "../otp/contract.ts";
 import { secretContext, secretFromText } from "../otp/key-secret.ts";
 import { otpKind } from "../otp/kinds.ts";
-import { possibleCuts, splitOtp } from "../otp/split.ts";
+import { possibleCuts, splitOtp } from "../otp/split-otp.ts";
 import { type KeyVerdict, toVerdict } from "../otp/verdict.ts";
 import type { AssignedKey, OtpKey, Stored } from "../store.ts";
 
@@ -45,7 +46,7 @@ export async function checkOtp(
 ): Promise<OtpResult> {
   const query = queryOnce(otp, deps);
   let keys = candidates;
-  for (;;) {
+  return retryOnConflict(async () => {
     const cut = splitByKeys(otp, keys, assigned);
     if (cut === undefined) return { outcome: "unknown_key", written: false };
     const { stored, code } = cut;
@@ -66,7 +67,8 @@ export async function checkOtp(
       return { outcome, key, written: true };
     }
     keys = await readCandidates(otp, deps);
-  }
+    return conflict;
+  });
 }
 
 /** Whether an OTP of this key may be checked: the named user has the key, or its OTPs cannot be guessed. */

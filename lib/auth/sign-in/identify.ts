@@ -1,7 +1,7 @@
 import type { AuthDeps } from "../deps.ts";
 import { identifyByKey } from "../model/policy.ts";
 import { parseUsername } from "../model/username.ts";
-import { possibleCuts, splitOtp } from "../otp/split.ts";
+import { possibleCuts, splitOtp } from "../otp/split-otp.ts";
 import type { OtpKeys, SignInState, UserRef } from "../store.ts";
 import { noUser, prefixPointer } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
@@ -11,7 +11,7 @@ type KeyHolders = NonNullable<Awaited<ReturnType<OtpKeys["findHolders"]>>>;
 
 /** The user whom an attempt names. */
 export interface Identified {
-  /** Owner of the throttle that counts the attempt: the username, or the OTP's prefix if no username was given (A12). */
+  /** Owner of the throttle that counts the attempt: the username, or the OTP's prefix if no username was given. */
   readonly throttled: UserRef;
   /** Present if the OTP identifies the user. */
   readonly byOtp?: {

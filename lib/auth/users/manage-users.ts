@@ -1,4 +1,5 @@
 import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
 import { parseUsername } from "../model/username.ts";
@@ -62,12 +63,14 @@ async function advanceEpoch(
   deps: AuthDeps,
 ): Promise<void> {
   let user: Stored<User> | undefined = start;
-  while (user !== undefined) {
+  await retryOnConflict(async () => {
+    if (user === undefined) throw noSuchUser();
     const { epoch, userHash, id } = user.value;
-    if ((await deps.users.save(user, { ...next(user.value), epoch: nextEpoch(epoch) })) !== undefined) return;
+    const saved = await deps.users.save(user, { ...next(user.value), epoch: nextEpoch(epoch) });
+    if (saved !== undefined) return saved;
     user = await deps.users.find({ by: "userHash", userHash, id });
-  }
-  throw noSuchUser();
+    return conflict;
+  });
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   readSnapshot,
   type Snapshot,
 } from "./index/index-entries.ts";
-import { locateUser } from "./index/locate.ts";
+import { locateUser } from "./index/locate-user.ts";
 import { assignedKeyIn, assignedPrefix, headIn, keyRow, ownerOf, schemaVersion } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 

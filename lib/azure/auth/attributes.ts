@@ -2,9 +2,9 @@ import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts"
 import { accepted } from "../../auth/model/parsed.ts";
 import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { readAllRows } from "../tables/many.ts";
+import { readAllRows } from "../tables/row-batches.ts";
 import { attributeEntry, changeEntry, readSnapshot } from "./index/index-entries.ts";
-import { ifMatches, locateUser } from "./index/locate.ts";
+import { ifMatches, locateUser } from "./index/locate-user.ts";
 import { type AttributesOf, keyAttributes } from "./key-attributes.ts";
 import { attributePrefix, attributesIn, headIn, ownerOf, userRow, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";

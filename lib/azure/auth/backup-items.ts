@@ -3,7 +3,7 @@ import type { Log } from "../../log.ts";
 import type { Instant } from "../../time.ts";
 import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";
-import { partitions } from "../maintenance/rows.ts";
+import { partitions } from "../maintenance/row-streams.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerRow } from "./index/id-lists.ts";

@@ -1,6 +1,6 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { mapConcurrently, readAllRows } from "../tables/many.ts";
+import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";

@@ -3,7 +3,7 @@ import type { KeyForm, OtpWindows } from "../../auth/otp/contract.ts";
 import { otpKind } from "../../auth/otp/kinds.ts";
 import type { OtpKey } from "../../auth/store.ts";
 import type { Backup } from "../maintenance/backup-files.ts";
-import { createBatchWriter, upsertAll } from "../maintenance/rows.ts";
+import { createBatchWriter, upsertAll } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { insertSpentOtp } from "./clean-up/expiry-index.ts";

@@ -11,13 +11,13 @@ import type {
 } from "../../auth/store.ts";
 import { hashUsername } from "../../auth/user-hash.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { mapConcurrently, readAllRows } from "../tables/many.ts";
+import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";
 import { filteredUsers } from "./index/filter.ts";
 import { type ListOwners, listPage, markClean, markDirty, removeListRow, reserveId } from "./index/id-lists.ts";
-import { ifMatches, locateUser, userHashIn } from "./index/locate.ts";
+import { ifMatches, locateUser, userHashIn } from "./index/locate-user.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,

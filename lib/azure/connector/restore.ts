@@ -5,7 +5,7 @@ import { type RestoredRequest, restoreRequest } from "../../connector/recovery/r
 import type { Log } from "../../log.ts";
 import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
 import { forEachItem } from "../maintenance/restore.ts";
-import { partitions } from "../maintenance/rows.ts";
+import { partitions } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
 import { claimOf, claimsTable } from "./idempotency.ts";
 import { keyPrefix, requestRow, requestsTable } from "./request-rows.ts";

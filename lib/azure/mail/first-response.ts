@@ -1,6 +1,6 @@
 import type { EmailClient, EmailMessage, EmailSendOptionalParams } from "@azure/communication-email";
 
-/** A 2xx, or the 404 of a look-up. */
+/** A 2xx response, or the 404 of a status query. */
 export interface MailResponse {
   readonly httpStatus: number;
   readonly body?: {
@@ -11,8 +11,8 @@ export interface MailResponse {
 }
 
 /**
- * Starts the SDK's long-running operation and takes its first answer: that of the POST or, when resumed, of the look-up.
- * The SDK would ask on at once, and a failure of that asking would look like one of the send, so it is cut off.
+ * Starts the SDK's long-running operation and returns its first response: to the POST or, for a resumed operation, to the status query.
+ * Then aborts it: the SDK would poll at once, and a failed poll would look like a failed send.
  */
 export async function readFirstResponse(
   client: EmailClient,
@@ -20,21 +20,21 @@ export async function readFirstResponse(
   options: EmailSendOptionalParams,
   limit: AbortSignal,
 ): Promise<MailResponse> {
-  const enough = new AbortController();
-  let answer: MailResponse | undefined;
+  const stop = new AbortController();
+  let first: MailResponse | undefined;
   try {
     await client.beginSend(message, {
       ...options,
-      abortSignal: AbortSignal.any([enough.signal, limit]),
+      abortSignal: AbortSignal.any([stop.signal, limit]),
       onResponse: ({ status, parsedBody }) => {
         const missing = status === 404 && options.resumeFrom !== undefined;
-        if (status < 300 || missing) answer ??= { httpStatus: status, body: parsedBody };
-        enough.abort();
+        if (status < 300 || missing) first ??= { httpStatus: status, body: parsedBody };
+        stop.abort();
       },
     });
   } catch (error) {
-    if (answer === undefined) throw error;
+    if (first === undefined) throw error;
   }
-  if (answer === undefined) throw new Error("The mail SDK gave no answer");
-  return answer;
+  if (first === undefined) throw new Error("The mail SDK returned no response");
+  return first;
 }

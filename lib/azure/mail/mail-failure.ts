@@ -6,13 +6,13 @@ import { isServiceError, type ServiceError } from "../service-errors.ts";
 
 const peer = "mail";
 
-/** Any error of the mail SDK as the connector knows failures. */
+/** Returns the PeerFailure for an error of the mail SDK. */
 export function toMailFailure(operation: string, error: unknown, now: Now): PeerFailure {
   if (error instanceof Fault) return new PeerFailure(peer, operation, "unreachable", { cause: error });
   if (!isServiceError(error) || error.statusCode === undefined) return unanswered(operation, error);
   const { statusCode: status, response, code } = error;
   const retryAfter = retryAfterSeconds(response?.headers.get("retry-after") ?? null, now);
-  // Neither text nor cause: the service quotes addresses of recipients (decision G10).
+  // Without text and cause, because the service quotes recipients' addresses (G10).
   return new PeerFailure(peer, operation, kindOfStatus(status, retryAfter), {
     status,
     ...(retryAfter === undefined ? {} : { retryAfter }),
@@ -20,7 +20,7 @@ export function toMailFailure(operation: string, error: unknown, now: Now): Peer
   });
 }
 
-/** A 2xx that says nothing that can be read. */
+/** Returns the failure for a 2xx whose body cannot be read. */
 export const unreadableResponse = (operation: string, status: number): PeerFailure =>
   new PeerFailure(peer, operation, "unanswered", { status });
 
@@ -29,7 +29,7 @@ function unanswered(operation: string, error: unknown): PeerFailure {
   return new PeerFailure(peer, operation, kind, { cause: error });
 }
 
-/** The SDK keeps code and message of the system's error, not its system call. */
+/** Returns whether nothing was sent. The SDK's error has the code and message of the system's error, but not its system call. */
 const notConnected = (error: Error): boolean =>
   neverConnected(error) ||
   (error as ServiceError).code === "ECONNREFUSED" ||

@@ -5,43 +5,43 @@ import type {
   EmailMessage,
   EmailSendOptionalParams,
 } from "@azure/communication-email";
+import { withTimeout } from "../../async/with-timeout.ts";
 import { Fault } from "../../fault.ts";
 import type { Mailer, MailStatus } from "../../mail.ts";
 import { PeerFailure } from "../../peer-failure.ts";
 import { between, type Now } from "../../time.ts";
-import { type Access, isLocalService, localAccessKey } from "../credential.ts";
-import { type Policies, withTimeout } from "../service-errors.ts";
+import { type Access, isLocalService, localAccessKey } from "../service-access.ts";
+import type { Policies } from "../service-errors.ts";
 import { readFirstResponse } from "./first-response.ts";
 import { toMailFailure, unreadableResponse } from "./mail-failure.ts";
 
 export type MailOptions = Access & {
-  /** An address of a verified domain. */
+  /** Sender address, of a verified domain. */
   readonly sender: string;
-  /** Of one call. */
+  /** Time limit of one call. */
   readonly timeoutMs: number;
   readonly now: Now;
 };
 
 /**
- * Azure Communication Services, e-mail (decision C14). A call is one HTTP request at most, never repeated here: the caller
- * repeats by its own rules. `send` resolves when the service has taken the mail, which is not yet sent then. The SDK is
- * loaded at the first call.
+ * Opens e-mail of Azure Communication Services (C14). A call is at most one HTTP request; only the caller repeats it. `send` resolves
+ * when the service has accepted the mail, which is sent later. Loads the SDK at the first call.
  */
 export function openMailer(options: MailOptions): Mailer {
   const { sender, timeoutMs, now } = options;
   const local = isLocalService(endpointOf(options));
   let opened: Promise<EmailClient> | undefined;
 
-  const ask = (operation: string, message: EmailMessage, more: EmailSendOptionalParams) => {
-    const begun = now();
-    const isLate = () => between(begun, now()) >= timeoutMs;
-    const asked = lateness.run(isLate, () =>
+  const call = (operation: string, message: EmailMessage, more: EmailSendOptionalParams) => {
+    const startedAt = now();
+    const isLate = () => between(startedAt, now()) >= timeoutMs;
+    const response = lateness.run(isLate, () =>
       withTimeout(timeoutMs, async abortSignal => {
         opened ??= openClient(options, local);
         return readFirstResponse(await opened, message, more, abortSignal);
       }),
     );
-    return asked.catch((error: unknown) => {
+    return response.catch((error: unknown) => {
       throw toMailFailure(operation, error, now);
     });
   };
@@ -54,7 +54,7 @@ export function openMailer(options: MailOptions): Mailer {
         content: { subject, plainText: text, html },
         disableUserEngagementTracking: true,
       };
-      const { httpStatus, body } = await ask("send", message, { operationId });
+      const { httpStatus, body } = await call("send", message, { operationId });
       if (typeof body?.id !== "string") throw unreadableResponse("send", httpStatus);
     },
     async status(operationId) {
@@ -67,9 +67,9 @@ export function openMailer(options: MailOptions): Mailer {
           },
         },
       });
-      const { httpStatus, body } = await ask("status", emptyMessage, { resumeFrom });
+      const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
       if (httpStatus === 404) {
-        // Without the service's own words it may be a proxy's, and the mail sent already.
+        // Without the service's error code the 404 may be a proxy's, and the mail may be sent already.
         if (typeof body?.error?.code !== "string") throw new PeerFailure("mail", "status", "missing", { status: 404 });
         return "unknown";
       }
@@ -88,20 +88,20 @@ const statuses: Readonly<Record<string, MailStatus>> = {
   Canceled: "failed",
 };
 
-/** The SDK wants a message also where it only looks one up. */
+/** The SDK requires a message also for a status query. */
 const emptyMessage: EmailMessage = { senderAddress: "", recipients: {}, content: { subject: "", plainText: "" } };
 
-/** Whether the time of the call under way is over. */
+/** Returns whether the time limit of the current call has passed. */
 const lateness = new AsyncLocalStorage<() => boolean>();
 
 /**
- * A process that was stopped on the way here finds its timers not yet run: it must not send what another has sent since its
- * lease ran out (decision C15).
+ * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process may have sent the
+ * same mail since the lease expired (C15).
  */
 const rejectLateRequest: Policies[number] = {
   position: "perRetry",
   policy: {
-    name: "notLate",
+    name: "rejectLateRequest",
     sendRequest(request, next) {
       if (lateness.getStore()?.()) throw new Fault("unavailable", "The mail service was not called in time.");
       return next(request);
@@ -109,7 +109,7 @@ const rejectLateRequest: Policies[number] = {
   },
 };
 
-/** @param local whether the service is a simulated one on this machine */
+/** @param local whether it is a simulated service on this machine */
 async function openClient(access: Access, local: boolean): Promise<EmailClient> {
   const { EmailClient } = await import("@azure/communication-email");
   const options: EmailClientOptions = {

@@ -44,7 +44,7 @@ export async function backUp(
   const { tables, blobs, now, random, log } = deps;
   const startedAt = now();
   const id = `${startedAt.replaceAll(":", "-")}-${Buffer.from(random(4)).toString("hex")}`;
-  const writer = backupWriter(blobs, { wing, id, log });
+  const writer = backupWriter(blobs, { service: wing, id, log });
   const files: Record<string, readonly BackupFile[]> = {};
   for (const name of names) {
     files[name] = await writer.rows(name, tables.table(name).scan());

@@ -6,15 +6,15 @@ import type { Blobs } from "../blobs.ts";
 import { parseRow, readOrLog } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 
-/** The container of backups; made by Bicep and by the local start (decision G12). */
+/** The container of backups, which Bicep or the local start creates. */
 export const backupsContainer = "backups";
 
 export type ServiceName = "auth" | "connector";
 
-/** What of a wing's storage a backup holds. */
+/** What a backup of a service contains. */
 export interface BackupScope {
   readonly service: ServiceName;
-  /** Tables whose rows are copied, in this order; what can be told from their rows is not among them. */
+  /** Tables to copy, in this order. Tables that can be computed from these are not copied. */
   readonly tables: readonly string[];
   readonly containers: readonly string[];
 }
@@ -27,15 +27,15 @@ const content = z.object({
   schema: z.literal(schema),
   startedAt: z.string(),
   endedAt: z.string(),
-  /** Files of rows, one a line. */
+  /** Files with one row in each line. */
   tables: z.record(z.string(), z.array(file).readonly()),
-  /** Files that list a container's blobs with their hashes, one a line. */
+  /** Files with name and hash of one blob in each line. */
   containers: z.record(z.string(), z.array(file).readonly()),
 });
 type Content = z.output<typeof content>;
 export type BackupFile = z.output<typeof file>;
 
-/** What a backup consists of, with its own hash. Written last: a backup without one was never finished. */
+/** The content of a backup with its hash. Written last, so a backup without a manifest is unfinished. */
 const manifest = z.object({ content: z.unknown(), sha256: z.string() });
 
 const row = z
@@ -45,18 +45,18 @@ const row = z
 const blob = z.object({ name: z.string(), sha256: z.string() });
 type BlobEntry = z.output<typeof blob>;
 
-const linesAFile = 1000;
-/** A full row has 1 MiB: a file stays far below what one upload takes. */
-const charactersAFile = 8 * 2 ** 20;
+const maxLinesPerFile = 1000;
+/** With a row of at most 1 MiB a file stays far below the limit of one upload. */
+const maxCharactersPerFile = 8 * 2 ** 20;
 
-/** Writes one backup. Names of blobs begin with wing and id. */
+/** Returns a writer of one backup. Names of its blobs start with service and id. */
 export function backupWriter(
   blobs: Blobs,
-  { wing, id, log }: { readonly wing: ServiceName; readonly id: string; readonly log: Log },
+  { service, id, log }: { readonly service: ServiceName; readonly id: string; readonly log: Log },
 ) {
-  const at = (name: string) => `${wing}/${id}/${name}`;
+  const at = (name: string) => `${service}/${id}/${name}`;
 
-  /** Writes values as JSON lines, some thousand a file. */
+  /** Writes values as lines of JSON, at most a thousand in a file. */
   async function writeLines(folder: string, values: AsyncIterable<object>): Promise<BackupFile[]> {
     const files: BackupFile[] = [];
     let lines: string[] = [];
@@ -71,7 +71,7 @@ export function backupWriter(
     };
     for await (const value of values) {
       const line = `${JSON.stringify(value)}\n`;
-      if (lines.length === linesAFile || size + line.length > charactersAFile) await flush();
+      if (lines.length === maxLinesPerFile || size + line.length > maxCharactersPerFile) await flush();
       lines.push(line);
       size += line.length;
     }
@@ -89,7 +89,7 @@ export function backupWriter(
   }
 
   return {
-    /** Rows that hold what no backup can are logged and left out. */
+    /** Copies rows. Logs and skips a row with a value that JSON cannot represent. */
     rows: (table: string, rows: AsyncIterable<Row>) => writeLines(`tables/${table}`, plainRows(rows, log)),
     /** Copies every blob of a container. */
     container: (container: string) => writeLines(`containers/${container}`, copied(container)),
@@ -112,25 +112,25 @@ async function* plainRows(rows: AsyncIterable<Row>, log: Log): AsyncGenerator<ob
   }
 }
 
-/** A finished backup. Every read throws Fault `conflict` where a file is missing or not as it was written. */
+/** A finished backup. Every read throws Fault `conflict` if a file is missing or was changed. */
 export interface Backup {
-  /** The rows of a table in the order of their keys. */
+  /** Yields the rows of a table sorted by their keys. */
   rows(table: string): AsyncGenerator<Entity>;
-  /** The blobs of a container, without their content. */
+  /** Yields name and hash of each blob of a container. */
   blobsOf(container: string): AsyncGenerator<BlobEntry>;
   blob(container: string, entry: BlobEntry): Promise<Uint8Array>;
 }
 
 /**
- * Opens a finished backup. Throws Fault `not_found` where there is none of that id, `conflict` where its manifest is damaged or it
- * lacks one of the tables and containers.
+ * Opens a finished backup. Throws Fault `not_found` if there is no finished backup with this id, `conflict` if its manifest is damaged
+ * or lacks a table or container.
  */
 export async function openBackup(
   blobs: Blobs,
-  { service: wing, tables, containers }: BackupScope,
+  { service, tables, containers }: BackupScope,
   id: string,
 ): Promise<Backup> {
-  const at = (name: string) => `${wing}/${id}/${name}`;
+  const at = (name: string) => `${service}/${id}/${name}`;
   const bytes = await blobs.get(backupsContainer, at(manifestName));
   if (bytes === undefined) throw new Fault("not_found", `There is no finished backup ${id}.`);
   const files = contentOf(bytes);
@@ -187,12 +187,11 @@ function parsed<T>(name: string, schemaOfLine: z.ZodType<T>, text: string): T {
   }
 }
 
-const damaged = (name: string): Fault =>
-  new Fault("conflict", `File ${name} of the backup is missing or not as it was written.`);
+const damaged = (name: string): Fault => new Fault("conflict", `File ${name} of the backup is missing or was changed.`);
 
 const hashOf = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
 
-/** All blobs of backups of a wing by the backup's id, oldest first. */
+/** Returns the blobs of all backups of a service by the backup's id, oldest first. */
 export async function backupsOf(blobs: Blobs, service: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {
   const names: string[] = [];
   for await (const name of blobs.list(backupsContainer, `${service}/`)) names.push(name);

@@ -1,23 +1,24 @@
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Sealer } from "../../seal.ts";
 import type { Row, Table, Tables } from "../tables/tables.ts";
-import { forEachConcurrently } from "./rows.ts";
+import { forEachConcurrently } from "./row-streams.ts";
 
 export interface ResealReport {
-  /** The version of the key that everything is sealed under now. */
+  /** Version of the key under which all values are sealed now. */
   readonly version: string;
   readonly rows: number;
-  /** Rows with a value that was sealed again. */
+  /** Number of rows with a value that was sealed again. */
   readonly resealed: number;
-  /** Rows that could not be sealed again; each is named by an error event. */
+  /** Number of rows that could not be sealed again. The log names each. */
   readonly failed: number;
 }
 
 /**
- * Seals every value in these tables under the current version of the key (decision G8). Safe to run beside the service and to
- * repeat: each row is written by its ETag, and a current one is left alone. A row that fails is counted and logged; only an
- * outage of storage or vault ends the run.
+ * Seals every value in these tables under the current version of the key (G8). May be repeated, and run while the service is running:
+ * each row is written by its ETag, and values of the current version are skipped. A row that fails is counted and logged. Throws only
+ * Fault `unavailable`.
  */
 export async function reseal(
   names: readonly string[],
@@ -43,24 +44,25 @@ export async function reseal(
   return report;
 }
 
-/** Returns whether the row had a value to seal again. */
+/** Seals the values of a row again. Returns whether there were any. */
 async function resealRow(name: string, table: Table, read: Row, sealer: Sealer): Promise<boolean> {
   let row: Row | undefined = read;
-  while (row !== undefined) {
+  return retryOnConflict(async () => {
+    if (row === undefined) return false;
     const { partitionKey, rowKey, etag } = row;
     const renewed = await renewedColumns(name, row, sealer);
     if (Object.keys(renewed).length === 0) return false;
     if ((await table.merge({ partitionKey, rowKey, ...renewed }, etag)) !== undefined) return true;
     row = await table.get(partitionKey, rowKey);
-  }
-  return false;
+    return conflict;
+  });
 }
 
 async function renewedColumns(table: string, row: Row, sealer: Sealer): Promise<Record<string, string>> {
-  const place = { table, row: `${row.partitionKey}/${row.rowKey}` };
+  const context = { table, row: `${row.partitionKey}/${row.rowKey}` };
   const renewed: Record<string, string> = {};
   for (const [column, value] of Object.entries(row)) {
-    const text = typeof value === "string" ? await sealer.renew(value, place) : undefined;
+    const text = typeof value === "string" ? await sealer.renew(value, context) : undefined;
     if (text !== undefined) renewed[column] = text;
   }
   return renewed;

@@ -1,11 +1,11 @@
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Blobs } from "../blobs.ts";
-import { removeRows } from "../tables/many.ts";
+import { removeRows } from "../tables/row-batches.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import type { Backup } from "./backup-files.ts";
-import { forEachConcurrently, partitions } from "./rows.ts";
+import { forEachConcurrently, partitions } from "./row-streams.ts";
 
 interface Stores {
   readonly tables: Tables;
@@ -13,62 +13,64 @@ interface Stores {
   readonly log: Log;
 }
 
-/** What a restore finds in storage, and empties. */
-interface Stock {
+/** The storage that a restore empties and fills. */
+interface Target {
   readonly tables: readonly string[];
   readonly containers: readonly string[];
 }
 
 /**
- * Restores a backup in an order that loses nothing to a damaged one (decision G13): reads all of it first, then empties the tables
- * and containers, then writes. A restore that died is started again with `replace`. Throws Fault `conflict` before anything is
- * removed: where storage has content and nothing may be replaced, where a file is damaged, and where an item cannot be read and
- * none may be skipped.
- * @param steps `verify` reads every item as `write` does and returns how many it could not read; both log those
+ * Restores a backup (G13): reads all of it first, then empties the tables and containers, then writes, so that a damaged backup deletes
+ * nothing. After a crash, start it again with `replace`. Throws Fault `conflict` before anything is deleted: if storage is not empty
+ * without `replace`, if a file is damaged, or if an item cannot be read without `skip_unreadable`.
+ * @param steps `verify` reads every item as `write` does, and returns the number of unreadable items; both log these
  */
 export async function restore<R>(
   backup: Backup,
-  stock: Stock,
+  target: Target,
   { replace, skip_unreadable: skip }: { readonly replace: boolean; readonly skip_unreadable: boolean },
   steps: { verify(): Promise<number>; write(): Promise<R> },
   stores: Stores,
 ): Promise<R & { readonly skipped: number }> {
-  if (!replace) await requireEmpty(stock, stores);
+  if (!replace) await requireEmpty(target, stores);
   const skipped = await steps.verify();
-  for (const container of stock.containers)
+  for (const container of target.containers)
     await forEachConcurrently(backup.blobsOf(container), async entry => void (await backup.blob(container, entry)));
   stores.log.info("restore_verified", { skipped });
   if (skipped > 0 && !skip) {
     const message = `${skipped} items of the backup cannot be read; the log names them. Send skip_unreadable: true to restore the others.`;
     throw new Fault("conflict", message);
   }
-  await empty(stock, stores);
+  await empty(target, stores);
   return { ...(await steps.write()), skipped };
 }
 
-async function requireEmpty({ tables: names, containers }: Stock, { tables, blobs }: Stores): Promise<void> {
+async function requireEmpty({ tables: names, containers }: Target, { tables, blobs }: Stores): Promise<void> {
   for (const name of names) for await (const _ of tables.table(name).scan()) throw notEmpty(`Table ${name}`);
   for (const container of containers)
     for await (const _ of blobs.list(container, "")) throw notEmpty(`Container ${container}`);
 }
 
 const notEmpty = (what: string): Fault =>
-  new Fault("conflict", `${what} is not empty. Send replace: true to lose what is there.`);
+  new Fault("conflict", `${what} is not empty. Send replace: true to delete its content.`);
 
-/** As many rows as one transaction removes. */
-const atOnce = 100;
+/** Maximum number of actions of a transaction. */
+const transactionSize = 100;
 
-async function empty({ tables: names, containers }: Stock, { tables, blobs, log }: Stores): Promise<void> {
+async function empty({ tables: names, containers }: Target, { tables, blobs, log }: Stores): Promise<void> {
   for (const name of names) {
     const table = tables.table(name);
-    await forEachConcurrently(partitions(table.scan(), atOnce), async rows => void (await removeRows(table, rows)));
+    await forEachConcurrently(
+      partitions(table.scan(), transactionSize),
+      async rows => void (await removeRows(table, rows)),
+    );
     log.info("restore_emptied", { table: name });
   }
   for (const container of containers)
     for await (const name of blobs.list(container, "")) await blobs.remove(container, name);
 }
 
-/** Copies the blobs of a backup back. Returns how many. */
+/** Writes the blobs of a backup into their container. Returns their number. */
 export async function restoreBlobs(
   backup: Backup,
   container: string,
@@ -82,7 +84,7 @@ export async function restoreBlobs(
   return count;
 }
 
-/** Works through items of a backup, a few at once. Returns how many cannot be read: each is logged, and passed. */
+/** Processes the items of a backup, several in parallel. Logs and skips unreadable ones, and returns their number. */
 export async function forEachItem<S, T>(
   source: AsyncIterable<S>,
   read: (from: S) => T | undefined,

@@ -1,6 +1,6 @@
 import { isServiceError } from "../service-errors.ts";
 
-/** Failed conditions by error code. A missing table is not among them, because that is an error of the deployment. */
+/** Error codes of failed conditions. A missing table is not one of them, because it is an error of the deployment. */
 const conditions = {
   missing: ["ResourceNotFound", "EntityNotFound"],
   exists: ["EntityAlreadyExists"],
@@ -21,7 +21,7 @@ export async function undefinedIf<T>(
   }
 }
 
-/** The SDK puts the error code of a transaction into `code`, of other calls into `details`. */
+/** Returns the error code: the SDK has that of a transaction in `code`, that of other calls in `details`. */
 function codeOf(error: unknown): string | undefined {
   if (!isServiceError(error)) return undefined;
   const { details } = error as { details?: { odataError?: { code?: string } } };
@@ -29,12 +29,12 @@ function codeOf(error: unknown): string | undefined {
 }
 
 export function etagOf({ etag }: { etag?: string }): string {
-  if (etag === undefined) throw new Error("Table storage answered a write without an etag");
+  if (etag === undefined) throw new Error("Table storage returned no ETag for a write");
   return etag;
 }
 
 /** Returns the ETag. Throws TypeError for an empty one or `*`, with which the service would overwrite any version. */
 export function checkedEtag(etag: string): string {
-  if (!/^(W\/)?"[^"]+"$/.test(etag)) throw new TypeError("A conditional write needs the etag of the row that was read");
+  if (!/^(W\/)?"[^"]+"$/.test(etag)) throw new TypeError("A conditional write needs the ETag of the row that was read");
   return etag;
 }

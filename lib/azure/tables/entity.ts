@@ -1,16 +1,16 @@
 import type { TableEntity } from "@azure/data-tables";
 
-/** What a property of a row can be. There is no `null`: what is absent is left out. */
+/** The value of a property. Table storage has no `null`: absent properties are left out. */
 export type Value = string | number | boolean | Date;
 
-/** A row to write: its two keys and its properties. Those that are undefined are left out. */
+/** A row to write: its two keys and its properties. Undefined properties are left out. */
 export type Entity = {
   readonly partitionKey: string;
   readonly rowKey: string;
   readonly [property: string]: Value | undefined;
 };
 
-/** A row as read, with the version that a write must name. */
+/** A row as read, with the ETag that a write must name. */
 export type Row = Readonly<Record<string, unknown>> & {
   readonly partitionKey: string;
   readonly rowKey: string;
@@ -19,12 +19,12 @@ export type Row = Readonly<Record<string, unknown>> & {
 
 const forbidden = /[/\\#?\p{Cc}]/u;
 
-/** Whether a row can have such a key: what no row can have is found nowhere, instead of being an error of storage. */
+/** Returns whether a row can have this key. A read by any other key finds nothing, instead of an error of storage. */
 export const isKey = (key: string): boolean => key.length <= 512 && !forbidden.test(key) && key.isWellFormed();
 
 /**
- * A row in the SDK's form. Throws a `TypeError` naming the property where Table storage cannot hold the value; its
- * emulator would take several of these.
+ * Converts a row to the SDK's form. Throws a `TypeError` that names the property if Table storage cannot store the value. The emulator
+ * accepts several of these.
  */
 export function toEntity({ partitionKey, rowKey, ...properties }: Entity): TableEntity {
   if (!isKey(partitionKey)) throw new TypeError("partitionKey cannot be a key in Table storage");
@@ -44,23 +44,23 @@ function toProperty(name: string, value: Value): unknown {
     case "boolean":
       return value;
     case "string":
-      if (value.length > 32_768) throw problem("more than 32,768 UTF-16 units, belongs into a blob (decision C18)");
+      if (value.length > 32_768) throw problem("more than 32,768 UTF-16 units; store it in a blob");
       if (!value.isWellFormed()) throw problem("ill-formed Unicode");
       return value;
     case "number":
-      if (!Number.isFinite(value)) throw problem("no finite number");
+      if (!Number.isFinite(value)) throw problem("not a finite number");
       if (Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
-      // Without a type the service takes whole numbers for 32 bits, too few for milliseconds since 1970.
+      // Without a type the service reads whole numbers as 32 bits, too few for milliseconds since 1970.
       if (Number.isSafeInteger(value)) return { type: "Int64", value: String(value) };
       return { type: "Double", value };
     default:
-      if (!(value instanceof Date)) throw problem("neither string, number, boolean nor Date");
-      if (!(value.getTime() >= Date.UTC(1601, 0))) throw problem("no date, or one before 1601");
+      if (!(value instanceof Date)) throw problem("not a string, number, boolean or Date");
+      if (!(value.getTime() >= Date.UTC(1601, 0))) throw problem("not a date since 1601");
       return value;
   }
 }
 
-/** A row from the SDK's form: without the protocol's own fields, whole numbers of 64 bits as numbers where exact. */
+/** Converts a row from the SDK's form. Drops the protocol's fields. A 64-bit integer becomes a number if it is exact. */
 export function toRow(entity: object): Row {
   const row: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(entity)) {

@@ -1,32 +1,32 @@
 import type { odata as quote, TableClient } from "@azure/data-tables";
 import { isKey, type Row, toRow } from "./entity.ts";
 
-/** Rows of one partition; row keys compare by UTF-16 unit. */
+/** Selects rows of one partition. Row keys are compared by UTF-16 units. */
 export interface Filter {
   readonly partitionKey: string;
-  /** The least row key. */
+  /** First row key, included. */
   readonly from?: string;
-  /** The row key at which to stop; not itself found. */
+  /** Last row key, excluded. */
   readonly before?: string;
   readonly rowKeyPrefix?: string;
 }
 
 export interface PageOptions {
-  /** Most rows a page, at most 1,000. */
+  /** Maximum number of rows of a page, at most 1,000. */
   readonly top: number;
-  /** Of the page before. */
+  /** Of the previous page. */
   readonly continuation?: string | undefined;
-  /** Only these properties beside keys and etag. */
+  /** Properties to read; keys and ETag are always read. */
   readonly select?: readonly string[] | undefined;
 }
 
-/** A page may hold fewer rows than asked for, even none, though more follow: only a missing `continuation` is the end. */
+/** A page may have fewer rows than requested, even none, although more follow. Only the last page has no `continuation`. */
 export interface Page {
   readonly rows: readonly Row[];
   readonly continuation?: string;
 }
 
-/** @param filter undefined: the whole table */
+/** Reads one page. @param filter undefined: the whole table */
 export async function readPage(
   client: TableClient,
   filter: Filter | undefined,
@@ -58,7 +58,7 @@ function toOData({ partitionKey, from, before, rowKeyPrefix }: Filter, odata: ty
   return clauses.join(" and ");
 }
 
-/** The least string that is greater than all that begin with `prefix`. */
+/** Returns the smallest string that is greater than all strings with this prefix. */
 function following(prefix: string): string {
   const last = prefix.charCodeAt(prefix.length - 1);
   if (last >= 0xd7ff) throw new TypeError("A row key's prefix must end below the surrogates");

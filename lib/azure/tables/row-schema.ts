@@ -3,17 +3,17 @@ import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Row } from "./entity.ts";
 
-/** A stored row that cannot be read. The message names the row and its wrong columns, never a value (decision G10). */
+/** A stored row that cannot be read. The message names the row and its wrong columns, never a value (G10). */
 class RowError extends Error {
   override readonly name = "RowError";
 
-  /** @param kind what the row is of, as docs/storage.md calls it */
+  /** @param kind the kind of row, as in docs/storage.md */
   constructor(kind: string, { partitionKey, rowKey }: Pick<Row, "partitionKey" | "rowKey">, reason: string) {
     super(`The ${kind} row ${partitionKey}/${rowKey} cannot be read: ${reason}.`);
   }
 }
 
-/** Removes `readonly` everywhere, which no schema knows. */
+/** Removes `readonly` at every level, because schemas do not have it. */
 type Plain<T> = T extends string | number | boolean | null | undefined
   ? T
   : T extends readonly (infer E)[]
@@ -25,8 +25,8 @@ type Plain<T> = T extends string | number | boolean | null | undefined
 type Same<A, B> = (<X>() => X extends Plain<A> ? 1 : 2) extends <X>() => X extends Plain<B> ? 1 : 2 ? true : false;
 
 /**
- * Returns the schema as the one of type T. It compiles only while both have exactly the same properties: a property that is added
- * to the type alone would be lost at the first read.
+ * Returns the schema as a schema of type T. Compiles only if both have exactly the same properties: a property of the type alone would be
+ * lost at the first read.
  */
 export const schemaOf =
   <T>() =>
@@ -36,14 +36,14 @@ export const schemaOf =
 /** A time as `instant` writes it. */
 export const storedInstant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-/** Throws a `RowError` for a row of a version that this code cannot read: it reads its own and the one before (decision G12). */
+/** Throws a `RowError` for a row of another version than `version` or the one before it (G12). */
 export function checkVersion(kind: string, row: Row, version: number): void {
   const { schema } = row;
   if (schema === version || (schema === version - 1 && schema > 0)) return;
-  throw new RowError(kind, row, `schema version ${typeof schema === "number" ? schema : "is missing or no number"}`);
+  throw new RowError(kind, row, `schema version ${typeof schema === "number" ? schema : "is missing or not a number"}`);
 }
 
-/** Returns the value as the schema has it. Throws a `RowError` that names the wrong columns. */
+/** Returns the value parsed by the schema. Throws a `RowError` that names the wrong columns. */
 export function parseRow<T>(kind: string, row: Row, schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -51,7 +51,7 @@ export function parseRow<T>(kind: string, row: Row, schema: z.ZodType<T>, value:
   throw new RowError(kind, row, [...problems].slice(0, 10).join(", "));
 }
 
-/** Returns the content of a column that holds JSON. Throws a `RowError`, because the parser's own error quotes what it read. */
+/** Parses a column of JSON. Throws a `RowError`, because the parser's error would quote the content. */
 export function jsonColumn(kind: string, row: Row, name: string): unknown {
   try {
     return JSON.parse(String(row[name]));
@@ -61,8 +61,8 @@ export function jsonColumn(kind: string, row: Row, name: string): unknown {
 }
 
 /**
- * Returns what `read` makes of a row, undefined where it cannot be read: the event `row_failed` names the row, and the others go
- * on. An outage of storage is thrown.
+ * Returns the result of `read`. If the row cannot be read, logs `row_failed` with its name and returns undefined, so that one row does not
+ * stop the others. Throws only Fault `unavailable`.
  */
 export async function readOrLog<T>(log: Log, read: () => T | Promise<T>): Promise<T | undefined> {
   try {

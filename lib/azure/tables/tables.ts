@@ -1,5 +1,5 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
-import { type Access, isLocalService } from "../credential.ts";
+import { type Access, isLocalService } from "../service-access.ts";
 import { callService, type Policies, rejectNonJson, retryOptions } from "../service-errors.ts";
 import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
@@ -11,40 +11,39 @@ export type { Filter, Page } from "./query.ts";
 export type { Action } from "./transaction.ts";
 
 /**
- * One table. Every call ends within the time limit, retries included, else with a `Fault` `unavailable`; a write that
- * ended so may have been done.
+ * A table. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A write that ends with this Fault
+ * may have succeeded.
  *
- * A try whose answer is lost is repeated. So a condition that fails may be failed by the call's own first try: a result
- * of `undefined` or `false` says that the row is not as it was, and the caller reads again. The other way round, a
- * result that says "done" is always true. Only a row that another removes or makes anew within that second is met as it
- * is then: by an `insert` it may come back, by a `remove` without an etag it goes again.
+ * A write whose response is lost is sent again, so its condition may fail because of its own first attempt. After `undefined` or `false`
+ * the caller must read the row again; any other result is certain. If another writer deletes or recreates the row between both
+ * attempts, an `insert` may recreate it, and a `remove` without an ETag may delete it again.
  */
 export interface Table {
   get(partitionKey: string, rowKey: string): Promise<Row | undefined>;
-  /** @returns the etag; undefined where the row exists */
+  /** Inserts a row. Returns its ETag; undefined if the row exists. */
   insert(entity: Entity): Promise<string | undefined>;
-  /** Writes the whole row. @returns the new etag; undefined where it was changed or removed since `etag` */
+  /** Replaces a row by its ETag. Returns the new ETag; undefined if the row was changed or removed. */
   replace(entity: Entity, etag: string): Promise<string | undefined>;
-  /** Writes the named properties and leaves the others. @returns as `replace` */
+  /** Writes the given properties by the row's ETag; the others stay. Returns as `replace` does. */
   merge(entity: Entity, etag: string): Promise<string | undefined>;
-  /** Writes the whole row, whatever is there. @returns the etag */
+  /** Inserts or replaces a row without a condition. Returns its ETag. */
   upsert(entity: Entity): Promise<string>;
-  /** @returns false where it is gone or, with an etag, was changed */
+  /** Removes a row. Returns false if it does not exist or, with an ETag, if it was changed. */
   remove(partitionKey: string, rowKey: string, etag?: string): Promise<boolean>;
   /**
-   * All or nothing, at most 100 rows of one partition, each once.
-   * @returns the etags in the order of the actions, undefined for removals; undefined where a condition failed
+   * Runs all actions or none: at most 100, on different rows of one partition.
+   * Returns the ETags in the order of the actions, undefined for removals; undefined if a condition failed.
    */
   transact(partitionKey: string, actions: readonly Action[]): Promise<readonly (string | undefined)[] | undefined>;
-  /** In the order of row keys; further pages are read as needed, each within the time limit. */
+  /** Yields rows sorted by row key. Reads further pages as needed, each within the time limit. */
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
   queryPage(filter: Filter, options: PageOptions): Promise<Page>;
-  /** The whole table in the order of partition and row keys, each page within the time limit. For maintenance and rare work of administrators. */
+  /** Yields all rows sorted by partition key and row key, each page within the time limit. For maintenance and rare calls of administrators. */
   scan(): AsyncIterable<Row>;
 }
 
 export interface QueryOptions {
-  /** Most rows in all. */
+  /** Maximum number of rows. */
   readonly limit?: number;
   readonly select?: readonly string[];
   readonly signal?: AbortSignal;
@@ -52,14 +51,14 @@ export interface QueryOptions {
 
 export interface Tables {
   table(name: string): Table;
-  /** Present already is fine. Not for the request path (decision G12). */
+  /** Creates the table if it does not exist. Not for calls of users. */
   createTable(name: string): Promise<void>;
 }
 
 export type TablesOptions = Access & {
-  /** Of one call or one page, retries included. */
+  /** Time limit of one call or one page, retries included. */
   readonly timeoutMs: number;
-  /** Put into the request pipeline. */
+  /** Added to the request pipeline. */
   readonly policies?: Policies;
 };
 

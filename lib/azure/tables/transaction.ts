@@ -15,12 +15,12 @@ export type Action =
   | { readonly upsert: Part }
   | { readonly remove: { readonly rowKey: string }; readonly etag?: string };
 
-/** The versions that the removals of the transaction under way name, by row key. */
+/** ETags of the removals of the current transaction, by row key. */
 const removals = new AsyncLocalStorage<ReadonlyMap<string, string>>();
 
 /**
- * Puts the conditions of removals into the batch: the SDK (13.3) writes `If-Match: *` for every delete in a
- * transaction. Sends nothing where it cannot find them all. Of values it takes care that none has an end of a line.
+ * Writes the conditions of removals into the batch, because the SDK (13.3) sends `If-Match: *` for every removal of a transaction. Throws
+ * before anything is sent if it does not find all removals. Also escapes line separators in values.
  */
 export const conditionalRemovals: Policies[number] = {
   position: "perCall",
@@ -34,7 +34,7 @@ export const conditionalRemovals: Policies[number] = {
   },
 };
 
-/** Unicode's own ends of a line stand in JSON as they are, and some readers of a batch, the emulator is one, cut lines there. */
+/** JSON does not escape Unicode's line separators, and some parsers of batches, such as the emulator's, split lines at them. */
 const withoutLineEnds = (batch: string): string =>
   batch.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 
@@ -47,12 +47,11 @@ function withConditions(batch: string, etags: ReadonlyMap<string, string>): stri
     found += 1;
     return head + etag;
   });
-  if (found !== etags.size)
-    throw new Error("A removal's condition has no place in the transaction as the SDK wrote it");
+  if (found !== etags.size) throw new Error("The SDK's transaction has no line for the condition of a removal");
   return conditioned;
 }
 
-/** The new etags in the order of `actions`, undefined for removals. Rejects with the SDK's error where any action fails. */
+/** Runs a transaction. Returns the new ETags in the order of `actions`, undefined for removals. Rejects with the SDK's error if an action fails. */
 export async function submit(
   client: TableClient,
   partitionKey: string,
@@ -65,7 +64,9 @@ export async function submit(
   const batch = actions.map(action => toSdk(partitionKey, action));
   const { subResponses } = await removals.run(conditions, () => client.submitTransaction(batch, { abortSignal }));
   if (subResponses.length !== actions.length || subResponses.some(({ status }) => status >= 300))
-    throw new Error(`Table storage answered ${subResponses.length} of ${actions.length} actions, or an unread failure`);
+    throw new Error(
+      `Table storage returned ${subResponses.length} results for ${actions.length} actions, or an unknown failure`,
+    );
   return subResponses.map(({ etag }) => etag);
 }
 

@@ -4,11 +4,14 @@ import {
   AzureMonitorMetricExporter,
   AzureMonitorTraceExporter,
 } from "@azure/monitor-opentelemetry-exporter";
-import { isLocalService } from "../credential.ts";
+import { isLocalService } from "../service-access.ts";
 import { withoutTls } from "../without-tls.ts";
-import type { Exporters } from "./sdk.ts";
+import type { Exporters } from "./telemetry-sdk.ts";
 
-/** Application Insights. @param credential none: by the key in the connection string. Throws on an endpoint without TLS elsewhere. */
+/**
+ * Returns the exporters to Application Insights. Throws for an endpoint without TLS on another host.
+ * @param credential absent: the key in the connection string is used
+ */
 export function azureMonitorExporters(
   connectionString: string,
   credential: AzureMonitorExporterOptions["credential"] | undefined,

@@ -2,9 +2,9 @@ import { app, type HttpFunctionOptions, type InvocationContext, type PreInvocati
 import { type ActiveSpanHandle, inTrace, type Tracer } from "../../telemetry.ts";
 
 /**
- * Runs every invocation in a trace: the host's, or a new one where the host has none. The host is told that log events are sent by
- * this process, or it would send what it reads of them once more. Before any function is registered.
- * @param flush sends what is waiting; after a timer's run the platform may take the machine away at any moment
+ * Runs every invocation in the host's trace, or in a new one if the host has none. Declares that this process sends its log events itself:
+ * otherwise the host would send them again. Call it before any function is registered.
+ * @param flush sends all queued data; the platform may stop the machine at any moment after a timer's run
  */
 export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): void {
   app.setup({ capabilities: { WorkerOpenTelemetryEnabled: true } });
@@ -26,14 +26,14 @@ export function traceInvocations(tracer: Tracer, flush: () => Promise<void>): vo
   });
 }
 
-interface Described {
+interface InvocationSpan {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly isTimer: boolean;
 }
 
-/** By the template of the route, never by the address. */
-function describe({ invocationContext: { functionName, options }, inputs }: PreInvocationContext): Described {
+/** Returns the span's name and labels: the route's template, never the URL. */
+function describe({ invocationContext: { functionName, options }, inputs }: PreInvocationContext): InvocationSpan {
   const { trigger } = options as InvocationContext["options"];
   if (trigger.type !== "httpTrigger") {
     return { name: `timer ${functionName}`, labels: { "faas.name": functionName }, isTimer: true };
@@ -44,7 +44,7 @@ function describe({ invocationContext: { functionName, options }, inputs }: PreI
   return { name: `${method} /${route}`, labels, isTimer: false };
 }
 
-/** A 5xx is a failure; a refusal is the caller's. */
+/** Labels the span with the status. A 5xx is a failure; a refusal is not. */
 function labelStatus(span: ActiveSpanHandle, result: unknown): void {
   const status = (result as { readonly status?: unknown } | undefined)?.status;
   if (typeof status !== "number") return;

@@ -1,9 +1,9 @@
 import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { AggregationTemporalityPreference, OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
-import type { Exporters } from "./sdk.ts";
+import type { Exporters } from "./telemetry-sdk.ts";
 
-/** OTLP over HTTP in JSON. `OTEL_EXPORTER_OTLP_HEADERS` and what else OpenTelemetry defines for it is followed. */
+/** Returns the exporters by OTLP over HTTP in JSON. They read `OTEL_EXPORTER_OTLP_HEADERS` and the like themselves. */
 export function otlpExporters(endpoint: string): Exporters {
   const url = (signal: string) => `${endpoint}/v1/${signal}`;
   return {

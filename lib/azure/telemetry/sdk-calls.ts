@@ -2,8 +2,8 @@ import { type Instrumenter, type TracingContext, type TracingSpan, useInstrument
 import { type ActiveSpanHandle, errorName, type Labels, startSpan } from "../../telemetry.ts";
 
 /**
- * Makes a client span of every HTTP try of the Azure SDKs, named by the SDK's operation that it belongs to. Of what the SDKs tell only
- * method, host and status are kept: paths and queries hold keys of rows and names. No headers are added to requests.
+ * Creates a client span for every HTTP attempt of the Azure SDKs, named for the SDK's operation. Keeps only method, host and status,
+ * because paths and queries contain row keys and names. Adds no headers to requests.
  */
 export function traceSdkCalls(): void {
   useInstrumenter(instrumenter);
@@ -13,8 +13,8 @@ const operation = Symbol("operation");
 
 const instrumenter: Instrumenter = {
   startSpan(name, { spanKind, spanAttributes = {}, tracingContext = contextOf(new Map()) }) {
-    const isTry = spanKind === "client" && "http.method" in spanAttributes;
-    if (!isTry) return { span: noopSpan, tracingContext: tracingContext.setValue(operation, name) };
+    const isAttempt = spanKind === "client" && "http.method" in spanAttributes;
+    if (!isAttempt) return { span: noopSpan, tracingContext: tracingContext.setValue(operation, name) };
     const method = String(spanAttributes["http.method"]);
     const named = tracingContext.getValue(operation);
     const labels = { "http.request.method": method, ...hostOf(spanAttributes["http.url"]) };
@@ -26,7 +26,7 @@ const instrumenter: Instrumenter = {
   createRequestHeaders: () => ({}),
 };
 
-/** An operation as a whole is told by its tries. */
+/** The span of a whole operation is not recorded, only its attempts. */
 const noopSpan: TracingSpan = {
   setStatus: () => {},
   setAttribute: () => {},
@@ -35,7 +35,7 @@ const noopSpan: TracingSpan = {
   end: () => {},
 };
 
-/** Labels by the names that the SDKs use for them; all others are left out. */
+/** Labels by the SDKs' names for them; others are dropped. */
 const keptLabels: Readonly<Record<string, string>> = {
   "http.status_code": "http.response.status_code",
   "az.namespace": "az.namespace",
@@ -45,8 +45,8 @@ function spanOf(span: ActiveSpanHandle): TracingSpan {
   let failure: string | undefined;
   let status: string | undefined;
   return {
-    setStatus: told => {
-      if (told.status === "error") failure = told.error instanceof Error ? errorName(told.error) : "error";
+    setStatus: result => {
+      if (result.status === "error") failure = result.error instanceof Error ? errorName(result.error) : "error";
     },
     setAttribute: (name, value) => {
       const label = keptLabels[name];

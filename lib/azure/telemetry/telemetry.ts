@@ -1,41 +1,42 @@
 import type { TokenCredential } from "@azure/identity";
+import { withTimeout } from "../../async/with-timeout.ts";
 import type { Level, WriteLine } from "../../log.ts";
 import { currentSpan, type Labels, type TelemetrySink, withoutSpan } from "../../telemetry.ts";
-import type { LogEvent, TelemetrySdk } from "./sdk.ts";
+import type { LogEvent, TelemetrySdk } from "./telemetry-sdk.ts";
 
 export interface TelemetryOptions {
-  /** Of Application Insights. */
+  /** Connection string of Application Insights. */
   readonly connectionString?: string | undefined;
-  /** The app's identity, where Application Insights takes no key. */
+  /** The app's identity, if Application Insights requires it. */
   readonly credential?: TokenCredential | undefined;
-  /** Without the path of a signal. */
+  /** Base URL of the OTLP endpoint, without the path of a signal. */
   readonly otlpEndpoint?: string | undefined;
-  /** What tells this process from others. */
+  /** Identifies this process. */
   readonly resource: Labels;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Where it is told that something could not be sent. */
+  /** Writes the line that reports lost telemetry. */
   readonly writeLine: WriteLine;
 }
 
 export interface Telemetry extends TelemetrySink {
-  /** Takes finished log lines. */
+  /** Sends a finished log line. */
   readonly writeLine: WriteLine;
-  /** Sends what is waiting; within 5 s, whatever comes of it. */
+  /** Sends all queued data. Resolves within 5 s, also if that fails. */
   flush(): Promise<void>;
-  /** `flush`, and no more is sent. */
+  /** Sends all queued data and stops sending. */
   close(): Promise<void>;
 }
 
-/** The first answer is not to wait for what sends telemetry to be loaded. */
+/** Delays the loading of OpenTelemetry until after the first response. */
 const loadDelayMs = 1000;
-/** Beyond this, what comes before it is loaded is dropped. */
+/** Maximum number of queued items while OpenTelemetry is loading; further items are dropped. */
 const maxWaiting = 10_000;
 const maxFlushMs = 5000;
 
 /**
- * Sends spans, metrics and log events to Application Insights and to an OTLP endpoint, whichever is named; undefined where none is.
- * OpenTelemetry is loaded a moment after the first of them.
+ * Opens the sink that sends spans, metrics and log events to Application Insights, to an OTLP endpoint, or both. Returns undefined if
+ * neither is configured. Loads OpenTelemetry a second after the first item.
  */
 export function openTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (options.connectionString === undefined && options.otlpEndpoint === undefined) return undefined;
@@ -61,32 +62,27 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
     );
     return loading;
   };
-  // Timers and requests that begin here would else belong to the trace of whatever call came first.
-  const give = (take: (sdk: TelemetrySdk) => void): void =>
+  // Outside of any trace: otherwise timers and requests that start here would belong to the trace of the first call.
+  const enqueue = (take: (sdk: TelemetrySdk) => void): void =>
     withoutSpan(() => {
       if (sdk !== undefined) take(sdk);
       else if (waiting.length < maxWaiting) waiting.push(take);
       if (loading === undefined) timer ??= setTimeout(load, loadDelayMs);
     });
-  const inTime = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
+  const withLimit = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
     withoutSpan(async () => {
-      const { promise: over, reject } = Promise.withResolvers<never>();
-      const limit = setTimeout(() => reject(new Error("not sent in time")), maxFlushMs);
-      const done = load().then(loaded => loaded && work(loaded));
-      await Promise.race([done, over]).catch((error: unknown) => {
-        lost(error instanceof Error ? error.message : "not sent");
-      });
-      clearTimeout(limit);
+      const sent = withTimeout(maxFlushMs, () => load().then(loaded => loaded && work(loaded)));
+      await sent.catch((error: unknown) => lost(error instanceof Error ? error.message : "not sent"));
     });
   return {
-    span: span => give(to => to.span(span)),
-    measure: (metric, value, labels) => give(to => to.measure(metric, value, labels)),
+    span: span => enqueue(to => to.span(span)),
+    measure: (metric, value, labels) => enqueue(to => to.measure(metric, value, labels)),
     writeLine: (level, line) => {
       const event = parseLogLine(level, line, options.now());
-      give(to => to.log(event));
+      enqueue(to => to.log(event));
     },
-    flush: () => inTime(loaded => loaded.flush()),
-    close: () => inTime(loaded => loaded.shutdown()),
+    flush: () => withLimit(loaded => loaded.flush()),
+    close: () => withLimit(loaded => loaded.shutdown()),
   };
 }
 
@@ -95,7 +91,7 @@ async function connect(
   lost: (reason: string) => void,
 ): Promise<TelemetrySdk> {
   const [{ openTelemetrySdk }, azureMonitor, otlp] = await Promise.all([
-    import("./sdk.ts"),
+    import("./telemetry-sdk.ts"),
     connectionString === undefined ? undefined : import("./azure-monitor.ts"),
     otlpEndpoint === undefined ? undefined : import("./otlp.ts"),
   ]);
@@ -108,7 +104,7 @@ async function connect(
   return openTelemetrySdk(targets, resource, lost);
 }
 
-/** A finished line as a log event. Nothing is added to what the log has let through (decision G10). */
+/** Parses a finished log line. Adds nothing, because the log has removed what must not be sent (G10). */
 function parseLogLine(level: Level, line: string, at: number): LogEvent {
   const { event, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const flat = Object.entries(fields).map(([name, value]) => [
@@ -120,15 +116,15 @@ function parseLogLine(level: Level, line: string, at: number): LogEvent {
 
 const isPrimitive = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value);
 
-/** Says once a minute at most that something was lost, on the console; what an exporter quotes stays out. */
+/** Returns a function that reports lost telemetry on the console, at most once a minute and without what an exporter quotes. */
 function createLossReporter(writeLine: WriteLine, now: () => number): (reason: string) => void {
-  let told = Number.NEGATIVE_INFINITY;
+  let reportedAt = Number.NEGATIVE_INFINITY;
   return reason => {
-    if (now() - told < 60_000) return;
-    told = now();
+    if (now() - reportedAt < 60_000) return;
+    reportedAt = now();
     const [plain = ""] = reason.split(/[{"]/);
-    const [word] = /\bE[A-Z]{3,}\b|\b[45]\d\d\b/.exec(reason) ?? [];
-    const words = [plain.slice(0, 200).trim(), word].filter(part => part);
-    writeLine("error", JSON.stringify({ event: "telemetry_lost", reason: words.join(" ") }));
+    const [code] = /\bE[A-Z]{3,}\b|\b[45]\d\d\b/.exec(reason) ?? [];
+    const parts = [plain.slice(0, 200).trim(), code].filter(part => part);
+    writeLine("error", JSON.stringify({ event: "telemetry_lost", reason: parts.join(" ") }));
   };
 }

@@ -4,13 +4,13 @@ import { hours } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secrets, SecretVersion } from "./secrets.ts";
 
-/** Age up to which hashes count while Key Vault is away: a token that was revoked meanwhile is accepted no longer than this. */
+/** Maximum age of cached hashes while Key Vault is away: a token that is revoked in that time is accepted no longer than this. */
 const maxStaleMs = hours(1);
 
 /**
- * The static tokens of an API as versions of one secret (decision G3). Key Vault has no condition on a write, so a list in one value
- * could lose a revocation to a create. Here a create adds a version and a revocation disables that version, for good: neither writes
- * what the other has written. The hash is in the version's tags, because lists show tags and no values.
+ * Stores the static tokens of an API as versions of one secret (G3). Key Vault has no conditional writes, so with a list in one value a
+ * create could undo a revocation. Here a create adds a version and a revocation disables that version forever, so neither overwrites the
+ * other. The hash is in the version's tags, because lists contain tags but no values.
  */
 export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", caching: CacheOptions): TokenHashes {
   const name = `${api}-api-tokens`;
@@ -31,8 +31,8 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
 }
 
 /**
- * A repeated create leaves two versions of one token, the second perhaps only after the first was disabled: one disabled version
- * revokes the token.
+ * Returns the hashes of the tokens that are not revoked. A repeated create may have stored a second version of a token after the first
+ * was disabled, so one disabled version revokes the token.
  */
 function validHashes(versions: readonly SecretVersion[]): readonly TokenHash[] {
   const hashes = new Map<string, TokenHash>();
@@ -47,5 +47,5 @@ function validHashes(versions: readonly SecretVersion[]): readonly TokenHash[] {
   return [...hashes.values()].sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
 }
 
-/** The hash in a version's tags. Undefined for a version that is no token: the template creates the first one. */
+/** Returns the hash in a version's tags; undefined for a version that is not a token, such as the first one, which the template creates. */
 const hashOf = ({ tags }: SecretVersion): TokenHash | undefined => tokenHash.safeParse(tags).data;

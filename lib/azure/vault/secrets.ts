@@ -1,17 +1,17 @@
 import type { TokenCredential } from "@azure/identity";
 import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretProperties } from "@azure/keyvault-secrets";
-import { isLocalService } from "../credential.ts";
+import { isLocalService } from "../service-access.ts";
 import { callService, isServiceError, rejectNonJson, retryOptions, unreadableResponse } from "../service-errors.ts";
 import { withoutTls } from "../without-tls.ts";
 
 export interface Secret {
   readonly value: string;
   readonly version: string;
-  /** Only a date: the vault goes on giving the value afterwards. */
+  /** Information only: the vault returns the value also after this date. */
   readonly expiresOn?: Date;
 }
 
-/** A version as lists show it: without its value. */
+/** A version in a list, without its value. */
 export interface SecretVersion {
   readonly version: string;
   readonly enabled: boolean;
@@ -19,28 +19,28 @@ export interface SecretVersion {
 }
 
 /**
- * Key Vault. Every call ends within the time limit, retries included, else with a `Fault` `unavailable`; a `set` that
- * ended so may have been done, perhaps as more than one version.
+ * Key Vault. Every call ends within the time limit, retries included, or throws Fault `unavailable`. A `set` that ends with this Fault
+ * may have created one or more versions.
  */
 export interface Secrets {
-  /** The current version. Undefined where there is none, or it was deleted. */
+  /** Returns the current version; undefined if the secret does not exist or was deleted. */
   get(name: string): Promise<Secret | undefined>;
-  /** Undefined where there is none, and for a text that cannot be a version: it would become part of the vault's path. */
+  /** Returns a version; undefined if it does not exist. Sends nothing for a text that cannot be a version, because it would be part of the URL. */
   getVersion(name: string, version: string): Promise<Secret | undefined>;
-  /** Makes a new version, the current one from then on. */
+  /** Creates a version, which becomes the current one. */
   set(
     name: string,
     value: string,
     options?: { readonly expiresOn?: Date; readonly tags?: Record<string, string> },
   ): Promise<Secret>;
-  /** Returns every version, disabled ones too; none where there is no such secret. One request for each 25 versions. */
+  /** Returns all versions, including disabled ones; none if the secret does not exist. One request for each 25 versions. */
   versions(name: string): Promise<readonly SecretVersion[]>;
-  /** Disables a version. Its value and its tags stay. */
+  /** Disables a version; its value and tags stay. */
   disable(name: string, version: string): Promise<void>;
 }
 
 export interface SecretsOptions {
-  /** The vault's address. */
+  /** URL of the vault. */
   readonly endpoint: string;
   readonly credential: TokenCredential;
   readonly timeoutMs: number;
@@ -48,37 +48,37 @@ export interface SecretsOptions {
 
 const service = "Key Vault";
 
-/** Whether the vault could have given this version: versions come from stored rows, which callers' texts are part of. */
+/** Returns whether a text can be a version: versions come from stored rows, which contain callers' texts. */
 const isVersionId = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
 
-/** The SDK is loaded at the first call. */
+/** Opens Key Vault. Loads the SDK at the first call. */
 export function openSecrets(options: SecretsOptions): Secrets {
   const { timeoutMs } = options;
   const local = isLocalService(options.endpoint);
   let opened: Promise<SecretClient> | undefined;
-  const ask = <T>(work: (client: SecretClient, abortSignal: AbortSignal) => Promise<T>): Promise<T> =>
+  const call = <T>(work: (client: SecretClient, abortSignal: AbortSignal) => Promise<T>): Promise<T> =>
     callService(service, timeoutMs, async abortSignal => {
       opened ??= openClient(options, local);
       return work(await opened, abortSignal);
     });
-  const call = (work: (client: SecretClient, abortSignal: AbortSignal) => Promise<KeyVaultSecret>) =>
-    ask(async (client, abortSignal) => toSecret(await work(client, abortSignal)));
-  const unlessMissing = (secret: Promise<Secret>) =>
+  const callForSecret = (work: (client: SecretClient, abortSignal: AbortSignal) => Promise<KeyVaultSecret>) =>
+    call(async (client, abortSignal) => toSecret(await work(client, abortSignal)));
+  const undefinedIfMissing = (secret: Promise<Secret>) =>
     secret.catch((error: unknown) => {
       if (isServiceError(error) && error.code === "SecretNotFound") return undefined;
       throw error;
     });
 
   return {
-    get: name => unlessMissing(call((client, abortSignal) => client.getSecret(name, { abortSignal }))),
+    get: name => undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { abortSignal }))),
     getVersion: async (name, version) =>
       isVersionId(version)
-        ? unlessMissing(call((client, abortSignal) => client.getSecret(name, { version, abortSignal })))
+        ? undefinedIfMissing(callForSecret((client, abortSignal) => client.getSecret(name, { version, abortSignal })))
         : undefined,
     set: (name, value, more = {}) =>
-      call((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
+      callForSecret((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
     versions: name =>
-      ask(async (client, abortSignal) => {
+      call(async (client, abortSignal) => {
         const found: SecretVersion[] = [];
         for await (const properties of client.listPropertiesOfSecretVersions(name, { abortSignal })) {
           found.push(toVersion(properties));
@@ -86,7 +86,7 @@ export function openSecrets(options: SecretsOptions): Secrets {
         return found;
       }),
     disable: (name, version) =>
-      ask(async (client, abortSignal) => {
+      call(async (client, abortSignal) => {
         await client.updateSecretProperties(name, version, { enabled: false, abortSignal });
       }),
   };

@@ -1,7 +1,8 @@
+import { raceAbort } from "../../async/race-abort.ts";
+import { singleFlight } from "../../async/single-flight.ts";
 import { PeerFailure, type PeerFailureKind } from "../../peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
-import { raceAbort, singleFlight } from "./single-flight.ts";
 
 /** A granted access token. */
 export interface Grant {

@@ -1,10 +1,11 @@
 import { importJWK } from "jose";
 import * as z from "zod";
+import { raceAbort } from "../../async/race-abort.ts";
+import { singleFlight } from "../../async/single-flight.ts";
 import { PeerFailure } from "../../peer-failure.ts";
 import { between, type Instant, minutes } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
 import { readPeer } from "./retry.ts";
-import { raceAbort, singleFlight } from "./single-flight.ts";
 
 /** A public key of the exchange format, on EC P-384. */
 export interface PublicKey {

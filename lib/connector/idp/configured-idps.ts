@@ -1,7 +1,7 @@
+import { singleFlight } from "../../async/single-flight.ts";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { type Instant, type Now, plus } from "../../time.ts";
-import { singleFlight } from "../http/single-flight.ts";
 import type { Idp } from "./contract.ts";
 import { readIdpFile } from "./idp-file.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";

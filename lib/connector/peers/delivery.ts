@@ -1,11 +1,11 @@
 import * as z from "zod";
+import { raceAbort } from "../../async/race-abort.ts";
 import { PeerFailure } from "../../peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeout } from "../http/call.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry.ts";
-import { raceAbort } from "../http/single-flight.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 

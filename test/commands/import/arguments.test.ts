@@ -37,8 +37,8 @@ describe("what the import command is given", () => {
   });
 
   it.each([
-    ["http://core.example/core", /must begin with https/],
-    ["http://127.0.0.1.example/core", /must begin with https/],
+    ["http://core.example/core", /must start with https/],
+    ["http://127.0.0.1.example/core", /must start with https/],
     ["core.example/core", /is not a URL/],
   ])("goes to no address without TLS but this machine's: %s", (address, told) => {
     expect(() => connectApi(address, "a-token")).toThrow(told);
@@ -81,9 +81,9 @@ describe("where a report is to be written", () => {
     await checkReport(freshPath());
     await checkReport(fileOf("", "empty"));
     await checkReport(fileOf("file,line,prefix,kind,outcome,reason\r\nkeys.csv,1,a,hotp,imported,\r\n"));
-    await expect(checkReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is no report of an import");
-    await expect(checkReport("/dev/null")).rejects.toThrow("is no report of an import");
-    await expect(checkReport("/")).rejects.toThrow("is no report of an import");
+    await expect(checkReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is not a report of an import");
+    await expect(checkReport("/dev/null")).rejects.toThrow("is not a report of an import");
+    await expect(checkReport("/")).rejects.toThrow("is not a report of an import");
     await expect(checkReport("/nowhere/report.csv")).rejects.toThrow("cannot be written to /nowhere");
   });
 });

@@ -261,7 +261,7 @@ describe("a Core that does not answer as it should", () => {
 
   it("is not believed where it does not name the key, nor once the token is refused", async () => {
     for (const [answer, reason] of [
-      [{ status: 200, body: { prefix: "another" } }, "no Core API"],
+      [{ status: 200, body: { prefix: "another" } }, "is not a Core API"],
       [{ status: 401, body: {} }, "the token is refused (401)"],
     ] as const) {
       proxy.instead(({ method }) => (method === "POST" ? answer : undefined));

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
-import { localCredential } from "../../../lib/azure/credential.ts";
+import { localCredential } from "../../../lib/azure/service-access.ts";
 import { openTables, type Row } from "../../../lib/azure/tables/tables.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../lib/azure/vault/secrets.ts";

@@ -81,7 +81,7 @@ describe("a deployment is healthy", () => {
     expect(lines).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     expect(await answer).toBe(false);
-    expect(lines).toMatchObject([{ part: "vault", error: { message: "vault did not answer in time" } }]);
+    expect(lines).toMatchObject([{ part: "vault", error: { name: "TimeoutError" } }]);
     expect(vi.getTimerCount()).toBe(0);
   });
 

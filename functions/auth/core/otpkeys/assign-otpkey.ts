@@ -5,7 +5,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { assignment, userParams } from "../../inputs.ts";
 
-/** Assigns an OTP key (specification section 4; A9, A17). */
+/** Assigns an OTP key (specification section 4). */
 export const assignOtpkey = endpoint({
   routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
   access: "caller",

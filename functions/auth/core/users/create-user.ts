@@ -11,7 +11,7 @@ const body = z.object({
   password: z.string().meta({ description: "The password. An empty one means no password." }),
 });
 
-/** Creates a user (specification section 4; A3, A4, A17). */
+/** Creates a user (specification section 4). */
 export const createUser = endpoint({
   routes: ["POST /users"],
   access: "caller",

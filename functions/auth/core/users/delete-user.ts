@@ -4,7 +4,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Deletes a user (specification section 4; A17). */
+/** Deletes a user (specification section 4). */
 export const deleteUser = endpoint({
   routes: ["DELETE /users/{user}", "POST /users/{user}/delete"],
   access: "caller",

@@ -11,7 +11,7 @@ const query = z
   .object({ otpkey: z.string().optional().describe("Prefix of an assigned otpkey."), ...paging })
   .describe("Every other parameter is an attribute's key with its value.");
 
-/** Lists users, all or filtered (specification section 4; A11). */
+/** Lists users, all or filtered (specification section 4). */
 export const listUsers = endpoint({
   routes: ["GET /users"],
   access: "caller",

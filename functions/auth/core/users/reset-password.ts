@@ -5,7 +5,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Sets a user's password and ends the user's sessions (specification section 4; A4, A10, A15). */
+/** Sets a user's password and ends the user's sessions (specification section 4). */
 export const resetPassword = endpoint({
   routes: ["POST /users/{user}/reset"],
   access: "caller",

@@ -6,7 +6,7 @@ import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { optionalText, userParams } from "../../inputs.ts";
 
-/** Reports separately whether a password and an OTP are the user's (specification section 4; A13). */
+/** Reports separately whether a password and an OTP are the user's (specification section 4). */
 export const validateUser = endpoint({
   routes: ["POST /users/{user}/validate", "GET /users/{user}/validate"],
   access: "caller",

@@ -1,6 +1,6 @@
 import type { CleanedUp } from "../../../auth/store.ts";
 import { days, hours, type Instant, plus } from "../../../time.ts";
-import { removeRows } from "../../tables/many.ts";
+import { removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import { doneSchema } from "../rows/row-schemas.ts";
 import { checkedVersion, schemaVersion } from "../rows/rows.ts";

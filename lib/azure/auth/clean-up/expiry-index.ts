@@ -1,5 +1,5 @@
 import type { Instant } from "../../../time.ts";
-import { mapConcurrently, removeRows } from "../../tables/many.ts";
+import { mapConcurrently, removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Entity, Page, Row, Table } from "../../tables/tables.ts";
 import { endsSchema, expirySchema } from "../rows/row-schemas.ts";

@@ -1,5 +1,5 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import { mapConcurrently, readAllRows, removeRows } from "../../tables/many.ts";
+import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
 import { removeListRow } from "../index/id-lists.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";

@@ -1,7 +1,8 @@
 import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.ts";
 import type { Log } from "../../../log.ts";
+import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import { minutes, plus } from "../../../time.ts";
-import { mapConcurrently } from "../../tables/many.ts";
+import { mapConcurrently } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { indexSchema } from "../rows/row-schemas.ts";
@@ -121,7 +122,7 @@ async function checkCandidate(
     entries.every((entry, index) => matchesEntry(rows[index], id, entry));
 
   let before: string | undefined;
-  for (;;) {
+  return retryOnConflict(async () => {
     const [rows, user] = await Promise.all([read(), users.get(userHash, userRow)]);
     if (!areTrue(rows) || ownerOf(user) !== id) {
       const isStale = (entry: IndexEntry) =>
@@ -137,7 +138,8 @@ async function checkCandidate(
       return { id, name };
     }
     before = versions;
-  }
+    return conflict;
+  });
 }
 
 /** Longer than any call takes. After that the writer of the index row has finished or crashed. */

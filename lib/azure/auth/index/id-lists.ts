@@ -2,7 +2,7 @@ import type { Page, Range } from "../../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import { type Instant, minutes, plus } from "../../../time.ts";
 import type { Value } from "../../tables/entity.ts";
-import { mapConcurrently } from "../../tables/many.ts";
+import { mapConcurrently } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog, storedInstant } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey, schemaVersion } from "../rows/rows.ts";

@@ -16,7 +16,7 @@ import {
   userRow,
 } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { ifMatches, type UserLocation, userHashIn } from "./locate.ts";
+import { ifMatches, type UserLocation, userHashIn } from "./locate-user.ts";
 
 /** An attribute or an assignment, by which filters find users: a row in the user's partition, and an index row that points to the user. */
 export interface IndexEntry {

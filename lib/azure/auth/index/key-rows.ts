@@ -1,9 +1,9 @@
 import type { UserRef } from "../../../auth/store.ts";
-import { readAllRows } from "../../tables/many.ts";
+import { readAllRows } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
 import { assignedPrefix, keyRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { ifMatches, locateUser } from "./locate.ts";
+import { ifMatches, locateUser } from "./locate-user.ts";
 
 /** Reads an OTP key and its attributes, including attributes of deleted keys: all rows that sort before the index rows of holders. */
 export const keyWithAttributes = (

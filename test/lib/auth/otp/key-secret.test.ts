@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sameSecret, secretFromText, secretToText } from "../../../../lib/auth/otp/key-secret.ts";
-import { raiseCounter } from "../../../../lib/auth/otp/key-state.ts";
+import { raiseCounter } from "../../../../lib/auth/otp/raise-counter.ts";
 
 const oath = { secret: new Uint8Array(randomBytes(20)) };
 const yubico = { secret: new Uint8Array(randomBytes(16)), privateId: new Uint8Array(randomBytes(6)) };

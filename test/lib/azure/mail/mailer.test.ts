@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { localAccessKey, localCredential } from "../../../../lib/azure/credential.ts";
 import { type MailOptions, openMailer } from "../../../../lib/azure/mail/mailer.ts";
+import { localAccessKey, localCredential } from "../../../../lib/azure/service-access.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import type { Mailer } from "../../../../lib/mail.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";

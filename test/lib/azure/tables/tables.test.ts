@@ -265,7 +265,7 @@ describe("a transaction whose protocol is not as known", () => {
     };
     const request = { body: "DELETE /things(RowKey='r',PartitionKey='p') HTTP/1.1\r\nIf-Match: *\r\n" };
     const policy = conditionalRemovals.policy.sendRequest as (request: object, next: object) => Promise<unknown>;
-    await expect(submitBy(async () => policy(request, send))).rejects.toThrow(/condition has no place/);
+    await expect(submitBy(async () => policy(request, send))).rejects.toThrow(/no line for the condition/);
     expect(sent).toBe(false);
   });
 
@@ -273,7 +273,7 @@ describe("a transaction whose protocol is not as known", () => {
     ["fewer answers than actions", []],
     ["an answer that is no success", [{ status: 412 }]],
   ])("is never taken for done: %s", async (_, subResponses) => {
-    await expect(submitBy(async () => ({ subResponses }))).rejects.toThrow(/answered/);
+    await expect(submitBy(async () => ({ subResponses }))).rejects.toThrow(/returned/);
   });
 });
 

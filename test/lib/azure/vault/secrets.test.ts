@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { localCredential } from "../../../../lib/azure/credential.ts";
+import { localCredential } from "../../../../lib/azure/service-access.ts";
 import { cachedSecret } from "../../../../lib/azure/vault/cached-secret.ts";
 import { keyRing } from "../../../../lib/azure/vault/key-ring.ts";
 import { openSecrets, type Secrets } from "../../../../lib/azure/vault/secrets.ts";

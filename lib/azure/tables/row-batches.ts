@@ -1,20 +1,12 @@
+import pLimit from "p-limit";
 import type { Row, Table } from "./tables.ts";
 
-const atOnce = 32;
+/** Number of storage calls in progress for one operation. */
+const concurrency = 32;
 
-/** `work` for each, a bounded number at once; the results in order. */
-export async function mapConcurrently<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await work(items[index] as T);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
-  return results;
-}
+/** Runs `work` for each item, a bounded number at once, and returns the results in order. */
+export const mapConcurrently = <T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> =>
+  pLimit(concurrency).map(items, work);
 
 export async function readAllRows(rows: AsyncIterable<Row>): Promise<Row[]> {
   const all: Row[] = [];
@@ -24,7 +16,7 @@ export async function readAllRows(rows: AsyncIterable<Row>): Promise<Row[]> {
 
 const transactionSize = 100;
 
-/** Removes rows of one partition as they were read. False where some changed or went meanwhile. */
+/** Removes rows of one partition by their ETags. Returns false if some were changed or removed in the meantime. */
 export async function removeRows(table: Table, rows: readonly Row[]): Promise<boolean> {
   let areRemoved = true;
   for (let start = 0; start < rows.length; start += transactionSize) {

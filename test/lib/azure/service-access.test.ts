@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isLocalService, managedIdentity } from "../../../lib/azure/credential.ts";
+import { isLocalService, managedIdentity } from "../../../lib/azure/service-access.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
 
 describe("the managed identity", () => {

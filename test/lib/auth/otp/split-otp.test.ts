@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { parsePrefix } from "../../../../lib/auth/model/prefix.ts";
-import { type KeyShape, parsePrefixOrOtp, possibleCuts, splitOtp } from "../../../../lib/auth/otp/split.ts";
+import { type KeyShape, parsePrefixOrOtp, possibleCuts, splitOtp } from "../../../../lib/auth/otp/split-otp.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";

@@ -7,9 +7,9 @@ export type Access =
   | { readonly endpoint: string; readonly credential: TokenCredential };
 
 /**
- * The app's managed identity. Tokens are cached by the identity SDK, which is loaded when the first one is wanted.
- * A token that cannot be had is a `Fault` `unavailable`: nothing was sent to the service then.
- * @param clientId of a user-assigned identity; the system-assigned one where absent
+ * Returns the app's managed identity. Loads the identity SDK, which caches the tokens, at the first call. If there is no token, throws
+ * Fault `unavailable`: nothing was sent to the service.
+ * @param clientId of a user-assigned identity; absent: the system-assigned one
  */
 export function managedIdentity(clientId?: string): TokenCredential {
   let loaded: Promise<TokenCredential> | undefined;
@@ -31,7 +31,7 @@ export function managedIdentity(clientId?: string): TokenCredential {
   };
 }
 
-/** An access token for a scope of the form `https://<resource>/.default`. Throws what the credential throws. */
+/** Returns an access token for a scope of the form `https://<resource>/.default`. Throws what the credential throws. */
 export async function accessToken(credential: TokenCredential, scope: string): Promise<string> {
   const granted = await credential.getToken(scope);
   if (granted === null) throw new Error("the identity has no token");

@@ -1,14 +1,3 @@
-/** Returns a function whose concurrent callers share one run of `work`. The run has no caller's signal, so that one caller cannot end it for others. */
-export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => {
-    running ??= work().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-}
-
 /** Waits for `promise` until the signal fires, and then throws the error that `left` returns. */
 export async function raceAbort<T>(
   promise: Promise<T>,

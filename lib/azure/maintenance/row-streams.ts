@@ -1,17 +1,17 @@
 import type { Entity, Table } from "../tables/tables.ts";
 
-/** How much is under way at once: maintenance leaves storage to those who wait for an answer. */
-const atOnce = 16;
+/** Kept low, so that maintenance does not slow down calls of users. */
+const concurrency = 16;
 
-/** Works through what comes, a few at a time. The first failure ends it. */
+/** Processes items as they come, several in parallel. Rejects at the first failure. */
 export async function forEachConcurrently<T>(items: AsyncIterable<T>, work: (item: T) => Promise<void>): Promise<void> {
   const worker = async () => {
     for await (const item of items) await work(item);
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
-/** Rows in the order of their keys, gathered by partition, in parts of at most `most` rows. */
+/** Groups rows, which are sorted by key, by partition, in groups of at most `most` rows. */
 export async function* partitions<R extends { readonly partitionKey: string }>(
   rows: AsyncIterable<R>,
   most = Number.POSITIVE_INFINITY,
@@ -29,7 +29,7 @@ export async function* partitions<R extends { readonly partitionKey: string }>(
 
 const transactionSize = 100;
 
-/** Gathers rows of one partition that come one by one, and writes them by the hundred. `flush` writes the rest. */
+/** Returns a writer that collects rows of one partition and writes 100 at a time. `flush` writes the rest. */
 export function createBatchWriter(table: Table) {
   let rows: Entity[] = [];
   const flush = async () => {
@@ -46,7 +46,7 @@ export function createBatchWriter(table: Table) {
   };
 }
 
-/** Writes rows of one partition whatever is there, in transactions of 100. */
+/** Inserts or replaces rows of one partition without conditions, in transactions of 100. */
 export async function upsertAll(table: Table, rows: readonly Entity[]): Promise<void> {
   for (let start = 0; start < rows.length; start += transactionSize) {
     const some = rows.slice(start, start + transactionSize);

@@ -17,14 +17,14 @@ import { type Metric, metrics } from "../../metrics.ts";
 import type { Labels, Span, SpanContext, TelemetrySink } from "../../telemetry.ts";
 import { version } from "../../version.ts";
 
-/** One place that telemetry is sent to. */
+/** The exporters to one destination. */
 export interface Exporters {
   readonly spans: SpanExporter;
   readonly metrics: PushMetricExporter;
   readonly logs: LogRecordExporter;
 }
 
-/** A log event as it is sent. */
+/** A log event to send. */
 export interface LogEvent {
   readonly level: Level;
   readonly event: string;
@@ -36,9 +36,9 @@ export interface LogEvent {
 
 export interface TelemetrySdk extends TelemetrySink {
   log(event: LogEvent): void;
-  /** Sends what is waiting. */
+  /** Sends all queued data. */
   flush(): Promise<void>;
-  /** Sends what is waiting and stops. */
+  /** Sends all queued data and stops. */
   shutdown(): Promise<void>;
 }
 
@@ -49,8 +49,8 @@ const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 const silent = () => {};
 
 /**
- * OpenTelemetry's own batching, aggregation and sending, below the spans, metrics and log events of this app.
- * @param lost is told what the exporters say of what they could not send
+ * Opens OpenTelemetry's batching, aggregation and sending for the spans, metrics and log events of this app.
+ * @param lost gets the exporters' errors
  */
 export function openTelemetrySdk(
   targets: readonly Exporters[],
@@ -77,9 +77,9 @@ export function openTelemetrySdk(
   const instrumentOf = (metric: Metric): Histogram => {
     const { unit, description } = metrics[metric];
     const advice = unit === "s" ? { explicitBucketBoundaries: secondsBounds } : {};
-    const made = instruments.get(metric) ?? meter.createHistogram(metric, { unit, description, advice });
-    instruments.set(metric, made);
-    return made;
+    const instrument = instruments.get(metric) ?? meter.createHistogram(metric, { unit, description, advice });
+    instruments.set(metric, instrument);
+    return instrument;
   };
   return {
     span: span => {
@@ -87,14 +87,14 @@ export function openTelemetrySdk(
       for (const processor of spanProcessors) processor.onEnd(readable);
     },
     measure: (metric, value, labels) => instrumentOf(metric).record(value, labels),
-    log: ({ level, event, fields, at, spanContext: place }) =>
+    log: ({ level, event, fields, at, spanContext }) =>
       logger.emit({
         timestamp: at,
         severityNumber: severities[level],
         severityText: level,
         body: event,
         attributes: fields,
-        ...(place && { context: trace.setSpanContext(ROOT_CONTEXT, contextOf(place)) }),
+        ...(spanContext && { context: trace.setSpanContext(ROOT_CONTEXT, contextOf(spanContext)) }),
       }),
     flush: async () => {
       await Promise.all([...spanProcessors, meters, loggers].map(part => part.forceFlush()));
@@ -136,5 +136,5 @@ function readableOf(span: Span, resource: ReadableSpan["resource"]): ReadableSpa
   };
 }
 
-/** Seconds and nanoseconds. */
+/** Returns a time as seconds and nanoseconds. */
 const timeOf = (ms: number): [number, number] => [Math.floor(ms / 1000), Math.round((ms % 1000) * 1e6)];
