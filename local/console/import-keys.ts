@@ -3,7 +3,7 @@ import * as z from "zod";
 import { connectApi } from "../../commands/api.ts";
 import { createAsk } from "../../commands/import/calls.ts";
 import { readLines } from "../../commands/import/lines.ts";
-import { runImport } from "../../commands/import/run.ts";
+import { runImport } from "../../commands/import/run-import.ts";
 import { sendKey } from "../../commands/import/send.ts";
 import { instant } from "../../lib/time.ts";
 
