@@ -83,7 +83,7 @@ interface Kind {
 
 /** A kind whose codes this service checks, by the OTP key's secret and state. */
 export interface LocalKind extends Kind {
-  readonly checked: "here";
+  readonly checkedBy: "authentication-server";
   /** Whether codes are short enough to guess. Then an OTP is checked only if the named user has its key. */
   readonly isGuessable: boolean;
   /** Decides on a code. @param code has one of the kind's forms and the key's length */
@@ -98,7 +98,7 @@ export interface LocalKind extends Kind {
 
 /** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query`. */
 export interface RemoteKind extends Kind {
-  readonly checked: "elsewhere";
+  readonly checkedBy: "validation-server";
   query(otp: string, peers: OtpPeers): Promise<ValidationResult>;
 }
 

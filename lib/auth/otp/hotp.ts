@@ -3,7 +3,7 @@ import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
 
 /** Counter-based codes (RFC 4226, A7). The moving factor is the event counter; only later counters are accepted. */
 export const hotp: LocalKind = {
-  checked: "here",
+  checkedBy: "authentication-server",
   isGuessable: true,
   forms: oathForms,
   prepare: prepareOath,

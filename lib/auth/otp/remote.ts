@@ -3,7 +3,7 @@ import { draftProblems } from "./draft-problems.ts";
 
 /** OTPs that validation servers check, because only they have the OTP key's secret (A7). */
 export const remote: RemoteKind = {
-  checked: "elsewhere",
+  checkedBy: "validation-server",
   forms: [{ length: 32, alphabet: "modhex" }],
   prepare(draft) {
     const problems = draftProblems(draft, {

@@ -7,7 +7,7 @@ export const totpStepSeconds = 30;
 
 /** Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. */
 export const totp: LocalKind = {
-  checked: "here",
+  checkedBy: "authentication-server",
   isGuessable: true,
   forms: oathForms,
   prepare: prepareOath,

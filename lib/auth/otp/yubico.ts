@@ -13,7 +13,7 @@ const sessionsPerUse = 256;
  * import is the smallest use counter that is accepted.
  */
 export const yubico: LocalKind = {
-  checked: "here",
+  checkedBy: "authentication-server",
   isGuessable: false,
   forms: [{ length: 32, alphabet: "modhex" }],
   prepare(draft) {

@@ -75,7 +75,7 @@ export async function checkOtp(
 function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[]): boolean {
   if (assigned.some(key => key.id === id)) return true;
   const kind = name && otpKind(name);
-  return kind?.checked === "here" && !kind.isGuessable;
+  return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }
 
 const retryAfterSeconds = 10;
@@ -110,7 +110,7 @@ type QueryServers = (key: OtpKey, kind: RemoteKind) => Promise<Decided>;
 async function decide(code: string, key: OtpKey, deps: AuthDeps, query: QueryServers): Promise<Decided> {
   if (key.kind === undefined) return { outcome: "invalid" };
   const kind = otpKind(key.kind);
-  if (kind.checked === "elsewhere") {
+  if (kind.checkedBy === "validation-server") {
     const result = await query(key, kind);
     // The counter does not change, but the row is written: the write fails if the key was disabled during the query.
     return result.outcome === "valid" ? { ...result, nextState: key.form.state } : result;

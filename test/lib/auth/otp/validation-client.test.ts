@@ -228,7 +228,7 @@ describe("a key of kind remote", () => {
   const remote = otpKind("remote");
 
   it("asks the validation servers, and is unavailable where there are none", async () => {
-    if (remote.checked !== "elsewhere") throw new Error("not asked");
+    if (remote.checkedBy !== "validation-server") throw new Error("not asked");
     const one = await server(statusAnswer("OK"));
     expect(await remote.query(otp, { validation: clientOf([one]) })).toMatchObject({ outcome: "valid" });
     expect(await remote.query(otp, {})).toMatchObject({ outcome: "unavailable" });
