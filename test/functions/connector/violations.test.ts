@@ -201,7 +201,7 @@ describe.each(Object.entries(creates))(
       await until(
         async () => {
           before = await stored();
-          return !before.some(line => /"partitionKey":"(?:settle|received)"/.test(line));
+          return !before.some(line => /"partitionKey":"(?:reconcile|received)"/.test(line));
         },
         () => "the create's own rows stay",
       );

@@ -18,7 +18,7 @@ describe("sequential round trips to storage", () => {
     await connector.order();
     const { sequential, total } = await connector.counted(() => connector.order(orderBody(shape)));
     expect(sequential).toBe(5);
-    // Beside those: the settle row goes, both states' list rows, people in one transaction.
+    // Beside those: the reconcile row is deleted, both states' list rows, people in one transaction.
     expect(total).toBeLessThanOrEqual(11);
   });
 

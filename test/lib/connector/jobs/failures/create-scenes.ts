@@ -54,7 +54,7 @@ export const createScenes: readonly Scene[] = [
     steps: [also(delivery.transportKeys, noKeys), delivery.order],
   },
   {
-    title: "Undo after the delivery service said no",
+    title: "Compensation after the delivery service refused",
     body: mixed("pingone"),
     before: async ({ peers }) => {
       const body = { code: "validation_error", message: "The address is not known." };

@@ -117,7 +117,7 @@ export const shipmentScenes: readonly Scene[] = [
     steps: [delivery.lookUp],
   },
   {
-    title: "Undo that the create left behind, process-credential-requests",
+    title: "Compensation left over by a create, process-credential-requests",
     body: mixed("pingone"),
     before: leftToUndo,
     act: processCredentialRequests,
