@@ -1,4 +1,5 @@
-import * as z from "zod";
+import type * as z from "zod";
+import { inlinedSchema } from "./inlined-schema.ts";
 
 /** One wrong value for one field of a body. */
 export interface Violation {
@@ -23,11 +24,11 @@ interface Schema {
 }
 
 /**
- * Every single violation that a body's own schema tells of: each field missing where it is required, of another type, and past each of its
- * bounds. Of lists the first element stands for all. A new field of a table is tried without a word here.
+ * Returns every single violation of a body's schema: each field missing where it is required, of another type, and past each of its
+ * bounds. The first element of a list represents all. A new field of a schema is included without a change here.
  */
 export function violationsOf(schema: z.ZodType): readonly Violation[] {
-  return ofFields(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema, "");
+  return ofFields(inlinedSchema(schema, "input") as Schema, "");
 }
 
 function ofFields({ properties = {}, required = [] }: Schema, at: string): readonly Violation[] {

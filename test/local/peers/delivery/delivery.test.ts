@@ -255,7 +255,10 @@ describe("a shipment is refused with validation_error", () => {
       expect(message).toContain("shipment_items.0.product_customizations.0.fido_credential_requests.0");
       expect(message).toContain(reason);
     }
-    expect(await refused(withJwe((await requester.pinRequest(3)).jwe, "fido_pin_request"))).toContain(">=4");
+    // The wording after the path depends on whether a file of this process has configured zod.
+    expect(await refused(withJwe((await requester.pinRequest(3)).jwe, "fido_pin_request"))).toMatch(
+      /pin\.length: .*4$/,
+    );
     const direct = await requester.seal(good, { alg: "ECDH-ES" });
     expect((await requester.call("POST", "", withJwe(direct))).status).toBe(201);
   });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
 import {
   created,
@@ -11,6 +10,7 @@ import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
 import { omitUndefined } from "../../../../../lib/omit-undefined.ts";
 import { forAll } from "../../../../support/for-all.ts";
+import { inlinedSchema } from "../../../../support/inlined-schema.ts";
 import { type Body, fullBodies } from "./bodies.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
@@ -191,7 +191,7 @@ describe("the version 2 read model (specification section 2)", () => {
 
   it("is documented with the specification's names only, but for the request's error_message", () => {
     const properties = (schema: Body): Body => Object.keys(schema.properties);
-    const top: Body = z.toJSONSchema(credentialRequestV2, { io: "output" });
+    const top: Body = inlinedSchema(credentialRequestV2, "output");
     const { shipment, authenticators } = top.properties;
     expect(properties(top)).toEqual(["credential_request_id", "state", "error_message", "authenticators", "shipment"]);
     expect(properties(shipment)).toEqual(["shipment_id", "shipment_items", "mailing_address"]);
