@@ -256,9 +256,7 @@ describe("a shipment is refused with validation_error", () => {
       expect(message).toContain(reason);
     }
     // The wording after the path depends on whether a file of this process has configured zod.
-    expect(await refused(withJwe((await requester.pinRequest(3)).jwe, "fido_pin_request"))).toMatch(
-      /pin\.length: .*4$/,
-    );
+    expect(await refused(withJwe((await requester.pinRequest(3)).jwe, "fido_pin_request"))).toMatch(/pin\.length: .*4/);
     const direct = await requester.seal(good, { alg: "ECDH-ES" });
     expect((await requester.call("POST", "", withJwe(direct))).status).toBe(201);
   });
