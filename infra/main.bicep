@@ -81,7 +81,7 @@ param routeTableId string = ''
 @description('Ids of subnets of yours, by use: core, client, connector, authEndpoints, connectorEndpoints, coreEndpoint. All or none; then no network is made.')
 param existingSubnetIds object = {}
 
-@description('Ids of private DNS zones of yours, by use: blob, table, vault, sites. An empty one is made, unless privateDns is none.')
+@description('Ids of private DNS zones of yours, by use: blob, table, vault, sites. With a network of the template an empty one is made; with subnets of yours all are needed. Unless privateDns is none.')
 param existingDnsZoneIds object = {}
 
 @description('none: no DNS record of a private endpoint is made, because a policy of yours makes them.')

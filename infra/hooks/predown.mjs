@@ -9,9 +9,8 @@ if (AZURE_RESOURCE_GROUP && DELETE_EVERYTHING !== AZURE_RESOURCE_GROUP) {
   const found = az("resource", "list", "--resource-group", AZURE_RESOURCE_GROUP, ...subscription) ?? [];
   const others = found.filter(({ tags }) => tags?.["azd-env-name"] !== AZURE_ENV_NAME);
   const strangers = others.map(({ id }) => `\n    ${id}`).join("");
-  stopOn([
-    `azd down deletes the resource group ${AZURE_RESOURCE_GROUP}: users, orders and every backup in it.${
-      others.length === 0 ? "" : ` It also deletes what does not belong to ${AZURE_ENV_NAME}:${strangers}\n `
-    } To do it: azd env set DELETE_EVERYTHING ${AZURE_RESOURCE_GROUP}`,
-  ]);
+  const problem = `azd down deletes the resource group ${AZURE_RESOURCE_GROUP}: users, orders and every backup in it.${
+    others.length === 0 ? "" : ` It also deletes what does not belong to ${AZURE_ENV_NAME}:${strangers}\n `
+  } To do it: azd env set DELETE_EVERYTHING ${AZURE_RESOURCE_GROUP}`;
+  stopOn([problem], "Nothing was deleted:");
 }

@@ -19,14 +19,16 @@ setInEnvironment({
 });
 
 /** Whether the mail domain is linked now: the template keeps it linked. Nothing where Azure does not say. */
-function linkedMailDomain({ AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME, MAIL_DOMAIN }) {
-  if (!AZURE_SUBSCRIPTION_ID || !AZURE_RESOURCE_GROUP || !MAIL_DOMAIN) return {};
+function linkedMailDomain({ AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME, ...more }) {
+  // An answer that azd asked for is no variable, but the first provision has the domain as an output.
+  const mailDomain = more.MAIL_DOMAIN || more.MAIL_DOMAIN_NAME;
+  if (!AZURE_SUBSCRIPTION_ID || !AZURE_RESOURCE_GROUP || !mailDomain) return {};
   const group = `/subscriptions/${AZURE_SUBSCRIPTION_ID}/resourceGroups/${AZURE_RESOURCE_GROUP}`;
   const services = `${group}/providers/Microsoft.Communication/communicationServices?api-version=2023-04-01`;
   const found = az("rest", "--method", "get", "--url", services)?.value;
   if (found === undefined) return {};
   const own = found.filter(({ tags }) => tags?.["azd-env-name"] === AZURE_ENV_NAME);
   const domains = own.flatMap(({ properties }) => properties.linkedDomains ?? []);
-  const linked = domains.some(id => id.toLowerCase().endsWith(`/domains/${MAIL_DOMAIN.toLowerCase()}`));
+  const linked = domains.some(id => id.toLowerCase().endsWith(`/domains/${mailDomain.toLowerCase()}`));
   return { MAIL_DOMAIN_LINKED: String(linked) };
 }

@@ -9,8 +9,20 @@ export function brokenValues(environment) {
   const broken = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
   const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
   const missing = subnets.filter(name => !environment[name]);
-  if (missing.length === 0 || missing.length === subnets.length) return broken;
-  return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
+  if (missing.length === subnets.length) return broken;
+  if (missing.length > 0)
+    return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
+  return [...broken, ...missingZones(names, environment)];
+}
+
+/** The template creates zones only with a network of its own; without zone or policy no app finds its storage and vault. */
+function missingZones(names, environment) {
+  if (environment.TRIAL === "true" || environment.PRIVATE_DNS === "none") return [];
+  const missing = names.filter(name => name.startsWith("DNS_ZONE_ID_") && !environment[name]);
+  if (missing.length === 0) return [];
+  return [
+    `With subnets of yours the DNS zones must be yours too: set ${missing.join(", ")}, or PRIVATE_DNS to none where a policy creates the records.`,
+  ];
 }
 
 const sentence = name =>
@@ -25,10 +37,10 @@ function fits(value) {
   }
 }
 
-/** Prints problems and ends the run if there are any. */
-export function stopOn(problems) {
+/** Prints problems below a heading and ends the run if there are any. */
+export function stopOn(problems, heading = "This would make the deployment fail:") {
   if (problems.length === 0) return;
-  console.error(`\n${problems.length === 1 ? "This" : "These"} would make the deployment fail:\n`);
+  console.error(`\n${heading}\n`);
   for (const problem of problems) console.error(`- ${problem}`);
   process.exit(1);
 }

@@ -96,7 +96,7 @@ describe("every block of docs/deploy.md", () => {
     const [, source = ""] = /node -e '([\s\S]*?)' > secret\.json/.exec(block) ?? [];
     const lines: string[] = [];
     const text = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n";
-    const run = new Function("require", "console", source.replaceAll("\\\n", "\n"));
+    const run = new Function("require", "console", source);
     run(() => ({ readFileSync: () => text }), { log: (line: string) => lines.push(line) });
     expect(JSON.parse(lines.join())).toEqual({ parameters: { value: { value: text } } });
   });

@@ -130,6 +130,14 @@ describe("the hook before a provision", () => {
     ]);
   });
 
+  it("takes the mail domain from the first provision where azd asked for it, because the answer is no variable", async () => {
+    const linkedDomains = ["/emailServices/m/domains/keys.example.com"];
+    const service = { tags: { "azd-env-name": "sample" }, properties: { linkedDomains } };
+    const answered = { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" };
+    await ran("preprovision", { communicationServices: { value: [service] } }, answered);
+    expect(valuesOf(notes()[0]?.text).MAIL_DOMAIN_LINKED).toBe("true");
+  });
+
   it("stops where azd does not accept the keys", async () => {
     commands = fakeCommands({ azd: "process.exitCode = 3;", az });
     await expect(ran("preprovision")).rejects.toThrow("azd env set failed: status 3");
@@ -258,7 +266,7 @@ describe("preflight", () => {
   it("stops the provision before a key is made, and prints every problem", async () => {
     const answers = { "list-flexconsumption-runtimes": [], "account list-locations": [{ name: "swedencentral" }] };
     const failure = await ran("preprovision", answers).catch((error: Error) => error.message);
-    expect(failure).toContain("These would make the deployment fail");
+    expect(failure).toContain("This would make the deployment fail");
     expect(failure).toContain("- swedencentral offers no Node 24");
     expect(failure).toContain("- swedencentral has no availability zones");
     expect(notes()).toEqual([]);
@@ -325,6 +333,17 @@ describe("subnets of yours", () => {
       /Either all subnets are yours or none: SUBNET_ID_CONNECTOR, .*SUBNET_ID_CORE_ENDPOINT must be set too/,
     );
   });
+
+  it("are refused without a DNS zone for each kind of endpoint, unless a policy creates the records", async () => {
+    const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
+    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, "/subnet"]));
+    const zones = { DNS_ZONE_ID_BLOB: "/zone", DNS_ZONE_ID_TABLE: "/zone", DNS_ZONE_ID_VAULT: "/zone" };
+    await expect(ran("preup", {}, { ...subnets, ...zones })).rejects.toThrow(
+      "With subnets of yours the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none",
+    );
+    for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: "/zone" }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
+      expect(await ran("preup", {}, { ...subnets, ...enough })).toBe("");
+  });
 });
 
 describe("the hook before azd down", () => {
@@ -334,6 +353,8 @@ describe("the hook before azd down", () => {
     const answers = { "resource list": [own, { id: "/theirs", tags: null }] };
     const failure = await ran("predown", answers).catch((error: Error) => error.message);
     expect(failure).toContain("azd down deletes the resource group rg-sample: users, orders and every backup in it.");
+    expect(failure).toContain("Nothing was deleted:");
+    expect(failure).not.toContain("deployment fail");
     expect(failure).toContain("/theirs");
     expect(failure).not.toContain("/own");
     expect(failure).toContain("azd env set DELETE_EVERYTHING rg-sample");

@@ -144,6 +144,18 @@ describe("azure-pipelines.yml", () => {
     expect(JSON.stringify(core)).toContain("deploy-core.mjs");
     expect(JSON.stringify(core?.variables)).toContain("dependencies.public.outputs['public.provision.core']");
   });
+
+  it("ends before a deployment where the package does not have its checksum", () => {
+    const checks = azure.split("\n").filter(line => line.includes("sha256sum --check"));
+    expect(checks).toHaveLength(2);
+    for (const check of checks) {
+      // A folder without package.sha256.
+      const script = `set -eu\n${check.replace("$(Pipeline.Workspace)/package", "test/infra")}\necho deployed`;
+      const { status, stdout } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
+      expect(status).not.toBe(0);
+      expect(stdout).not.toContain("deployed");
+    }
+  });
 });
 
 describe("both pipelines", () => {
