@@ -163,8 +163,8 @@ param retentionDays int = 90
 @minValue(0)
 param dailyCapGb int = 0
 
-@description('Whether /health of both public apps is called from several places every 15 minutes.')
-param availabilityTests bool = true
+@description('Whether /health of both public apps is called from several places every 15 minutes. Before the first deployment of a package no app responds, so switch it on afterwards.')
+param availabilityTests bool = false
 
 @description('How the host sends telemetry: OpenTelemetry joins its spans with the app\'s, ApplicationInsights is the older way.')
 @allowed(['OpenTelemetry', 'ApplicationInsights'])

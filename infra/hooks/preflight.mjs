@@ -1,4 +1,7 @@
 // What would make a provision fail, found before anything is created: names of deleted vaults stay reserved for 90 days.
+import { unchecked } from "./command.mjs";
+import { missingRights } from "./rights.mjs";
+
 /** Every provider of the templates, and Microsoft.App, which subnets are delegated to and no resource of which is in a template. */
 export const providers = [
   "Microsoft.App",
@@ -21,9 +24,11 @@ export function preflight(environment, az) {
   const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_LOCATION: location = "" } = environment;
   const ask = (...parameters) => az(...parameters, ...(subscription ? ["--subscription", subscription] : []));
   const cloud = az("cloud", "show");
-  if (cloud === undefined) return unchecked("anything: az is not installed, or `az login` is missing");
+  if (cloud === undefined) return unchecked("anything: az is not installed");
   if (cloud.name !== "AzureCloud")
     return [`The templates are for the public cloud, not for ${cloud.name}: \`az cloud set --name AzureCloud\`.`];
+  if (ask("account", "show") === undefined)
+    return unchecked("anything: run `az login`, with an account that may see the subscription");
   return [
     ...unregistered(ask),
     ...(location === ""
@@ -32,11 +37,6 @@ export function preflight(environment, az) {
     ...missingRights(az, environment),
     ...takenVaults(ask, environment),
   ];
-}
-
-function unchecked(what) {
-  console.log(`Not checked: ${what}.`);
-  return [];
 }
 
 function unregistered(ask) {
@@ -89,38 +89,6 @@ function regionProblems(az, ask, environment) {
       : [];
   return [...noNode, ...noZones];
 }
-
-/** What the person or pipeline must be allowed to do. */
-const needed = [
-  "Microsoft.Resources/deployments/write",
-  "Microsoft.Web/sites/write",
-  "Microsoft.KeyVault/vaults/secrets/write",
-  "Microsoft.Authorization/roleAssignments/write",
-];
-
-function missingRights(az, environment) {
-  const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_RESOURCE_GROUP: group, RESOURCE_LOCKS: locks } = environment;
-  if (!subscription) return unchecked("your rights: AZURE_SUBSCRIPTION_ID is not set yet");
-  const permissions = "providers/Microsoft.Authorization/permissions?api-version=2022-04-01";
-  const read = scope => az("rest", "--method", "get", "--url", `/subscriptions/${subscription}/${scope}${permissions}`);
-  const found = (group && read(`resourceGroups/${group}/`)) || read("");
-  if (!found) return unchecked("your rights");
-  const wanted = locks === "true" ? [...needed, "Microsoft.Authorization/locks/write"] : needed;
-  const missing = wanted.filter(action => !found.value.some(permission => grants(permission, action)));
-  return missing.length === 0
-    ? []
-    : [
-        `You may not do ${missing.join(", ")} in ${group ?? "the subscription"}: Owner, or Contributor with Role Based Access Control Administrator, is needed${locks === "true" ? ", and for locks Owner or User Access Administrator" : ""}.`,
-      ];
-}
-
-const grants = ({ actions, notActions = [] }, action) => {
-  const has = patterns => patterns.some(pattern => asPattern(pattern).test(action));
-  return has(actions) && !has(notActions);
-};
-
-const asPattern = pattern => new RegExp(`^${pattern.split("*").map(escaped).join(".*")}$`, "i");
-const escaped = text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Vaults of an earlier deployment of this environment whose names this deployment would want again. */
 function takenVaults(ask, environment) {

@@ -15,7 +15,7 @@ param addressPrefix string
 @description('Addresses of operators, in the network or in one that is peered with it; empty: none.')
 param operatorRange string
 
-@description('Subnets of your own, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
+@description('Subnets of your own, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run. It needs a way out of its own.')
 param additionalSubnets array
 
 @description('Parts of resources whose private DNS zones are made here.')

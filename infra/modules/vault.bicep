@@ -41,14 +41,8 @@ param keysExpireOn int
 param tokenHashesName string
 
 var isPrivate = !empty(subnetId)
-var kept = trial
-  ? {
-      softDeleteRetentionInDays: 7
-    }
-  : {
-      softDeleteRetentionInDays: 90
-      enablePurgeProtection: true
-    }
+// Once on, it cannot be switched off.
+var kept = trial ? {} : { enablePurgeProtection: true }
 
 resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
   name: name
@@ -62,6 +56,8 @@ resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
     }
     enableRbacAuthorization: true
     enableSoftDelete: true
+    // The same in a trial: it cannot be changed later.
+    softDeleteRetentionInDays: 90
     publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     networkAcls: {
       bypass: 'None'

@@ -104,7 +104,8 @@ describe("a set for trying out", () => {
       ]);
     for (const { body } of ofType(trial, "Microsoft.KeyVault/vaults")) {
       expect(body.properties).not.toHaveProperty("enablePurgeProtection");
-      expect(held(body.properties, "softDeleteRetentionInDays")).toBe(7);
+      // Azure does not change it later, and a trial may become a stage.
+      expect(held(body.properties, "softDeleteRetentionInDays")).toBe(90);
     }
     for (const { body } of ofType(trial, "Microsoft.Web/sites"))
       expect(body.properties).not.toHaveProperty("virtualNetworkSubnetId");
@@ -166,18 +167,19 @@ describe("zones, cost and availability", () => {
     expect([cap(0), cap(5)]).toEqual([-1, 5]);
   });
 
+  const tested = { ...sample, availabilityTests: true };
   const urls = (given: object) =>
-    ofType(deployed({ ...sample, ...given }), "Microsoft.Insights/webtests").map(({ body }) =>
+    ofType(deployed({ ...tested, ...given }), "Microsoft.Insights/webtests").map(({ body }) =>
       String(held(body.properties, "Request.RequestUrl")),
     );
 
-  it("calls /health of both public apps from five places, and never Core's", () => {
+  it("calls /health of both public apps from five places where that is asked for, and never Core's", () => {
     expect(urls({})).toEqual([
       expect.stringMatching(/^https:\/\/func-client-.*\/health$/),
       expect.stringMatching(/^https:\/\/func-connector-.*\/health$/),
     ]);
-    expect(urls({ availabilityTests: false })).toEqual([]);
-    for (const { body } of ofType(deployed(), "Microsoft.Insights/webtests"))
+    expect(ofType(deployed(sample), "Microsoft.Insights/webtests")).toEqual([]);
+    for (const { body } of ofType(deployed(tested), "Microsoft.Insights/webtests"))
       expect(new Set((held(body.properties, "Locations") as readonly { Id: string }[]).map(({ Id }) => Id)).size).toBe(
         5,
       );
@@ -192,7 +194,7 @@ describe("zones, cost and availability", () => {
   });
 
   it("raises an alert when two places get no good response", () => {
-    const deployment = deployed();
+    const deployment = deployed(tested);
     const tests = ofType(deployment, "Microsoft.Insights/webtests").map(({ id }) => id);
     const alerts = ofType(deployment, "Microsoft.Insights/metricAlerts");
     expect(alerts.map(({ body }) => held(body.properties, "criteria.webTestId"))).toEqual(tests);
@@ -226,6 +228,7 @@ describe("the stages", () => {
     const count = (type: string) => ["dev", "test", "prod"].map(stage => ofType(of(stage), type).length);
     expect(count("Microsoft.Network/privateEndpoints")).toEqual([0, 7, 7]);
     expect(count("Microsoft.Authorization/locks")).toEqual([0, 0, 4]);
+    expect(count("Microsoft.Insights/webtests")).toEqual([0, 0, 2]);
     const [plan] = ofType(of("prod"), "Microsoft.Web/serverfarms");
     expect(held(plan?.body.properties, "zoneRedundant")).toBe(true);
   });

@@ -36,6 +36,7 @@ if (answer === null) process.exitCode = 1; else console.log(JSON.stringify(answe
 /** What az answers where nothing is wrong. */
 const fine = {
   "cloud show": { name: "AzureCloud" },
+  "account show": {},
   "provider list": providers.map(name => ({ name, state: "Registered" })),
   "provider register": {},
   "list-flexconsumption-locations": [{ name: "swedencentral" }, { name: "northeurope" }],
@@ -302,9 +303,35 @@ describe("preflight", () => {
   it("goes on where az is missing or may not look, and reports what it did not check", async () => {
     expect(flown({ "cloud show": null }).problems).toEqual([]);
     const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
-    const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"] });
+    const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"], "account show": {} });
     expect(output.match(/Not checked/g)).toHaveLength(4);
     expect(notes()).toHaveLength(1);
+  });
+
+  it("names the missing login, asks nothing more and goes on", async () => {
+    expect(await ran("preprovision", { "account show": null })).toContain("Not checked: anything: run `az login`");
+    expect(flown({ "account show": null }).calls).toHaveLength(2);
+    expect(notes()).toHaveLength(1);
+  });
+
+  it.each([
+    ["SUBNET_ID_CORE", "Microsoft.Network/virtualNetworks/subnets/join/action", "Network Contributor"],
+    ["NAT_GATEWAY_ID", "Microsoft.Network/*", "Network Contributor"],
+    ["ROUTE_TABLE_ID", "Microsoft.Network/*", "Network Contributor"],
+    ["DNS_ZONE_ID_BLOB", "Microsoft.Network/privateDnsZones/*", "Private DNS Zone Contributor"],
+    [
+      "IDENTITY_ID_CORE",
+      "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action",
+      "Managed Identity Operator",
+    ],
+  ])("finds that the role to use %s is missing, also in another resource group", (name, action, role) => {
+    const id = "/subscriptions/s/resourceGroups/rg-platform/providers/x";
+    const rights = (...actions: readonly string[]) => ({ [`${id}/providers`]: { value: [{ actions }] } });
+    expect(flown(rights("*/read"), { [name]: id }).problems).toEqual([
+      expect.stringMatching(new RegExp(`on ${name} .* the role ${role} on it is needed`)),
+    ]);
+    expect(flown(rights("*/read", action), { [name]: id }).problems).toEqual([]);
+    expect(flown(rights("*/read"), { [name]: id, TRIAL: "true" }).problems).toEqual([]);
   });
 
   it("is left out when SKIP_PREFLIGHT says so", async () => {

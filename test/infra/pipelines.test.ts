@@ -145,6 +145,16 @@ describe("azure-pipelines.yml", () => {
     expect(JSON.stringify(core?.variables)).toContain("dependencies.public.outputs['public.provision.core']");
   });
 
+  it("reads the parameters of a stage from a secure file, because a variable has one line", () => {
+    const [publicJob] = deploying?.jobs ?? [];
+    const text = JSON.stringify(publicJob);
+    expect(text).toContain(
+      `"task":"DownloadSecureFile@1","name":"settings","inputs":{"secureFile":"${expression("stage")}.env"}`,
+    );
+    expect(text).toContain('azd env set --file \\"$(settings.secureFilePath)\\"');
+    expect(azure).not.toContain("AZD_SETTINGS");
+  });
+
   it("ends before a deployment where the package does not have its checksum", () => {
     const checks = azure.split("\n").filter(line => line.includes("sha256sum --check"));
     expect(checks).toHaveLength(2);

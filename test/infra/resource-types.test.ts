@@ -98,6 +98,7 @@ const given = [
     resourceLocks: true,
     zoneRedundant: true,
     dailyCapGb: 5,
+    availabilityTests: true,
     natGatewayId: `${subscription}/Microsoft.Network/natGateways/nat`,
     routeTableId: `${subscription}/Microsoft.Network/routeTables/rt`,
   },
