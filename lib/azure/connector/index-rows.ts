@@ -66,7 +66,10 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
   /** Removes the index rows by which no job or erasure finds the request again. */
   async removeOthers({ request, keys }: RequestValues, foundBy: RequestList | undefined): Promise<void> {
     const { id, delivery, state } = request;
-    if (delivery?.shipmentId !== undefined) await shipments.unlink(delivery.shipmentId, id);
+    // A crash may have left a rejected shipment linked.
+    const { shipmentId, rejectedShipmentIds = [] } = delivery ?? {};
+    for (const linked of [...rejectedShipmentIds, ...(shipmentId === undefined ? [] : [shipmentId])])
+      await shipments.unlink(linked, id);
     // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
     const states = foundBy === undefined ? [state] : requestStates;
     const all = [...states.map(each => ({ state: each })), ...peopleLists(request, keys)];

@@ -35,6 +35,12 @@ export function connectorStore(
     if (delivery?.shipmentId !== undefined) await shipments.update(delivery.shipmentId, id);
   };
 
+  /** Unlinks the shipments that a crash left linked to the request that had rejected them. */
+  const unlinkRejected = async ({ request: { value } }: LoadedRequest): Promise<void> => {
+    const { shipmentId, rejectedShipmentIds = [] } = value.delivery ?? {};
+    for (const rejected of rejectedShipmentIds) if (rejected !== shipmentId) await shipments.unlink(rejected, value.id);
+  };
+
   return {
     async insert(request, keys) {
       // Only a restored request has a shipment. Two of a backup may have the same one, if it was linked anew meanwhile: the first keeps it.
@@ -50,7 +56,7 @@ export function connectorStore(
       if (!(await index.add(before, after))) return undefined;
       const saved = await rows.save(loaded, changes);
       if (saved === undefined) return undefined;
-      // Before the former index rows are removed: after a crash in between, the job that sweeps them writes the record.
+      // Before the former index rows are removed: after a crash in between, the job that sweeps them updates the record, or removes that of a rejected shipment.
       await index.updateShipment(before, after);
       const removal = index.removeFormer(before, after);
       if (isUrgent)
@@ -79,7 +85,10 @@ export function connectorStore(
         else if (current !== undefined) await due.add({ due: current, requestId: request.id, keyId: key?.id });
         const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
         if (rewritten === undefined) return;
-        if (isDueRow) await updateShipment(rewritten);
+        if (isDueRow) {
+          await updateShipment(rewritten);
+          await unlinkRejected(rewritten);
+        }
       }
       if (isDueRow) await due.remove({ due: row, requestId: row.requestId, keyId: row.keyId });
       else await lists.leave(row, [row.list]);

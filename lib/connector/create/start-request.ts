@@ -3,6 +3,7 @@ import { type Instant, plus } from "../../time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
+import type { Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../store/next-due.ts";
 import { saveChanges } from "../store/save-changes.ts";
@@ -33,7 +34,13 @@ export async function startWithShipment(
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     return {
-      request: { ...rest, state, attempts: 0, due, delivery: { ...delivery, sentAt: intentAt, shipmentId } },
+      request: {
+        ...rest,
+        state,
+        attempts: 0,
+        due,
+        delivery: { ...withShipment(delivery, shipmentId), sentAt: intentAt },
+      },
       keys: withPollDue(current, deps),
     };
   };
@@ -42,6 +49,13 @@ export async function startWithShipment(
   if (saved === undefined && latest.request.value.delivery?.shipmentId !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
+}
+
+/** Returns the delivery with its shipment. The tentative one that it replaces is rejected, so that it is unlinked even after a crash. */
+function withShipment(delivery: Delivery, shipmentId: string): Delivery {
+  const { shipmentId: former, rejectedShipmentIds = [] } = delivery;
+  if (former === undefined || former === shipmentId) return { ...delivery, shipmentId };
+  return { ...delivery, shipmentId, rejectedShipmentIds: [...rejectedShipmentIds, former] };
 }
 
 /**

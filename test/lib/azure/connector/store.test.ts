@@ -344,6 +344,43 @@ describe("the record of a shipment id", () => {
     expect(await store.requestOfShipment("u89bvfKKCtQfhnqaFBrAZW")).toBeUndefined();
   });
 
+  /** A request that a crash left with the link of a shipment that it had rejected. */
+  async function leftLinked() {
+    const [id, rejected, others] = [newId(), `rejected-${count}`, `others-${count}`];
+    const delivery = { rejectedShipmentIds: [rejected, others] };
+    const loaded = await store.insert({ ...least(id), delivery }, [leastKey("s-01-001")]);
+    await shipments.link(rejected, id, { state: "ongoing" });
+    await shipments.link(others, "its-own", { state: "ongoing" });
+    return { id, loaded, owners: () => Promise.all([rejected, others].map(store.requestOfShipment)) };
+  }
+
+  test("is unlinked from a request that rejected it when the due row is removed that a crash left", async () => {
+    const { id, loaded, owners } = await leftLinked();
+    const due = { queue: "poll", at: "2026-04-01T00:00:00.000Z" } as const;
+    await index.add({ due, requestId: id });
+    await store.removeStale({ ...due, requestId: id, writtenAt: now }, loaded);
+    expect(await owners()).toEqual([undefined, "its-own"]);
+    for await (const { requestId } of store.due("poll")) expect(requestId).not.toBe(id);
+  });
+
+  test("stays linked to a request that has it again although it rejected it", async () => {
+    const { id, loaded, owners } = await leftLinked();
+    const { rejectedShipmentIds = [] } = loaded.request.value.delivery ?? {};
+    const [shipmentId = ""] = rejectedShipmentIds;
+    const saved = await store.save(loaded, {
+      request: { ...least(id), delivery: { rejectedShipmentIds, shipmentId } },
+    });
+    const due = { queue: "poll", at: "2026-04-01T00:00:00.000Z" } as const;
+    await store.removeStale({ ...due, requestId: id, writtenAt: now }, saved);
+    expect(await owners()).toEqual([id, "its-own"]);
+  });
+
+  test("is unlinked from a request that rejected it when that request is removed", async () => {
+    const { loaded, owners } = await leftLinked();
+    await store.remove(loaded);
+    expect(await owners()).toEqual([undefined, "its-own"]);
+  });
+
   test("is linked to one of many requests that link it at once", async () => {
     const links = await Promise.all(
       Array.from({ length: 8 }, (_, n) => shipments.link("contested", `r${n}`, { state: "ongoing" })),

@@ -286,7 +286,10 @@ describe("a create handler that returns late with an id", () => {
     });
     const { requestId, shipmentId } = await connector.order(reference);
     expect(shipmentId).not.toBe(other.shipmentId);
-    expect(await connector.requestRow(requestId)).toMatchObject({ state: "started", delivery: { shipmentId } });
+    expect(await connector.requestRow(requestId)).toMatchObject({
+      state: "started",
+      delivery: { shipmentId, rejectedShipmentIds: [other.shipmentId] },
+    });
     expect(await connector.context.requests.requestOfShipment(shipmentId ?? "")).toBe(requestId);
     expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBeUndefined();
   });
