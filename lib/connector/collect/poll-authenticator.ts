@@ -89,17 +89,17 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): O
     return { change: key => endWaiting(key, "cancelled", reason, now()) };
   }
   const lastError = `The enrollment could not be read: ${error.message}`;
-  if (error.kind !== "throttled") return { change: pollLater(deps, lastError) };
+  if (error.kind !== "throttled") return { change: pollLater(deps, { lastError, retryAfter: error.retryAfter }) };
   const stoppedUntil = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
   const change = (key: SecurityKey) => withPoll(key, waitUntil(stoppedUntil, key.enrollment, lastError));
   return { change, tripped: { stoppedUntil } };
 }
 
-/** Returns the change that schedules the next poll after a back-off. */
+/** Returns the change that schedules the next poll after a back-off, and not before the peer's Retry-After. */
 const pollLater =
-  ({ now, intervals }: Pick<ConnectorDeps, "now" | "intervals">, lastError?: string) =>
+  ({ now, intervals }: Pick<ConnectorDeps, "now" | "intervals">, failure: Parameters<typeof postpone>[3] = {}) =>
   (key: SecurityKey): SecurityKey =>
-    withPoll(key, postpone(key.enrollment ?? { attempts: 0 }, now(), intervals.enrollmentPoll, { lastError }));
+    withPoll(key, postpone(key.enrollment ?? { attempts: 0 }, now(), intervals.enrollmentPoll, failure));
 
 /** Returns the security key with its next poll. The problems of the previous poll are removed. */
 const withPoll = (key: SecurityKey, enrollment: Retry): SecurityKey => ({

@@ -13,6 +13,8 @@ import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 interface NoPin {
   readonly problem: string;
   readonly passing?: boolean;
+  /** Seconds that the peer asked to wait. */
+  readonly retryAfter?: number | undefined;
 }
 
 /** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns it. */
@@ -24,7 +26,8 @@ export async function fetchPin(
   const key = securityKeyOf(loaded, keyId);
   const fetched = await fetchedPin(loaded, key, deps);
   const response = fetched.response ?? (await storedPin(key, deps));
-  if (response === undefined) return { problem: "No PIN response is available.", passing: fetched.failed };
+  if (response === undefined)
+    return { problem: "No PIN response is available.", passing: fetched.failed, retryAfter: fetched.retryAfter };
   if (key.pinKey === undefined) return { problem: "The key has no PIN." };
   const context = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
   const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, context)) as PrivateKey;
@@ -34,22 +37,26 @@ export async function fetchPin(
     if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("signing_keys_unread", { keyId, error });
-    return { problem: "The key maker's signing keys can not be read.", passing: true };
+    return { problem: "The key maker's signing keys can not be read.", passing: true, retryAfter: error.retryAfter };
   }
 }
 
-/** Returns the PIN response of the peer. `failed` means that the peer did not answer and may have one. */
+/** Returns the PIN response of the peer. `failed` means that the peer did not answer and may have one, after `retryAfter` seconds. */
 async function fetchedPin(
   loaded: LoadedRequest,
   key: SecurityKey,
   deps: ConnectorDeps,
-): Promise<{ readonly response?: string | undefined; readonly failed: boolean }> {
+): Promise<{
+  readonly response?: string | undefined;
+  readonly failed: boolean;
+  readonly retryAfter?: number | undefined;
+}> {
   try {
     return { response: await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps), failed: false };
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
-    return { failed: error.passing };
+    return { failed: error.passing, retryAfter: error.retryAfter };
   }
 }
 

@@ -52,7 +52,7 @@ export async function sendPinMail(
     deps.log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
   if (to.length === 0) return sendLater("No PIN mail was sent.", { leftOut, mayBeDone: inDoubt }, deps);
   const pin = await fetchPin(loaded, key.id, deps);
-  if ("problem" in pin) return sendLater(pin.problem, {}, deps);
+  if ("problem" in pin) return sendLater(pin.problem, { retryAfter: pin.retryAfter }, deps);
 
   const tried = { number, triedAt: now() };
   return {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { PeerFailure } from "../../../../lib/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import {
@@ -407,6 +408,16 @@ describe("a pre-registration API that fails while it is polled", () => {
     await connector.runCredentials("timer");
     expect(polls()).toBe(4);
     expect(await states()).toEqual(["processing", "processing", "processing"]);
+  });
+
+  test("by 502 with Retry-After: it is not asked again before that time, not even on demand", async () => {
+    const failure = new PeerFailure("pre-registration API", "get", "unanswered", { status: 502, retryAfter: 7200 });
+    const { connector, requestId } = await waiting(undefined, {
+      ports: ({ rfpr }) => ({ ...(rfpr && { rfpr: { ...rfpr, get: () => Promise.reject(failure) } }) }),
+    });
+    await connector.runCredentials();
+    const end = plus(connector.now(), seconds(7200));
+    expect((await connector.keyRow(requestId, "a-01")).due).toMatchObject({ at: end, notBefore: end });
   });
 
   test.each([401, 403])(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
 import { PeerFailure } from "../../../../lib/peer-failure.ts";
-import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   type ConnectorOptions,
@@ -161,6 +161,22 @@ describe("the PIN mail", () => {
     await later.runCredentials();
     expect(await errorMessage()).toMatch(/signing keys/);
     expect(mailsTo(to)).toEqual([]);
+  });
+
+  test.each([
+    ["the delivery service throttles", "shipments/"],
+    ["the signing keys are throttled", "sign"],
+  ])("waits for the Retry-After of its PIN's peer where %s", async (_, path) => {
+    const { connector, requestId } = await ready();
+    const later = connector.beside({
+      ports: ({ responses }) => ({ responses: { ...responses, get: async () => undefined } }),
+    });
+    peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
+    await connector.runCredentials();
+    peers.delivery.fail({ kind: "throttle", path, retryAfter: 600, times: 10 });
+    await later.runCredentials();
+    const { mail } = await connector.keyRow(requestId);
+    expect(mail.retry?.notBefore).toBe(plus(connector.now(), seconds(600)));
   });
 
   test("may go to the domains of PIN_MAIL_DOMAINS only", async () => {
