@@ -8,7 +8,7 @@ import { firstAttempt } from "../model/retry.ts";
 import type { Delivery } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
-import { runStep } from "../store/run-step.ts";
+import { type KeyInRun, runStep } from "../store/run-step.ts";
 import type { Step } from "../store/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -98,7 +98,10 @@ const busy = (): Fault =>
 const mayResend = (key: SecurityKey, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
-/** Mails each key whose PIN is available until the time is over. Returns the number of mails sent. Throws a Fault if no send was tried. */
+/**
+ * Mails each key whose PIN is available until the time is over or the mail service throttles. Returns the number of mails sent. Throws a
+ * Fault if no send was tried.
+ */
 async function resendEach(
   start: LoadedRequest,
   keyIds: readonly string[],
@@ -108,8 +111,10 @@ async function resendEach(
   let loaded = start;
   let sent = 0;
   let tried = 0;
+  let isStopped = false;
   let none = new Fault("conflict", "No PIN response is available for the request.");
   for (const keyId of keyIds) {
+    if (isStopped) break;
     if (isOver(run, deps)) {
       none = new Fault("unavailable", "The time of the call was over before every PIN was read.", { retryAfter: 30 });
       break;
@@ -121,10 +126,10 @@ async function resendEach(
     }
     const pin = await fetchPin(loaded, keyId, deps);
     if ("problem" in pin) {
-      if (pin.passing === true) none = new Fault("unavailable", pin.problem, { retryAfter: 30 });
+      if (pin.passing === true) none = new Fault("unavailable", pin.problem, { retryAfter: pin.retryAfter ?? 30 });
       continue;
     }
-    const after = await resend(loaded, keyId, run, deps);
+    const after = await resend({ loaded, keyId, run }, () => (isStopped = true), deps);
     if (after === undefined) none = busy();
     else tried++;
     loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
@@ -149,11 +154,13 @@ function withCachedShipments(deps: ConnectorDeps): ConnectorDeps {
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/** Makes the mail due under the next number, so that it is a new mail to the mail service, and sends it as the job does. */
+/**
+ * Makes the mail due under the next number, so that it is a new mail to the mail service, and sends it as the job does.
+ * @param onTripped called if the mail service throttles
+ */
 function resend(
-  loaded: LoadedRequest,
-  keyId: string,
-  run: Run,
+  { loaded, keyId, run }: KeyInRun,
+  onTripped: () => void,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | undefined> {
   const at = deps.now();
@@ -162,7 +169,7 @@ function resend(
     timeLimitMs: deps.intervals.mailCall,
     perform: key => sendPinMail({ loaded, key }, undefined, deps),
   };
-  return runStep({ loaded, keyId, run }, step, { isMoreDue: () => false }, deps);
+  return runStep({ loaded, keyId, run }, step, { isMoreDue: () => false, onTripped }, deps);
 }
 
 function nextMail(key: SecurityKey, at: Instant): PinMail {

@@ -186,6 +186,23 @@ describe("resend-pin (specification section 4)", () => {
     expect(mailsTo(to)).toHaveLength(2);
   });
 
+  it("ends when the mail service throttles, and leaves the other keys and their limits as they were", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 3);
+    const before = (await connector.load(requestId)).keys;
+    peers.mail.resetRequests();
+    peers.mail.fail({ kind: "throttle", method: "POST", retryAfter: 600, times: 10 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
+    expect(peers.mail.count("POST", /emails:send$/)).toBe(1);
+    const [first, ...others] = (await connector.load(requestId)).keys;
+    expect(first?.value.mail).toMatchObject({
+      state: "due",
+      retry: { notBefore: plus(connector.now(), seconds(600)) },
+    });
+    expect(others).toEqual(before.slice(1));
+    expect(mailsTo(to)).toHaveLength(3);
+  });
+
   it("asks the delivery service once, however many keys the shipment has", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector, 3);
