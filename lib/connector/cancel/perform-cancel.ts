@@ -1,4 +1,5 @@
 import { Fault } from "../../fault.ts";
+import { PeerFailure } from "../../peer-failure.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
@@ -88,8 +89,9 @@ async function endCancelRun(
   { fault, next }: { readonly fault: Fault; readonly next: "ends" | "continues" },
   deps: ConnectorDeps,
 ): Promise<Fault> {
+  const retryAfter = fault.cause instanceof PeerFailure ? fault.cause.retryAfter : undefined;
   const released = (request: CredentialRequest): CredentialRequest => {
-    if (next === "continues") return postponeRequest(request, "reconcile", deps.intervals.retry, deps);
+    if (next === "continues") return postponeRequest(request, "reconcile", deps.intervals.retry, deps, retryAfter);
     const { lease, due, cancelling, ...rest } = request;
     return { ...rest, ...(cancelling?.before && { due: cancelling.before }) };
   };
@@ -119,16 +121,20 @@ async function writeCancelled(
   keyIds: readonly string[],
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
-  let latest = loaded;
+  let ended: LoadedRequest | undefined;
   const changed = (current: LoadedRequest): Changes | undefined => {
-    latest = current;
     const all = current.keys.map(({ value }) => (keyIds.includes(value.id) ? cancelledKey(value, deps) : value));
     const { lease, due, cancelling, ...request } = current.request.value;
     // A job has ended the request meanwhile.
-    if (cancelling === undefined || isTerminal(request.state)) return undefined;
+    if (cancelling === undefined || isTerminal(request.state)) {
+      ended = current;
+      return undefined;
+    }
     return { request: rolledUp(request, all, deps.now()), keys: all.filter(({ id }) => keyIds.includes(id)) };
   };
-  return (await saveChanges(loaded, changed, deps)) ?? latest;
+  const written = (await saveChanges(loaded, changed, deps)) ?? ended;
+  if (written === undefined) throw new Error("the request was removed while it was cancelled");
+  return written;
 }
 
 /** Returns the cancelled security key. If a job has the lease on it, that job releases it. */

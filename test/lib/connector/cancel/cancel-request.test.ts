@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
 import { PeerFailure } from "../../../../lib/peer-failure.ts";
-import { days, hours, minutes, plus } from "../../../../lib/time.ts";
+import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   idpsOf,
@@ -288,6 +288,36 @@ describe("a cancel whose delivery call fails", () => {
       await connector.runCredentials("timer");
       expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
     }
+  });
+});
+
+describe("a cancel of which a peer asks to wait", () => {
+  test("is continued by the job after that peer's Retry-After, and not earlier on demand", async () => {
+    const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));
+    peers.rfpr.fail({ kind: "throttle", path: "/cancel", retryAfter: 600, times: 10 });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 503, headers: { "retry-after": "600" } });
+    const end = plus(connector.now(), seconds(600));
+    expect((await connector.requestRow(requestId)).due).toEqual({ queue: "reconcile", at: end, notBefore: end });
+  });
+});
+
+describe("a cancel of a request that is removed meanwhile", () => {
+  test("fails, and logs no cancelled request", async () => {
+    const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));
+    const other = connector.beside({
+      ports: context => ({
+        requests: {
+          ...context.requests,
+          save: async (loaded, changes, options) => {
+            if (changes.request?.state === "cancelled") await context.requests.remove(await connector.load(requestId));
+            return context.requests.save(loaded, changes, options);
+          },
+        },
+      }),
+    });
+    await expect(cancel(other)).rejects.toThrow("removed while it was cancelled");
+    expect(connector.events("request_cancelled")).toEqual([]);
+    expect(other.events("request_cancelled")).toEqual([]);
   });
 });
 
