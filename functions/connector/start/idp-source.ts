@@ -54,13 +54,14 @@ function readOne(environment: Environment, secretHosts: readonly string[]) {
 const reasonOf = (issue: z.core.$ZodIssue): string => (issue.code === "invalid_type" ? "must be set" : issue.message);
 
 /**
- * Returns the only kind of which a variable is set. Variables with a default do not count, because a copied
- * `local.settings.sample.json` sets all of them.
+ * Returns the only kind that is in use: a variable is set that the kind requires or that identifies it. Others do not count, because a
+ * copied `local.settings.sample.json` sets those with a default.
  */
 function kindIn(environment: Environment): AnyIdpKind {
   const isUsed = (kind: AnyIdpKind) =>
     variablesOf(kind).some(
-      ({ name, defaultText }) => defaultText === undefined && textOf(environment, name) !== undefined,
+      ({ name, defaultText, isRequired, identifiesKind }) =>
+        (isRequired || identifiesKind === true) && ![undefined, defaultText].includes(textOf(environment, name)),
     );
   const [kind = idpKinds[0], ...others] = idpKinds.filter(isUsed);
   if (others.length === 0) return kind;

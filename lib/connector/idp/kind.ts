@@ -45,6 +45,8 @@ export interface IdpVariable {
   readonly description: string;
   /** The setting of the deployment whose value counts if the variable is not set. */
   readonly fallback?: "CLOUD_TENANT_ID";
+  /** Whether an optional setting shows that its kind is in use, if it is set to another value than its default. */
+  readonly identifiesKind?: true;
 }
 
 const variables = z.registry<IdpVariable>();

@@ -9,6 +9,7 @@ export interface KindVariable extends IdpVariable {
   readonly key: string;
   /** The default of the setting as text; undefined if it has none. */
   readonly defaultText: string | undefined;
+  readonly isRequired: boolean;
 }
 
 /** Returns the environment variables of a kind, in the order of its settings. Throws if a setting has none. */
@@ -18,7 +19,8 @@ export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
     const variable = variableOf(field);
     if (variable === undefined) throw new Error(`The setting ${key} of ${kind.type} has no environment variable.`);
     const defaultText = field instanceof z.ZodDefault ? String(field.def.defaultValue) : undefined;
-    return { ...variable, key, defaultText };
+    const isRequired = !(field instanceof z.ZodOptional || field instanceof z.ZodDefault);
+    return { ...variable, key, defaultText, isRequired };
   });
 }
 

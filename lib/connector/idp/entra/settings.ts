@@ -15,10 +15,12 @@ export const settings = z
       name: "IDPA_TENANT_ID",
       description: "tenant; by default `CLOUD_TENANT_ID`.",
       fallback: "CLOUD_TENANT_ID",
+      identifiesKind: true,
     }),
     "client-id": withVariable(clientId.optional(), {
       name: "IDPA_FIDO_API_CLIENT_ID",
       description: "application that calls Microsoft Graph.",
+      identifiesKind: true,
     }),
     "api-version": withVariable(z.enum(["beta", "v1.0"], { error: "must be one of beta, v1.0" }).default("beta"), {
       name: "IDPA_FIDO_API_VERSION",
@@ -31,6 +33,7 @@ export const settings = z
     "managed-identity": withVariable(flag.default(false), {
       name: "IDPA_MANAGED_IDENTITY",
       description: "call Microsoft Graph as the app's managed identity, without application and secret.",
+      identifiesKind: true,
     }),
     "graph-endpoint": withVariable(endpointUrl.default("https://graph.microsoft.com"), {
       name: "IDPA_GRAPH_ENDPOINT",

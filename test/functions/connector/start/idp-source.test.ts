@@ -126,13 +126,21 @@ describe("single-IdP mode", () => {
     ]);
   });
 
-  test("accepts one kind only, and ignores the defaults of others", () => {
-    expect(problemsOf({ ...kindA, IDPC_SCOPE: "fido", IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual([
+  test("accepts one kind only, and ignores the optional settings of others", () => {
+    expect(problemsOf({ ...kindA, IDPC_REALM: "alpha", IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual([
       "IDP_ENABLE_MULTI_IDP: must be true for several identity providers: entra, pingone, aic are set",
     ]);
-    expect(idpsOf({ ...kindA, IDPA_FIDO_API_VERSION: "beta", IDPC_TOKEN_ID_1: "IDToken1" })).toMatchObject({
-      entra: { type: "pingone" },
-    });
+    expect(problemsOf({ ...kindA, IDPA_MANAGED_IDENTITY: "true" })).toEqual([
+      "IDP_ENABLE_MULTI_IDP: must be true for several identity providers: entra, pingone are set",
+    ]);
+    const optional = {
+      IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "20160",
+      IDPA_FIDO_API_VERSION: "beta",
+      IDPA_MANAGED_IDENTITY: "false",
+      IDPC_SCOPE: "fido",
+      IDPC_TOKEN_ID_1: "IDToken1",
+    };
+    expect(idpsOf({ ...kindA, ...optional })).toMatchObject({ entra: { type: "pingone" } });
   });
 });
 
