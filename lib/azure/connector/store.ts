@@ -56,7 +56,7 @@ export function connectorStore(
       if (!(await index.add(before, after))) return undefined;
       const saved = await rows.save(loaded, changes);
       if (saved === undefined) return undefined;
-      // Before the former index rows are removed: after a crash in between, the job that sweeps them updates the record, or removes that of a rejected shipment.
+      // Before the former index rows are removed: after a crash in between, the job that sweeps them writes the record or unlinks it.
       await index.updateShipment(before, after);
       const removal = index.removeFormer(before, after);
       if (isUrgent)
