@@ -48,6 +48,8 @@ export const defaultCost: HashCost = { memoryCost: 19_456, timeCost: 2, parallel
 
 const saltBytes = 16;
 const tagBytes = 32;
+/** Maximum number of remembered pepper versions that the vault does not have: versions come from stored rows. */
+const maxProven = 1000;
 /** The package exports this number only as a const enum, which does not exist at run time. */
 const argon2id = 2;
 
@@ -55,6 +57,11 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
   const { pepper, random, maxQueued: waiting, cost = defaultCost } = options;
   const limit = pLimit(options.maxConcurrent);
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
+  /**
+   * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password costs one hash,
+   * as an unknown user does (A4).
+   */
+  const proven = new Map<string, Uint8Array>();
 
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
     if (limit.pendingCount >= waiting) {
@@ -76,12 +83,22 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
         await newHash(password, new Uint8Array(saltBytes));
         return false;
       }
-      const keys = await pepper.candidates(stored.pepper);
+      const known = proven.get(stored.pepper);
+      const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
       if (keys.length === 0)
         throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
       const { verify } = await argon2();
-      for (const key of keys) if (await enqueue(() => verify(stored.hash, peppered(password, key)))) return true;
-      return false;
+      // One place in the queue for all candidates: a check that has started must not wait again behind others, or be refused.
+      const matching = await enqueue(async () => {
+        for (const key of keys) if (await verify(stored.hash, peppered(password, key))) return key;
+        return undefined;
+      });
+      if (matching === undefined) return false;
+      if (keys.length > 1) {
+        if (proven.size === maxProven) proven.clear();
+        proven.set(stored.pepper, matching);
+      }
+      return true;
     },
     async isOutdated(stored) {
       const { version } = await pepper.current();

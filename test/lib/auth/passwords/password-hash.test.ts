@@ -78,6 +78,44 @@ describe("a stored password", () => {
     expect(await elsewhere.isOutdated(stored)).toBe(true);
   });
 
+  it("is checked with one pepper only, once a right password has shown which one belongs to a version of another vault", async () => {
+    const stored = await hasher.hash("correct horse");
+    const { ring, count } = countingRing(["q1", randomBytes(32)], ["q2", first[1]], ["q3", randomBytes(32)]);
+    const elsewhere = hasherOf({ pepper: ring });
+    expect(await elsewhere.verify("wrong horse", stored)).toBe(false);
+    expect(await elsewhere.verify("correct horse", stored)).toBe(true);
+    expect(count()).toBe(2);
+    expect(await elsewhere.verify("wrong horse", stored)).toBe(false);
+    expect(await elsewhere.verify("correct horse", stored)).toBe(true);
+    expect(count()).toBe(2);
+    expect(await elsewhere.verify("correct horse", { ...stored, pepper: "another" })).toBe(true);
+    expect(count()).toBe(3);
+  });
+
+  it("has its pepper forgotten after a thousand other versions, so that memory is bounded", async () => {
+    const stored = await hasher.hash("correct horse");
+    const { ring, count } = countingRing(first, second);
+    const elsewhere = hasherOf({ pepper: ring });
+    for (let n = 0; n <= 1000; n++) await elsewhere.verify("correct horse", { ...stored, pepper: `v${n}` });
+    expect(count()).toBe(1001);
+    await elsewhere.verify("correct horse", { ...stored, pepper: "v1000" });
+    expect(count()).toBe(1001);
+    await elsewhere.verify("correct horse", { ...stored, pepper: "v0" });
+    expect(count()).toBe(1002);
+  });
+
+  it("takes one place in the queue, with however many peppers it is checked", async () => {
+    const stored = await hasher.hash("correct horse");
+    const pepper = ringOf(["q1", randomBytes(32)], ["q2", randomBytes(32)], ["q3", first[1]]);
+    const elsewhere = hasherOf({ pepper, maxConcurrent: 1 });
+    const done: string[] = [];
+    await Promise.all([
+      elsewhere.verify("correct horse", stored).then(() => done.push("three peppers")),
+      elsewhere.verify("correct horse", { ...stored, pepper: "q3" }).then(() => done.push("one pepper")),
+    ]);
+    expect(done).toEqual(["three peppers", "one pepper"]);
+  });
+
   it("fails as an outage, not as a wrong password, where there is no pepper to check it with", async () => {
     const stored = await hasher.hash("correct horse");
     const without = hasherOf({ pepper: { ...ringOf(second), candidates: async () => [] } });
@@ -164,9 +202,12 @@ describe.skipIf(!("argon2Sync" in crypto))("beside node:crypto's argon2", () => 
   });
 });
 
-function countingRing(): { ring: KeyRing; count: () => number } {
+function countingRing(...versions: readonly (readonly [version: string, key: Uint8Array])[]): {
+  ring: KeyRing;
+  count: () => number;
+} {
   let count = 0;
-  const ring = ringOf(first);
+  const ring = ringOf(...(versions.length === 0 ? [first] : versions));
   return {
     ring: {
       current: () => {
