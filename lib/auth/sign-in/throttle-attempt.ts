@@ -1,5 +1,5 @@
 import { Fault } from "../../fault.ts";
-import { plus } from "../../time.ts";
+import { between, plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import {
   recordFailure,
@@ -40,6 +40,12 @@ export async function reserveAttempt<T>(
 ): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Promise<T> } | undefined> {
   const slot = Buffer.from(deps.random(12)).toString("base64url");
   const deadline = plus(deps.now(), deps.rules.slotWaitMs);
+  /** Waits at most until the deadline, so that the last look is at the end of the time, not before it. */
+  const pause = async (ms: number) => {
+    const leftMs = between(deps.now(), deadline);
+    if (leftMs <= 0) throw new BusyFault();
+    await deps.sleep(Math.min(ms, leftMs));
+  };
   let conflicts = 0;
   let waits = 0;
   let state = first;
@@ -53,14 +59,13 @@ export async function reserveAttempt<T>(
       const reserved = await save(state.throttle, result.next, deps);
       if (reserved !== undefined) return { attempt: { userRef, slot, reserved }, evidence };
       conflicts += 1;
-      await deps.sleep(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));
+      await pause(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));
     } else {
       // The pause grows: hundreds of attempts at one username must not occupy the storage account with looks for a slot.
       const pauseMs = Math.min(100 * 2 ** waits, 1_000);
       waits += 1;
-      await deps.sleep(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
+      await pause(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
     }
-    if (deps.now() > deadline) throw new BusyFault();
     state = await deps.users.signInState(userRef);
   }
   return undefined;
