@@ -11,7 +11,8 @@ export async function withTimeout<T>(
   const limit = new AbortController();
   const both = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
   const { promise: over, reject } = Promise.withResolvers<never>();
-  both.addEventListener("abort", () => reject(both.reason), { once: true });
+  const leave = () => reject(both.reason);
+  both.addEventListener("abort", leave, { once: true });
   // Not `AbortSignal.timeout`: its timers would stay in memory until the time limit, one for each finished call.
   const timer = setTimeout(
     () => limit.abort(new DOMException("The time limit was reached", "TimeoutError")),
@@ -21,5 +22,7 @@ export async function withTimeout<T>(
     return await Promise.race([work(both), over]);
   } finally {
     clearTimeout(timer);
+    // With a listener, a composite signal stays in memory as long as `signal` does, which can be the process's.
+    both.removeEventListener("abort", leave);
   }
 }
