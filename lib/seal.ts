@@ -6,7 +6,7 @@ export interface KeyRing {
   current(): Promise<{ readonly version: string; readonly key: Uint8Array }>;
   /**
    * Returns the keys that may open what was sealed under a version: the key of that version, or, if this vault has no such version
-   * because the value was sealed with another vault, the keys of all its versions.
+   * because the value was sealed with another vault, the keys of all its versions. Returns none for a text that cannot be a version.
    */
   candidates(version: string): Promise<readonly Uint8Array[]>;
 }

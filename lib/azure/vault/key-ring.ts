@@ -1,6 +1,6 @@
 import type { KeyRing } from "../../seal.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
-import type { Secret, Secrets } from "./secrets.ts";
+import { isVersionId, type Secret, type Secrets } from "./secrets.ts";
 
 type Key = Uint8Array | undefined;
 
@@ -64,11 +64,15 @@ export function keyRing(secrets: Secrets, name: string, options: CacheOptions): 
       return current;
     },
     async candidates(version) {
+      // No vault has such a version: the stored text was changed, and no key opens it.
+      if (!isVersionId(version)) return [];
       const key = missing.has(version) ? undefined : await keyOfVersion(version);
       if (key !== undefined) return [key];
-      if (missing.size === maxMissing) missing.clear();
-      if (!missing.has(version)) options.log.warn("secret.version_missing", { secret: name, version });
-      missing.add(version);
+      if (!missing.has(version)) {
+        if (missing.size === maxMissing) missing.clear();
+        missing.add(version);
+        options.log.warn("secret.version_missing", { secret: name, version });
+      }
       return (await all.get()) ?? [];
     },
   };

@@ -49,7 +49,7 @@ export interface SecretsOptions {
 const service = "Key Vault";
 
 /** Returns whether a text can be a version: versions come from stored rows, which contain callers' texts. */
-const isVersionId = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
+export const isVersionId = (version: string): boolean => /^[0-9a-f]{32}$/.test(version);
 
 /** Opens Key Vault. Loads the SDK at the first call. */
 export function openSecrets(options: SecretsOptions): Secrets {

@@ -308,6 +308,34 @@ describe("the key ring", () => {
     expect((await keys.candidates(old)).map(({ length }) => length)).toEqual([32]);
   });
 
+  test("returns no key for a text that cannot be a version, and asks the vault nothing", async () => {
+    newKey();
+    const keys = ring();
+    await keys.current();
+    const before = reads();
+    expect(await keys.candidates("../another/key")).toEqual([]);
+    expect(reads()).toBe(before);
+    expect(lines.join()).not.toContain("secret.version_missing");
+  });
+
+  test("logs a missing version once, also when it remembers as many as it may", async () => {
+    const none = {
+      ...secrets,
+      get: async () => undefined,
+      getVersion: async () => undefined,
+      versions: async () => [],
+    };
+    const keys = keyRing(none, name, options);
+    const versionOf = (n: number) => n.toString(16).padStart(32, "0");
+    const logged = () => lines.filter(line => line.includes("secret.version_missing")).length;
+    for (let n = 0; n < 1000; n++) await keys.candidates(versionOf(n));
+    for (const n of [0, 999]) await keys.candidates(versionOf(n));
+    expect(logged()).toBe(1000);
+    await keys.candidates(versionOf(1000));
+    await keys.candidates(versionOf(0));
+    expect(logged()).toBe(1002);
+  });
+
   test("offers every enabled version for one that the vault does not have, by one list in five minutes", async () => {
     const off = newKey();
     const disabled = (await secrets.get(name))?.version ?? "";
