@@ -67,6 +67,10 @@ export const backUpTask = <D extends InDeployment>(scope: BackupScope): Task<D> 
         rows: counts("Rows by table."),
         blobs: counts("Blobs by container."),
         removed: count("Old backups that were removed."),
+        copied: count(
+          "Files that were copied to the second storage account, also of older backups that it lacked. Absent without " +
+            "`BACKUP_STORAGE_ENDPOINT`.",
+        ).optional(),
       })
       .meta({ id: "BackUpReport" }),
     run: (_, deps: D) => createBackup(scope, deps),

@@ -11,6 +11,7 @@ import {
   isFinished,
   type ServiceName,
 } from "./backup-files.ts";
+import { forEachConcurrently } from "./row-streams.ts";
 
 export interface BackUpReport {
   /** What `restore` asks for. */
@@ -19,7 +20,7 @@ export interface BackUpReport {
   readonly blobs: Readonly<Record<string, number>>;
   /** Older backups that were removed. */
   readonly removed: number;
-  /** Files of the backup that were copied to the second place, where there is one. */
+  /** Files that were copied to the second place, where there is one: of this backup, and of older ones that it lacked. */
   readonly copied?: number;
 }
 
@@ -53,23 +54,41 @@ export async function backUp(
   const copied: Record<string, readonly BackupFile[]> = {};
   for (const container of containers) copied[container] = await writer.container(container);
   await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
+  // A failure of the second place, or of the removal of older backups, must not hide the id of this one.
+  log.info("backup_created", { backup: id });
   const report = { backup: id, rows: countsOf(files), blobs: countsOf(copied), removed: await removeOld(wing, deps) };
   const { secondBlobs: second } = deps;
   if (second === undefined) return report;
-  const fileCount = await copyBackup(`${wing}/${id}/`, blobs, second);
+  const fileCount = await copyBackups(wing, blobs, second);
   await removeOld(wing, { ...deps, blobs: second });
   return { ...report, copied: fileCount };
 }
 
-/** Copies the files of a backup, the manifest last, so that a copy that stops half-way does not look whole. Returns their number. */
-async function copyBackup(prefix: string, from: Blobs, to: Blobs): Promise<number> {
-  const names: string[] = [];
-  for await (const name of from.list(backupsContainer, prefix)) names.push(name);
-  for (const name of names.sort(manifestFirst).reverse()) {
+/**
+ * Copies every finished backup that the second place lacks, also those of earlier runs that could not copy theirs. Newest
+ * first, so that an old one that cannot be copied does not prevent it. Returns the number of files.
+ */
+async function copyBackups(service: ServiceName, from: Blobs, to: Blobs): Promise<number> {
+  const [own, copies] = [await backupsOf(from, service), await backupsOf(to, service)];
+  let copied = 0;
+  const copy = async (name: string) => {
     const content = await from.get(backupsContainer, name);
-    if (content !== undefined) await to.put(backupsContainer, name, content);
+    if (content === undefined) return;
+    await to.put(backupsContainer, name, content);
+    copied += 1;
+  };
+  for (const [id, names] of [...own].reverse()) {
+    if (!isFinished(names) || isFinished(copies.get(id) ?? [])) continue;
+    const [manifest = "", ...files] = [...names].sort(manifestFirst);
+    await forEachConcurrently(shared(files), copy);
+    // The manifest last: a copy that stops half-way does not look whole.
+    await copy(manifest);
   }
-  return names.length;
+  return copied;
+}
+
+async function* shared<T>(items: Iterable<T>): AsyncGenerator<T> {
+  yield* items;
 }
 
 const linesIn = (files: readonly BackupFile[]): number => files.reduce((sum, { lines }) => sum + lines, 0);

@@ -369,6 +369,40 @@ describe("backups in a second place", () => {
     const later = await run("backUp", {}, on);
     expect(new Set((await namesIn(secondBlobs)).map(name => name.split("/")[1]))).toEqual(new Set([later.backup]));
   });
+
+  it("are copied by the next run if the second place was not available, the manifest last, and reported before", async () => {
+    const [first, second] = [await testAuth(), await testAuth()];
+    const { blobs } = first.deployment;
+    await blobs.createContainer(backupsContainer);
+    await second.deployment.blobs.createContainer(backupsContainer);
+    let isAvailable = true;
+    const written: string[] = [];
+    const secondBlobs: typeof blobs = {
+      ...second.deployment.blobs,
+      put: async (container, name, content) => {
+        if (!isAvailable && name.endsWith("manifest.json")) throw new Error("the second place is not available");
+        await second.deployment.blobs.put(container, name, content);
+        written.push(name);
+      },
+    };
+    const on: TestAuth = { ...first, deployment: { ...first.deployment, secondBlobs } };
+    const user = await makeUser(on);
+    const earliest = await backUp(on);
+    isAvailable = false;
+    await expect(run("backUp", {}, on)).rejects.toThrow("the second place is not available");
+    const missed = String(first.events("backup_created").at(-1)?.backup);
+    await expect(restore(missed, { replace: true }, second)).rejects.toThrow("There is no finished backup");
+    isAvailable = true;
+    first.advance(1);
+    written.length = 0;
+    const { backup: latest, copied } = await run("backUp", {}, on);
+    expect(copied).toBe(written.length);
+    const lastOf = new Map(written.map(name => [name.split("/")[1], name.split("/").at(-1)]));
+    expect(Object.fromEntries(lastOf)).toEqual({ [missed]: "manifest.json", [String(latest)]: "manifest.json" });
+    expect(earliest).not.toBe(missed);
+    await restore(missed, {}, second);
+    expect((await second.get(`/core/users/${user.id}`)).status).toBe(200);
+  });
 });
 
 describe("backups", () => {
