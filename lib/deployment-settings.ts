@@ -112,7 +112,7 @@ export const deploymentSettings = z
     BACKUP_KEEP_DAYS: setting.days("Retention of backups. Each backup deletes older ones.").prefault("30"),
     BACKUP_STORAGE_ENDPOINT: setting
       .address(
-        "Blob endpoint of a second storage account, to whose container `backups` every backup is copied. The app's identity needs the role Storage Blob Data Contributor there.",
+        "Blob endpoint of a second storage account, to whose container `backups` every backup is copied. Each deployment needs an account of its own: the retention of one deletes the backups of another. The app's identity needs the role Storage Blob Data Contributor there.",
       )
       .optional(),
     APPLICATIONINSIGHTS_CONNECTION_STRING: setting

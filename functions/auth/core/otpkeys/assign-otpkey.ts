@@ -13,8 +13,9 @@ export const assignOtpkey = endpoint({
   summary: "Assign an otpkey to a user; an unknown prefix creates the otpkey",
   description:
     "Assigns an OTP key to a user, by its prefix or by any OTP of it, which is not used up. If no OTP key has the " +
-    "prefix, the call creates one without a secret, whose OTPs cannot be checked until the secret is imported. An OTP key " +
-    "can be assigned to several users.",
+    "prefix, the call creates one: of kind `remote` if validation servers are configured, which check its OTPs, else " +
+    "without a secret, so that its OTPs are refused until the secret is imported. An OTP key can be assigned to " +
+    "several users.",
   params: userParams,
   body: assignment,
   answers: { 204: { description: "Assigned." } },

@@ -12,8 +12,9 @@ export const enableOtpkey = endpoint({
   tag: "OTP keys",
   summary: "Enable an otpkey, also one that wrong OTPs stopped",
   description:
-    "Enables an OTP key that was disabled, or that stopped after too many wrong OTPs. Does nothing if the OTP key " +
-    "is enabled.",
+    "Enables an OTP key that was disabled. Also clears its count of wrong OTPs, the stop after too many of them, and " +
+    "the throttle of attempts without a username under its prefix. A stopped OTP key that is not disabled has " +
+    "`enabled: true` and `stopped: true`.",
   params: keyParams,
   answers: { 204: { description: "Enabled." } },
   handle: async ({ params }, context: AuthContext) => {

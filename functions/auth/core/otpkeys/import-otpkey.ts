@@ -76,8 +76,10 @@ export const importOtpkey = endpoint({
   description:
     "Stores the secret of an OTP key, so that its OTPs can be checked. `kind` says how the key makes codes: " +
     "`hotp` (RFC 4226), `totp` (RFC 6238), `yubico` (Yubico OTP), or `remote`, whose codes a validation server " +
-    "checks. A repeated call with the same secret changes nothing and responds 200. Another secret for an " +
-    "existing prefix is refused with 409 unless `replace=true`. The secret is in no response and in no log.",
+    "checks. A repeated call with the same secret responds 200: it sets `digits` if given, and raises the counter to " +
+    "a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a lower value: then OTPs that " +
+    "were used pass again. Another secret for an existing prefix is refused with 409 unless `replace=true`. The " +
+    "secret is in no response and in no log.",
   body,
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
