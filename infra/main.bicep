@@ -1,4 +1,4 @@
-metadata description = 'An authentication server and a credential connector on Azure Functions: three apps, two wings that cannot reach each other.'
+metadata description = 'An authentication server and a credential connector on Azure Functions: three apps, two services that cannot reach each other.'
 
 targetScope = 'resourceGroup'
 
@@ -170,19 +170,19 @@ param availabilityTests bool = false
 @allowed(['OpenTelemetry', 'ApplicationInsights'])
 param telemetryMode string = 'OpenTelemetry'
 
-@description('A job that has not run for this long is told. Longer than the longest interval of the CRON schedules.')
+@description('A job that has not run for this long raises an alert. Longer than the longest interval of the CRON schedules.')
 @allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D'])
 param alertJobWindow string = 'PT3H'
 
-@description('Age in hours at which an unsent PIN mail is told.')
+@description('Age in hours at which an unsent PIN mail raises an alert.')
 @minValue(1)
 param alertUnsentMailHours int = 24
 
-@description('Days before its end at which a secret is told.')
+@description('Days before its end at which a secret raises an alert.')
 @minValue(1)
 param alertExpiryDays int = 30
 
-@description('Throttled calls of one peer in an hour that are told.')
+@description('Throttled calls of one peer in an hour that raise an alert.')
 @minValue(1)
 param alertThrottledCalls int = 50
 
@@ -265,12 +265,12 @@ var grants = concat(
       { app: 'client', store: names.authStore, vault: names.authVault, except: ['package-core', 'backups'] }
       { app: 'connector', store: names.connectorStore, vault: names.connectorVault, except: [] }
     ],
-    wing => [
+    service => [
       // The host makes containers of its own and holds leases in them.
-      { app: wing.app, kind: 'storage', role: 'Storage Blob Data Owner', target: wing.store, child: 'none', except: wing.except }
-      { app: wing.app, kind: 'storage', role: 'Storage Table Data Contributor', target: wing.store, child: 'none', except: [] }
-      { app: wing.app, kind: 'vault', role: 'Key Vault Secrets User', target: wing.vault, child: 'none', except: [] }
-      { app: wing.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none', except: [] }
+      { app: service.app, kind: 'storage', role: 'Storage Blob Data Owner', target: service.store, child: 'none', except: service.except }
+      { app: service.app, kind: 'storage', role: 'Storage Table Data Contributor', target: service.store, child: 'none', except: [] }
+      { app: service.app, kind: 'vault', role: 'Key Vault Secrets User', target: service.vault, child: 'none', except: [] }
+      { app: service.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none', except: [] }
     ]
   )),
   takesStaticTokens

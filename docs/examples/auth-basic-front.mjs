@@ -85,7 +85,7 @@ const forwarded = headers =>
 const refusals = {
   401: ["Who are you?", { "www-authenticate": 'Basic realm="application", charset="UTF-8"' }],
   429: ["Too many failures. Try again later.", {}],
-  503: ["Nobody can be let in at the moment.", {}],
+  503: ["Sign-in is not available at the moment. Try again later.", {}],
 };
 
 const server = createServer(async (request, response) => {

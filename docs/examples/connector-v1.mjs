@@ -9,7 +9,7 @@
 // goes out under a new key once it is corrected.
 //
 // `follow` asks every POLL_SECONDS (300) for WAIT_SECONDS (0: once). Version 1 does not tell an error that heals from one that does not:
-// a shipment with an error is told and goes on being `ongoing`. Version 2 reads the same request with the state of every credential.
+// a shipment with an error is reported and remains `ongoing`. Version 2 reads the same request with the state of every credential.
 //
 // It ends with 0 done; 1 refused, and somebody has to correct something; 2 not yet, run it again later.
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ import { setTimeout as pause } from "node:timers/promises";
 const { CONNECTOR_URL = "", API_TOKEN = "", POLL_SECONDS = "300", WAIT_SECONDS = "0" } = process.env;
 const codes = { done: 0, refused: 1, later: 2 };
 
-/** One call. A create may take 150 seconds. Throws where nobody answers. */
+/** One call. A create may take 150 seconds. Throws if there is no response. */
 async function call(route, { body, headers = {} } = {}) {
   const [method, path] = route.split(" ");
   const response = await fetch(CONNECTOR_URL + path, {

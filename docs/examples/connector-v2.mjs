@@ -20,7 +20,7 @@ const codes = { done: 0, refused: 1, later: 2, badly: 3 };
 const mostTries = 5;
 const longestWaitSeconds = 60;
 
-/** One call. A create may take 150 seconds. Throws where nobody answers. */
+/** One call. A create may take 150 seconds. Throws if there is no response. */
 async function call(route, { body, headers = {} } = {}) {
   const [method, path] = route.split(" ");
   const response = await fetch(CONNECTOR_URL + path, {
@@ -38,8 +38,8 @@ async function call(route, { body, headers = {} } = {}) {
   return { status: response.status, body: answer, headers: response.headers };
 }
 
-/** What the connector says of a refusal, with every field that is wrong. */
-function told({ status, body }) {
+/** Returns the text of an error response, with every wrong field. */
+function errorText({ status, body }) {
   const fields = (body?.error_data?.fields ?? []).map(({ path, reason }) => `\n  ${path} ${reason}`);
   return `${status} ${body?.error_message ?? "no readable answer"}${fields.join("")}`;
 }
@@ -69,10 +69,11 @@ async function order(ticket, file) {
     console.log(`${ticket}: ordered as ${id}${shipment === undefined ? "" : `, shipment ${shipment}`}`);
     return "done";
   }
-  console.error(`${ticket}: ${told(answer)}`);
-  // Nobody knows yet whether the shipment was ordered: the connector finds out. A second order would be a second parcel.
-  const unsettled = answer.body?.error_data?.credential_request_id;
-  if (answer.status === 500 && unsettled !== undefined) console.log(`${ticket}: not confirmed, see ${unsettled}`);
+  console.error(`${ticket}: ${errorText(answer)}`);
+  // It is not known yet whether the shipment was ordered: the connector finds out. A second order would be a second parcel.
+  const unconfirmedId = answer.body?.error_data?.credential_request_id;
+  if (answer.status === 500 && unconfirmedId !== undefined)
+    console.log(`${ticket}: not confirmed, see ${unconfirmedId}`);
   return answer.status >= 500 || answer.headers.has("retry-after") ? "later" : "refused";
 }
 
@@ -98,7 +99,7 @@ async function follow(id, wanted) {
   for (let before = ""; ; ) {
     const answer = await patiently(`GET /v2/credential-requests/${encodeURIComponent(id)}`);
     if (answer.status !== 200) {
-      console.error(told(answer));
+      console.error(errorText(answer));
       if (answer.status < 500) return "refused";
     } else {
       const now = shown(answer.body.data);
@@ -117,7 +118,7 @@ async function follow(id, wanted) {
 async function resendPin(id) {
   const answer = await call(`POST /v2/credential-requests/${encodeURIComponent(id)}/resend-pin`);
   if (answer.status !== 200) {
-    console.error(told(answer));
+    console.error(errorText(answer));
     return answer.status >= 500 || answer.headers.has("retry-after") ? "later" : "refused";
   }
   console.log(`${answer.body.data.sent} mails`);

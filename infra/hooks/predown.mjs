@@ -8,9 +8,9 @@ if (AZURE_RESOURCE_GROUP && DELETE_EVERYTHING !== AZURE_RESOURCE_GROUP) {
   const subscription = AZURE_SUBSCRIPTION_ID ? ["--subscription", AZURE_SUBSCRIPTION_ID] : [];
   const found = az("resource", "list", "--resource-group", AZURE_RESOURCE_GROUP, ...subscription) ?? [];
   const others = found.filter(({ tags }) => tags?.["azd-env-name"] !== AZURE_ENV_NAME);
-  const strangers = others.map(({ id }) => `\n    ${id}`).join("");
+  const otherResources = others.map(({ id }) => `\n    ${id}`).join("");
   const problem = `azd down deletes the resource group ${AZURE_RESOURCE_GROUP}: users, orders and every backup in it.${
-    others.length === 0 ? "" : ` It also deletes what does not belong to ${AZURE_ENV_NAME}:${strangers}\n `
+    others.length === 0 ? "" : ` It also deletes what does not belong to ${AZURE_ENV_NAME}:${otherResources}\n `
   } To do it: azd env set DELETE_EVERYTHING ${AZURE_RESOURCE_GROUP}`;
   stopOn([problem], "Nothing was deleted:");
 }

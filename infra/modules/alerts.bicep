@@ -1,4 +1,4 @@
-metadata description = 'What an operator is told without looking. The names in the queries are those of docs/telemetry.md.'
+metadata description = 'Alerts for operators. The names in the queries are those of docs/telemetry.md.'
 
 @description('First part of the names.')
 param name string
@@ -25,13 +25,13 @@ param jobWindow string
 @description('Names of the apps by API, which run the jobs.')
 param appNames object
 
-@description('Age in hours at which an unsent PIN mail is told.')
+@description('Age in hours at which an unsent PIN mail raises an alert.')
 param unsentMailHours int
 
-@description('Days before its end at which a secret is told.')
+@description('Days before its end at which a secret raises an alert.')
 param expiryDays int
 
-@description('Throttled calls of one peer in an hour that are told.')
+@description('Throttled calls of one peer in an hour that raise an alert.')
 param throttledCalls int
 
 @description('Id of an action group of yours; empty makes one.')

@@ -39,10 +39,10 @@ param instanceMemoryMB int
 @description('Instances that are kept ready for HTTP calls.')
 param alwaysReadyInstances int
 
-@description('Address of the blobs of the wing, with a slash at the end.')
+@description('Address of the blobs of the service, with a slash at the end.')
 param blobEndpoint string
 
-@description('Address of the tables of the wing, with a slash at the end.')
+@description('Address of the tables of the service, with a slash at the end.')
 param tableEndpoint string
 
 @description('Container of the package.')

@@ -1,4 +1,4 @@
-metadata description = 'The network: a subnet for each app, subnets of private endpoints by wing, and private DNS.'
+metadata description = 'The network: a subnet for each app, subnets of private endpoints by service, and private DNS.'
 
 @description('Name of the network, and the first part of the names of its security groups.')
 param name string

@@ -1,4 +1,4 @@
-metadata description = 'The storage account of one wing, closed to the internet, with its tables and containers.'
+metadata description = 'The storage account of one service, closed to the internet, with its tables and containers.'
 
 @description('Name of the storage account.')
 @minLength(3)
@@ -14,10 +14,10 @@ param tags object
 @description('How many copies are kept, and where.')
 param sku string
 
-@description('Tables of the wing.')
+@description('Tables of the service.')
 param tables string[]
 
-@description('Containers of the wing, those of the packages included.')
+@description('Containers of the service, those of the packages included.')
 param containers string[]
 
 @description('For how many days deleted blobs and containers can be brought back.')

@@ -1,4 +1,4 @@
-metadata description = 'The vault of one wing, closed to the internet, and the secrets that are made once.'
+metadata description = 'The vault of one service, closed to the internet, and the secrets that are made once.'
 
 @description('Name of the vault.')
 @minLength(3)
@@ -30,7 +30,7 @@ param workspaceId string
 @secure()
 param dataEncryptionKey string
 
-@description('32 random bytes in base64url for the pepper of passwords; empty makes none, as in the wing that has none. It is used where there is none yet.')
+@description('32 random bytes in base64url for the pepper of passwords; empty makes none, as in the service that has none. It is used where there is none yet.')
 @secure()
 param passwordPepper string = ''
 

@@ -47,7 +47,7 @@ export async function ensureApplication(graph, name, { forPeople, tell }) {
     { headers: { prefer: "create-if-missing" } },
   );
   tell(made === undefined ? `The application ${name} was there.` : `Made the application ${name}.`);
-  const there = await graph.get(`${key}?$select=id,appId,appRoles,api,identifierUris`, { settling: [404] });
+  const there = await graph.get(`${key}?$select=id,appId,appRoles,api,identifierUris`, { retryStatuses: [404] });
   const path = `/applications/${there.id}`;
 
   const uri = `api://${there.appId}`;
@@ -61,15 +61,15 @@ export async function ensureApplication(graph, name, { forPeople, tell }) {
         ...(forPeople && { oauth2PermissionScopes: withOurs(there.api?.oauth2PermissionScopes ?? [], [scope]) }),
       },
     },
-    { settling: [404] },
+    { retryStatuses: [404] },
   );
   // Only a scope that is there can be given away.
   if (forPeople)
-    await graph.patch(path, { api: { preAuthorizedApplications: withCli(there.api) } }, { settling: [404] });
+    await graph.patch(path, { api: { preAuthorizedApplications: withCli(there.api) } }, { retryStatuses: [404] });
 
   const principal = await ensurePrincipal(graph, there.appId, tell);
-  const held = [...there.appRoles, ...missing(there.appRoles, roles)];
-  const idOf = value => held.find(role => role.value === value)?.id;
+  const allRoles = [...there.appRoles, ...missing(there.appRoles, roles)];
+  const idOf = value => allRoles.find(role => role.value === value)?.id;
   return {
     appId: there.appId,
     principalId: principal.id,
@@ -97,7 +97,7 @@ async function ensurePrincipal(graph, appId, tell) {
   if (there === undefined) {
     tell("Made its service principal.");
     // The directory that is asked may not know the application yet: it answers 400.
-    return await graph.post("/servicePrincipals", { appId, appRoleAssignmentRequired: true }, { settling: [400] });
+    return await graph.post("/servicePrincipals", { appId, appRoleAssignmentRequired: true }, { retryStatuses: [400] });
   }
   if (!there.appRoleAssignmentRequired) {
     await graph.patch(`/servicePrincipals/${there.id}`, { appRoleAssignmentRequired: true });
@@ -111,10 +111,10 @@ export async function ensureRole(graph, { principalId: resourceId }, { principal
   const path = `/servicePrincipals/${resourceId}/appRoleAssignedTo`;
   const there = await graph.list(`${path}?$top=999`);
   if (there.some(each => each.principalId === principalId && each.appRoleId === appRoleId)) {
-    tell(`${principalId} held ${title}.`);
+    tell(`${principalId} already has ${title}.`);
     return;
   }
-  await graph.post(path, { principalId, resourceId, appRoleId }, { settling: [404] });
+  await graph.post(path, { principalId, resourceId, appRoleId }, { retryStatuses: [404] });
   tell(`Gave ${title} to ${principalId}.`);
 }
 
@@ -133,15 +133,15 @@ export async function ensurePasskeyPermission(graph, principalId, { broad, tell 
   if (narrow === undefined) tell(`This tenant has no ${narrowPermission} yet.`);
 
   const path = `/servicePrincipals/${principalId}/appRoleAssignments`;
-  const held = await graph.list(`${path}?$top=999`);
-  const holds = role => held.some(each => each.resourceId === resource.id && each.appRoleId === role?.id);
-  if (holds(wanted)) tell(`The connector's identity held ${wanted.value}.`);
+  const assigned = await graph.list(`${path}?$top=999`);
+  const holds = role => assigned.some(each => each.resourceId === resource.id && each.appRoleId === role?.id);
+  if (holds(wanted)) tell(`The connector's identity already has ${wanted.value}.`);
   else {
-    await graph.post(path, { principalId, resourceId: resource.id, appRoleId: wanted.id }, { settling: [404] });
+    await graph.post(path, { principalId, resourceId: resource.id, appRoleId: wanted.id }, { retryStatuses: [404] });
     tell(`Gave ${wanted.value} to the connector's identity.`);
   }
   const other = [roleOf(narrowPermission), roleOf(broadPermission)].find(
     role => role && role.id !== wanted.id && holds(role),
   );
-  if (other !== undefined) tell(`It holds ${other.value} too; take that away where it is not needed.`);
+  if (other !== undefined) tell(`It also has ${other.value}: remove it if it is not needed.`);
 }

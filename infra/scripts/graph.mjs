@@ -13,7 +13,7 @@ export function connectGraph(address, token, { pauseMs = 2000, tries = 6 } = {})
   /** What a fresh object's copies do not know yet comes back as one of these; Graph says when to ask again. */
   const passing = new Set([429, 500, 502, 503, 504]);
 
-  const send = async (method, path, { body, headers, missing = false, settling = [] } = {}) => {
+  const send = async (method, path, { body, headers, missing = false, retryStatuses = [] } = {}) => {
     for (let turn = 1; ; turn++) {
       const response = await fetch(`${address}/v1.0${path}`, {
         method,
@@ -25,7 +25,7 @@ export function connectGraph(address, token, { pauseMs = 2000, tries = 6 } = {})
       const text = await response.text();
       if (response.ok) return text === "" ? undefined : JSON.parse(text);
       if (missing && response.status === 404) return undefined;
-      if (turn >= tries || !(passing.has(response.status) || settling.includes(response.status))) {
+      if (turn >= tries || !(passing.has(response.status) || retryStatuses.includes(response.status))) {
         throw new Error(`${method} ${path} was answered ${response.status}: ${reasonOf(text)}`);
       }
       const asked = Number(response.headers.get("retry-after"));

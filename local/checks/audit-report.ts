@@ -45,10 +45,10 @@ function parsed(text: string): unknown {
 type Vulnerability = z.output<typeof report>["vulnerabilities"][string];
 
 function sentence([name, { severity, range, via, fixAvailable }]: [string, Vulnerability]): string {
-  const told = via.map(one => (typeof one === "string" ? `by ${one}` : [one.title, one.url].join(" ").trim()));
+  const advisories = via.map(one => (typeof one === "string" ? `by ${one}` : [one.title, one.url].join(" ").trim()));
   const fix =
     typeof fixAvailable === "object" ? `mended by ${fixAvailable.name} ${fixAvailable.version}` : "no mend named";
-  return `${severity}: ${name} ${range}: ${told.join("; ")} (${fixAvailable === true ? "mended by a newer version" : fix})`;
+  return `${severity}: ${name} ${range}: ${advisories.join("; ")} (${fixAvailable === true ? "mended by a newer version" : fix})`;
 }
 
 /** Licences that ask for no more than their text beside the code, which the package has. */

@@ -52,7 +52,7 @@ export interface Plan {
   readonly isFiltered: boolean;
 }
 
-/** Reads the arguments. Returns a text where there is nothing to run. Throws an error for people where they make no sense. */
+/** Reads the arguments. Returns the usage text for `--help`. Throws an error if the options contradict each other. */
 export function readOptions(args: readonly string[]): Plan | string {
   const { values, positionals } = parseArgs({
     // An option without a value: parseArgs knows no optional ones.

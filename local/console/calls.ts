@@ -12,8 +12,8 @@ export interface Outcome {
 /** A job may take 100 s (decision C15). */
 const longestMs = 150_000;
 
-/** Headers that tell a person something. Cookies are none of the page's: a session goes by its header. */
-const told = [
+/** Response headers that the page shows. Cookies are left out: the page sends a session in its header. */
+const forwardedHeaders = [
   "location",
   "link",
   "retry-after",
@@ -44,7 +44,9 @@ export async function outcomeOf(
   });
   return {
     status: response.status,
-    headers: Object.fromEntries(told.flatMap(name => [[name, response.headers.get(name)]]).filter(([, text]) => text)),
+    headers: Object.fromEntries(
+      forwardedHeaders.flatMap(name => [[name, response.headers.get(name)]]).filter(([, text]) => text),
+    ),
     body: parsed(await response.text()),
   };
 }

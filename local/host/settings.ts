@@ -16,7 +16,7 @@ export const resolveSettings = (text: string, setting: Setting): string =>
     return value;
   });
 
-/** `AzureWebJobs__name__Disabled`, the form for most settings, has no effect on the real host either. */
+/** Returns whether a setting disables the function. The real host ignores `AzureWebJobs__name__Disabled` too. */
 export const isDisabled = (functionName: string, setting: Setting): boolean =>
   [`AzureWebJobs.${functionName}.Disabled`, `AzureWebJobs_${functionName}_Disabled`].some(name =>
     /^(?:true|1)$/i.test(setting(name) ?? ""),

@@ -123,7 +123,7 @@ describe("the registration of the API with Entra", () => {
     const held = () =>
       graph.assignments.map(({ appRoleId }) => graph.graphRoles.find(({ id }) => id === appRoleId)?.value);
     expect(held()).toEqual([broad]);
-    expect(await register("--passkeys", connector)).toContain(`It holds ${broad} too`);
+    expect(await register("--passkeys", connector)).toContain(`It also has ${broad}`);
     await graph.close();
     graph = await simulatedGraph({ permissions: [broad] });
     expect(await register("--passkeys", connector)).toContain(`This tenant has no ${narrow} yet.`);

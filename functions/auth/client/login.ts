@@ -7,7 +7,7 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { credentials } from "./credentials.ts";
 
-/** Signs in and creates a session. A session that the request presents ends (specification sections 3 and 4). */
+/** Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4). */
 export const login = endpoint({
   routes: ["POST /login", "GET /login"],
   access: "open",
@@ -16,7 +16,7 @@ export const login = endpoint({
   description:
     "Signs the user in with password, OTP or both, as the deployment requires. A user with an OTP key needs an " +
     "OTP. The session is returned in the body, for programs, which send it as `X-Service-Session`, and as a " +
-    "cookie, for browsers. A session that the call presents ends.",
+    "cookie, for browsers. Ends the session that the request carries, if any.",
   body: credentials,
   answers: {
     200: {

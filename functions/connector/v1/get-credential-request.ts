@@ -13,7 +13,7 @@ export const getCredentialRequestV1 = endpoint({
   summary: "Read a credential request",
   description: "Returns the states of the request and of its credentials.",
   params: requestIdPath,
-  answers: { 200: { description: "The request as it stands.", schema: credentialRequestV1 } },
+  answers: { 200: { description: "The current request.", schema: credentialRequestV1 } },
   handle: async ({ params }, { requests }: ConnectorContext) => {
     const loaded = await requests.load(params.credential_request_id);
     if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");

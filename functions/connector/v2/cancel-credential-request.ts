@@ -18,7 +18,7 @@ export const cancelCredentialRequest = endpoint({
     "can be cancelled any more.",
   params: requestIdPath,
   answers: {
-    200: { description: "The request as it now stands.", schema: z.object({ data: credentialRequestV2 }) },
+    200: { description: "The current request.", schema: z.object({ data: credentialRequestV2 }) },
   },
   refusals: ["conflict"],
   handle: async ({ params }, context: ConnectorContext) => {

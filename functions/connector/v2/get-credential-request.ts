@@ -17,7 +17,7 @@ export const getCredentialRequest = endpoint({
     "docs/states.md. A request has ended when its state is `complete`, `partial`, `failed` or `cancelled`. " +
     "Reading once in five minutes is often enough: a shipped key takes days.",
   params: requestIdPath,
-  answers: { 200: { description: "The request as it stands.", schema: z.object({ data: credentialRequestV2 }) } },
+  answers: { 200: { description: "The current request.", schema: z.object({ data: credentialRequestV2 }) } },
   handle: async ({ params }, { requests }: ConnectorContext) => {
     const loaded = await requests.load(params.credential_request_id);
     if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");

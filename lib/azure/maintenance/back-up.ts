@@ -25,12 +25,12 @@ export interface BackUpReport {
 }
 
 /**
- * Copies rows and blobs into the container of backups (decision G13), beside the running service. Rows are read one after
- * another, so a restore tells again from the rows whatever two rows say together. Backups older than `keepMs` and those
- * that never got finished go.
+ * Copies rows and blobs into the container of backups while the service runs (decision G13). Rows are read one after
+ * another and may contradict each other, so a restore computes again what depends on several rows. Deletes backups older
+ * than `keepMs` and unfinished ones.
  */
 export async function backUp(
-  { service: wing, tables: names, containers }: BackupScope,
+  { service, tables: names, containers }: BackupScope,
   deps: {
     readonly tables: Tables;
     readonly blobs: Blobs;
@@ -45,7 +45,7 @@ export async function backUp(
   const { tables, blobs, now, random, log } = deps;
   const startedAt = now();
   const id = `${startedAt.replaceAll(":", "-")}-${Buffer.from(random(4)).toString("hex")}`;
-  const writer = backupWriter(blobs, { service: wing, id, log });
+  const writer = backupWriter(blobs, { service, id, log });
   const files: Record<string, readonly BackupFile[]> = {};
   for (const name of names) {
     files[name] = await writer.rows(name, tables.table(name).scan());
@@ -56,11 +56,16 @@ export async function backUp(
   await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
   // A failure of the second place, or of the removal of older backups, must not hide the id of this one.
   log.info("backup_created", { backup: id });
-  const report = { backup: id, rows: countsOf(files), blobs: countsOf(copied), removed: await removeOld(wing, deps) };
+  const report = {
+    backup: id,
+    rows: countsOf(files),
+    blobs: countsOf(copied),
+    removed: await removeOld(service, deps),
+  };
   const { secondBlobs: second } = deps;
   if (second === undefined) return report;
-  const fileCount = await copyBackups(wing, blobs, second);
-  await removeOld(wing, { ...deps, blobs: second });
+  const fileCount = await copyBackups(service, blobs, second);
+  await removeOld(service, { ...deps, blobs: second });
   return { ...report, copied: fileCount };
 }
 
@@ -118,7 +123,7 @@ async function removeOld(
 
 const manifestFirst = (one: string, other: string): number => Number(isFinished([other])) - Number(isFinished([one]));
 
-/** When a backup was begun, told by its id. */
+/** Returns the time at which a backup started, from its id. */
 function startOf(id: string) {
   const time = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d\.\d{3}Z)-[0-9a-f]+$/.exec(id);
   return time === null ? undefined : instant(Date.parse(`${time[1]}${time[2]}:${time[3]}:${time[4]}`));

@@ -8,8 +8,8 @@ export interface Facts {
 
 type Lists =
   | "sabotages"
-  | "standings"
-  | "pingStandings"
+  | "accountStatuses"
+  | "pingAccountStatuses"
   | "pingBytes"
   | "aicForms"
   | "authenticatorKinds"

@@ -29,7 +29,7 @@ function DeliveryControls({ choices }: ControlsProps) {
     <${Card} title="Shipments, the newest first">
       ${shownLive(live, shipments =>
         shipments.length === 0
-          ? html`<p class="empty">It has no shipment.</p>`
+          ? html`<p class="empty">No shipments.</p>`
           : shipments
               .slice(-maxShipments)
               .toReversed()
@@ -44,7 +44,7 @@ function DeliveryControls({ choices }: ControlsProps) {
         ["Can be searched", "settings", { search: true }],
         ["Can not be searched", "settings", { search: false }],
         ["Rotate its keys", "rotate-keys", {}],
-        ["Rotate and forget the old ones", "rotate-keys", { forget: true }],
+        ["Rotate and remove the old keys", "rotate-keys", { forget: true }],
       ]} />
     <//>`;
 }
@@ -66,8 +66,8 @@ const ShipmentItem = ({ shipment, choices }: { shipment: Shipment; choices: Choi
   </section>`;
 
 const EnrollmentControls = () => html`<${Card} title="Behaviour">
-  <${Form} label="Set the life of tokens" send=${(values: Values) => steer("enrollment", "POST", "settings", typed(values))}>
-    ${number("expiresIn", "Access tokens live, in seconds", 900)}
+  <${Form} label="Set the token lifetime" send=${(values: Values) => steer("enrollment", "POST", "settings", typed(values))}>
+    ${number("expiresIn", "Access token lifetime, in seconds", 900)}
   <//>
   <${Posts} peer="enrollment" posts=${[["Revoke all tokens", "revoke-tokens", {}]]} />
 <//>`;
@@ -88,11 +88,11 @@ interface Registration {
 
 /** The settings of each simulated identity provider. */
 const idpFields: Readonly<Record<string, (choices: Choices) => unknown>> = {
-  entra: () => number("expiresIn", "Access tokens live, in seconds", 3600),
-  pingone: ({ pingBytes }) => html`${number("expiresIn", "Access tokens live, in seconds", 3600)}
+  entra: () => number("expiresIn", "Access token lifetime, in seconds", 3600),
+  pingone: ({ pingBytes }) => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
     ${number("maxDevices", "Keys a user may have", 5)}
     <${Field} name="bytes" label="Bytes of creation options are" options=${pingBytes} />`,
-  aic: ({ aicForms }) => html`${number("expiresIn", "Access tokens live, in seconds", 3600)}
+  aic: ({ aicForms }) => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
     ${number("maxDevices", "Keys a user may have", 100)}
     <${Field} name="form" label="The journey returns options as" options=${aicForms} />
     ${number("journeySeconds", "A journey lasts, in seconds", 14 * 86_400, 1)}`,
@@ -111,10 +111,10 @@ function IdpControls({ name, choices }: ControlsProps) {
       )}
     <//>
     <${Card} title="Behaviour">
-      <${Form} label="Set the user’s standing" send=${({ user = "", standing }: Values) => steer(name, "POST", `users/${encodeURIComponent(user)}`, { standing })}>
+      <${Form} label="Set the account status" send=${({ user = "", accountStatus }: Values) => steer(name, "POST", `users/${encodeURIComponent(user)}`, { accountStatus })}>
         <div class="grid">
           <${Field} name="user" label="User" value="ada@example.com" suggestions=${users} required />
-          <${Field} name="standing" label="Standing" options=${name === "entra" ? choices.standings : choices.pingStandings} />
+          <${Field} name="accountStatus" label="Account status" options=${name === "entra" ? choices.accountStatuses : choices.pingAccountStatuses} />
         </div>
       <//>
       <${Form} label="Set the tenant" send=${(values: Values) => steer(name, "POST", "settings", typed(values))}>

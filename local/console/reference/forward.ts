@@ -26,12 +26,12 @@ export async function forward(call: PeerCall, host: string, gone: AbortSignal): 
     ...(body.length > 0 && { body: new Uint8Array(body) }),
   });
   // A cookie would become one of the console.
-  const told = [...response.headers].filter(
+  const forwardedHeaders = [...response.headers].filter(
     ([name]) => !/^(set-cookie|content-length|content-encoding|transfer-encoding|connection|keep-alive)$/.test(name),
   );
   return {
     status: response.status,
-    headers: Object.fromEntries(told),
+    headers: Object.fromEntries(forwardedHeaders),
     body: Buffer.from(await response.arrayBuffer()),
   };
 }

@@ -90,7 +90,7 @@ export function createAicJourney(
 
   const register = async (userId: string, challenge: string, text: string, form: AicForm) => {
     const outcome = readOutcome(text, form === "metadata");
-    if (outcome === undefined || users.standingOf(userId) !== "known") throw journeyFailure();
+    if (outcome === undefined || users.accountStatusOf(userId) !== "known") throw journeyFailure();
     const origin = `https://${relyingPartyId}`;
     const check = { ...outcome, challenge, origin, rpId: relyingPartyId, root: attestationRoot };
     await verifyAttestation(check).catch(() => {
@@ -113,7 +113,7 @@ export function createAicJourney(
         return { successUrl: "/enduser/?realm=/alpha", realm: `/${realm}` };
       }
       const { form, maxDevices } = behaviour();
-      if (users.standingOf(value) !== "known" || of(value).length >= maxDevices) throw journeyFailure();
+      if (users.accountStatusOf(value) !== "known" || of(value).length >= maxDevices) throw journeyFailure();
       const challenge = randomBytes(32);
       const taken = of(value).map(({ credentialId }) => Buffer.from(credentialId, "base64url"));
       const userId = Buffer.from(idOfUser(value)).toString("base64");

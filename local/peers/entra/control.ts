@@ -2,7 +2,7 @@ import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
 import { METHOD_IDS } from "./methods.ts";
-import { STANDINGS, type Standing } from "./users.ts";
+import { ACCOUNT_STATUSES, type AccountStatus } from "./users.ts";
 
 interface EntraRegistration {
   readonly userId: string;
@@ -14,7 +14,7 @@ const settings = z.strictObject({
   expiresIn: z.int().nonnegative().optional(),
   methodIds: z.enum(METHOD_IDS).optional(),
 });
-const user = z.strictObject({ standing: z.enum(STANDINGS) });
+const user = z.strictObject({ accountStatus: z.enum(ACCOUNT_STATUSES) });
 
 /** What a test or a user of the local system can do with the tenant, also by calls under `/_control/`. */
 export interface EntraControls {
@@ -26,7 +26,7 @@ export interface EntraControls {
   revokeTokens(): void;
   /** `expiresIn`: lifetime of new access tokens in seconds; `methodIds`: the ids with which keys are listed. */
   settings(changed: z.input<typeof settings>): void;
-  setUser(userId: string, standing: Standing): void;
+  setUser(userId: string, accountStatus: AccountStatus): void;
 }
 
 /** Returns the `/_control/` routes of {@link EntraControls}. */
@@ -37,8 +37,8 @@ export function entraControlRoutes(
   const done = { status: 204 };
   const [, userId] = path.match(/^\/_control\/users\/([^/]+)$/) ?? [];
   if (method === "POST" && userId !== undefined)
-    return withControlBody(user, body, ({ standing }) => {
-      controls.setUser(userId, standing);
+    return withControlBody(user, body, ({ accountStatus }) => {
+      controls.setUser(userId, accountStatus);
       return done;
     });
   switch (`${method} ${path}`) {

@@ -5,7 +5,7 @@ import { asGraph } from "./errors.ts";
 import { createFidoMethods, type FidoMethodsState, type MethodIds } from "./methods.ts";
 import { graphRoutes } from "./routes.ts";
 import { createEntraTokens, type EntraClient } from "./tokens.ts";
-import { createEntraUsers, type Standing } from "./users.ts";
+import { createEntraUsers, type AccountStatus } from "./users.ts";
 
 /** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
 export interface Entra extends Peer, EntraControls {}
@@ -19,7 +19,7 @@ export interface EntraOptions extends EntraClient {
 
 interface EntraState extends FidoMethodsState {
   readonly tokens: Record<string, number>;
-  readonly users: [userId: string, standing: Standing][];
+  readonly users: [userId: string, accountStatus: AccountStatus][];
 }
 
 /** Starts an Entra ID that registers keys of users on their behalf and enforces attestation. */

@@ -17,10 +17,10 @@ export const mintOptions = z.strictObject({
   expiresInSeconds: z.int().default(3600),
   issuer: z.string().optional(),
   /**
-   * Who signs: the issuer; a `stranger` whose key claims the issuer's key id; `none`, with `alg` `none` and no signature; or `hmac`, with the
+   * Who signs: the issuer; `unknown-key`, another key that claims the issuer's key id; `none`, with `alg` `none` and no signature; or `hmac`, with the
    * public key as shared secret.
    */
-  signedBy: z.enum(["issuer", "stranger", "none", "hmac"]).default("issuer"),
+  signedBy: z.enum(["issuer", "unknown-key", "none", "hmac"]).default("issuer"),
   /** Claims that replace the others; null removes a claim. */
   claims: z.record(z.string(), z.unknown()).default({}),
 });
@@ -68,7 +68,7 @@ async function sign(claims: JWTPayload, signedBy: z.output<typeof mintOptions>["
       return signed
         .setProtectedHeader({ ...header, alg: "HS256" })
         .sign(new TextEncoder().encode(JSON.stringify(publicKeys(ring)[0])));
-    case "stranger":
+    case "unknown-key":
     case "issuer":
       return signed
         .setProtectedHeader({ ...header, alg: "RS256" })

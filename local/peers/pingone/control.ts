@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
-import { PING_STANDINGS, type PingStanding } from "./users.ts";
+import { PING_ACCOUNT_STATUSES, type PingAccountStatus } from "./users.ts";
 
 interface PingRegistration {
   /** The name by which the user was looked up. */
@@ -10,7 +10,7 @@ interface PingRegistration {
   readonly displayName: string;
 }
 
-const user = z.strictObject({ standing: z.enum(PING_STANDINGS) });
+const user = z.strictObject({ accountStatus: z.enum(PING_ACCOUNT_STATUSES) });
 
 /** What a test or a user of the local system can do with each of Ping's products, also by calls under `/_control/`. */
 export interface PingControls<S> {
@@ -21,7 +21,7 @@ export interface PingControls<S> {
   /** Revokes every issued access token. */
   revokeTokens(): void;
   settings(changed: S): void;
-  setUser(userId: string, standing: PingStanding): void;
+  setUser(userId: string, accountStatus: PingAccountStatus): void;
 }
 
 /** Returns the `/_control/` routes of {@link PingControls}. */
@@ -33,8 +33,8 @@ export function pingControlRoutes<S extends z.ZodType>(
   const done = { status: 204 };
   const [, userId] = path.match(/^\/_control\/users\/([^/]+)$/) ?? [];
   if (method === "POST" && userId !== undefined)
-    return withControlBody(user, body, ({ standing }) => {
-      controls.setUser(userId, standing);
+    return withControlBody(user, body, ({ accountStatus }) => {
+      controls.setUser(userId, accountStatus);
       return done;
     });
   switch (`${method} ${path}`) {

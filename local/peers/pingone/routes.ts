@@ -40,9 +40,9 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
     return { status: 200, body: search(of, call.query.get("filter")) };
   }
   const user = of.withId(path.user);
-  const standing = of.users.standingOf(user.name);
-  if (standing === "unknown") throw notFound();
-  if (standing === "forbidden") throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
+  const accountStatus = of.users.accountStatusOf(user.name);
+  if (accountStatus === "unknown") throw notFound();
+  if (accountStatus === "forbidden") throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
   const { method, body } = call;
   const { device } = path;
   if (path.devices === undefined) {
@@ -55,7 +55,7 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
       return { status: 200, body: { _links: {}, _embedded: { devices }, size: devices.length, count: devices.length } };
     }
     if (method !== "POST") throw notAllowed();
-    if (standing === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
+    if (accountStatus === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
     const { rp, policy, nickname } = read(newDevice, body);
     return { status: 201, body: of.devices.begin(user, { rp, policyId: policy?.id, ...(nickname && { nickname }) }) };
   }
@@ -73,7 +73,7 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
       // The media type selects the operation of a device.
       if (call.headers["content-type"] !== ACTIVATION)
         throw new PingOneError(415, "UNSUPPORTED_MEDIA_TYPE", "The content type names no operation.");
-      if (standing === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
+      if (accountStatus === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
       return { status: 200, body: await of.devices.activate(user.id, device, body) };
     default:
       throw notAllowed();
@@ -85,7 +85,7 @@ function search(of: Environment, filter: string | null): object {
   const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
   if (literal === undefined) throw new PingOneError(400, "INVALID_FILTER", "The filter is not valid.");
   const name = JSON.parse(literal) as string;
-  const users = of.users.standingOf(name) === "unknown" ? [] : [shown(of.named(name))];
+  const users = of.users.accountStatusOf(name) === "unknown" ? [] : [shown(of.named(name))];
   return { _embedded: { users }, count: users.length, size: users.length };
 }
 

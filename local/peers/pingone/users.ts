@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import type { State } from "../state-file.ts";
 
 /** How Ping's products treat a user: `forbidden` is not accessible to the caller, `blocked` may not have keys by policy. */
-export const PING_STANDINGS = ["known", "unknown", "forbidden", "blocked"] as const;
-export type PingStanding = (typeof PING_STANDINGS)[number];
+export const PING_ACCOUNT_STATUSES = ["known", "unknown", "forbidden", "blocked"] as const;
+export type PingAccountStatus = (typeof PING_ACCOUNT_STATUSES)[number];
 
 export interface PingUsersState {
   /** By lower-case name or id. */
-  readonly standings: [user: string, standing: PingStanding][];
+  readonly standings: [user: string, accountStatus: PingAccountStatus][];
 }
 
 export interface PingUsers {
-  standingOf(user: string): PingStanding;
-  set(user: string, standing: PingStanding): void;
+  accountStatusOf(user: string): PingAccountStatus;
+  set(user: string, accountStatus: PingAccountStatus): void;
 }
 
 /** Every user exists, unless a control call changes it or the name begins with `unknown` or `blocked`. */
@@ -20,13 +20,13 @@ export function createPingUsers(file: State<PingUsersState>): PingUsers {
   const { standings } = file.value;
   const positionOf = (user: string) => standings.findIndex(([known]) => known === folded(user));
   return {
-    standingOf: user =>
+    accountStatusOf: user =>
       standings[positionOf(user)]?.[1] ??
       (["unknown", "blocked"] as const).find(word => folded(user).startsWith(word)) ??
       "known",
-    set: (user, standing) => {
+    set: (user, accountStatus) => {
       const at = positionOf(user);
-      standings.splice(at === -1 ? standings.length : at, 1, [folded(user), standing]);
+      standings.splice(at === -1 ? standings.length : at, 1, [folded(user), accountStatus]);
       file.save();
     },
   };

@@ -100,7 +100,7 @@ const problem = (type: string, more: object = {}) => ({
 describe.each(cases)("%s", route => {
   it("answers 401 with WWW-Authenticate without a token and with a bad one", async () => {
     const expired = await peers.issuer.mint({ audience, roles: ["Connector.Call"], expiresInSeconds: -60 });
-    const stranger = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "stranger" });
+    const stranger = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "unknown-key" });
     const unknown = `connector_00000000_${"A".repeat(43)}`;
     for (const token of ["", "nonsense", expired, stranger, unknown]) {
       const { status, headers, body } = await call(route, { token });

@@ -31,9 +31,9 @@ const bodyV1 = z.object({
   customization_id: optionalLine().describe("Customization of the key."),
   enrollment_contacts: z
     .object({
-      emails_to: emailsTo().describe("The PIN is mailed here. Each address once, in whatever case."),
+      emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
     })
-    .describe("Who is told the PIN."),
+    .describe("Who receives the PIN mail."),
 });
 
 /** Version 1 credential request body to `NewRequest`: one on-site authenticator toward the default IdP (decisions C3, C4, C5). */

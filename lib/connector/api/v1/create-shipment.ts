@@ -21,7 +21,7 @@ import {
 
 const recipient = z
   .object({
-    recipient_company: optionalLine().describe("Company, beside or instead of a name."),
+    recipient_company: optionalLine().describe("Company, in addition to or instead of a name."),
     recipient_email: email().describe("Takes the PIN where `emails_to` is absent."),
     recipient_firstname: line().describe("May be blank where the company is given."),
     recipient_lastname: line().describe("May be blank where the company is given."),

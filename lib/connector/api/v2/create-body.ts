@@ -23,7 +23,7 @@ const recipient = z
     email: email().describe("Takes the delivery notifications of a shipment."),
     first_name: line().describe("May be blank where `company` is given."),
     last_name: line().describe("May be blank where `company` is given."),
-    company: optionalLine().describe("Company, beside or instead of a name."),
+    company: optionalLine().describe("Company, in addition to or instead of a name."),
     telephone: telephone().describe("For the carrier only: digits, `+`, `(` and `)`; dashes are accepted."),
     external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
   })
@@ -100,13 +100,15 @@ const authenticator = z
   })
   .meta({ id: "AuthenticatorOrder", description: "One security key or app passkey to program on site." });
 
-/** The version 2 create body as it stands on the wire, values normalised (specification section 2, decision C5). */
+/** The version 2 create body as it is sent, values normalised (specification section 2, decision C5). */
 export const bodyV2 = z
   .object({
     recipient: recipient.describe("Who gets the keys."),
     enrollment_contacts: z
-      .object({ emails_to: emailsTo().describe("The PIN is mailed here. Each address once, in whatever case.") })
-      .describe("Who is told the PIN."),
+      .object({
+        emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
+      })
+      .describe("Who receives the PIN mail."),
     shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),
     authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(
       "Keys or passkeys that are programmed on site. Required without `shipment`.",

@@ -48,7 +48,7 @@ const mailingAddressV2 = z
 const fields = {
   credential_request_id: z.string().describe("Names the request."),
   state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
-  error_message: z.string().optional().describe("Why the request stands where it does."),
+  error_message: z.string().optional().describe("Reason for the current state."),
   authenticators: z.array(keyV2).optional().describe("Keys or passkeys that are programmed on site."),
   shipment: z
     .object({

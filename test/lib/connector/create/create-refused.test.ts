@@ -41,10 +41,10 @@ describe("a create that an identity provider answers no", () => {
     ["unknown", /refused the credential: Resource .* does not exist/],
     ["blocked", /refused the credential: User or group restriction policy failed/],
     ["forbidden", /refused the credential: Request Authorization failed/],
-  ] as const)("for a user who is %s: 400 idp_error", async (standing, message) => {
+  ] as const)("for a user who is %s: 400 idp_error", async (accountStatus, message) => {
     const connector = await testConnector(peers);
     const user = newUser();
-    peers.entra.setUser(user, standing);
+    peers.entra.setUser(user, accountStatus);
     const body = altered(orderBody([2, 1]), { "shipment.shipment_items[1].credentials[0].user_id": user });
     const { status, body: response } = await refusalOf(connector.order(body));
     expect({ status, response }).toEqual({

@@ -71,7 +71,7 @@ describe("a token of the customer's tenant", () => {
   });
 
   it.each<[string, Partial<Mint>]>([
-    ["is signed by a stranger", { signedBy: "stranger" }],
+    ["is signed by an unknown key", { signedBy: "unknown-key" }],
     ["is not signed at all", { signedBy: "none" }],
     ["is signed by the public key as a shared secret", { signedBy: "hmac" }],
     ["is of another issuer", { issuer: "https://login.example/" }],

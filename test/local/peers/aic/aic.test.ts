@@ -225,7 +225,7 @@ describe("a journey", () => {
     for (const user of ["unknown.person", "Blocked.person"])
       expect(await refusal(await name(user))).toEqual([401, undefined]);
     const step = await ask();
-    expect((await control(`users/${USER}`, { standing: "blocked" })).status).toBe(204);
+    expect((await control(`users/${USER}`, { accountStatus: "blocked" })).status).toBe(204);
     const { parts } = outcomeFor(challengeOf(step));
     expect((await authenticate(filled(step, asJson(...parts)))).status).toBe(401);
     expect((await name()).status).toBe(401);

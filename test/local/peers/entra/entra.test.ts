@@ -381,17 +381,17 @@ describe("users", () => {
 
   test("can be blocked or removed between options and registration", async () => {
     const body = credentialFor(await creationOptions());
-    for (const [standing, refused] of [
+    for (const [accountStatus, refused] of [
       ["unknown", [404, "Request_ResourceNotFound"]],
       ["forbidden", [403, "accessDenied"]],
       ["blocked", [400, "BadRequest"]],
     ] as const) {
-      expect((await control(`users/${USER.toUpperCase()}`, { standing })).status).toBe(204);
+      expect((await control(`users/${USER.toUpperCase()}`, { accountStatus })).status).toBe(204);
       expect(await refusal(await register(body))).toEqual(refused);
     }
     entra.setUser(USER, "known");
     expect((await register(body)).status).toBe(201);
-    expect((await control(`users/${USER}`, { standing: "absent" })).status).toBe(400);
+    expect((await control(`users/${USER}`, { accountStatus: "absent" })).status).toBe(400);
   });
 
   test("are not accessible without a valid token", async () => {

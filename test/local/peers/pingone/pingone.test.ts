@@ -176,17 +176,17 @@ describe("users", () => {
   test("can be blocked or removed between options and activation", async () => {
     const pending = await begin();
     const credential = credentialFor(pending);
-    for (const [standing, refused] of [
+    for (const [accountStatus, refused] of [
       ["unknown", [404, "NOT_FOUND"]],
       ["forbidden", [403, "ACCESS_FAILED"]],
       ["blocked", [400, "INVALID_DATA"]],
     ] as const) {
-      expect((await control(`users/${USER.toUpperCase()}`, { standing })).status).toBe(204);
+      expect((await control(`users/${USER.toUpperCase()}`, { accountStatus })).status).toBe(204);
       expect(await refusal(await activate(pending, credential))).toEqual(refused);
     }
     pingone.setUser(USER, "known");
     expect((await activate(pending, credential)).status).toBe(200);
-    expect((await control(`users/${USER}`, { standing: "absent" })).status).toBe(400);
+    expect((await control(`users/${USER}`, { accountStatus: "absent" })).status).toBe(400);
   });
 
   test("whose name begins with blocked may have no keys", async () => {

@@ -481,8 +481,8 @@ describe("a device that an IdP of kind A has created", () => {
   });
 
   test("may be missing, also with a deleted or unreadable user", async () => {
-    for (const standing of ["known", "unknown", "forbidden"] as const) {
-      pingone.setUser(user, standing);
+    for (const accountStatus of ["known", "unknown", "forbidden"] as const) {
+      pingone.setUser(user, accountStatus);
       await lost(user);
     }
     pingone.setUser(user, "known");
