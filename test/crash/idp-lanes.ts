@@ -7,7 +7,7 @@ import { idpFile } from "../../local/peers/all.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { resetPeers } from "../support/reset-peers.ts";
-import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 
 /** A system on which one host after another is killed, with all three IdPs. */
 export interface Lane {
@@ -64,7 +64,7 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
   const proxy = await startPausingProxy(system.storage.tableUrl);
   const start = {
     host: () => system.startHost({ through: proxy }),
-    settler: () => system.startHost({ through: proxy, settings: { ...settling, RECONCILE_DAYS: "0" } }),
+    settler: () => system.startHost({ through: proxy, settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
   };
   const living: { host?: Promise<HostProcess>; settler?: Promise<HostProcess> } = {};
   const hostOf = (kind: keyof typeof start) => {

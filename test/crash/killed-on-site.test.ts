@@ -3,7 +3,7 @@ import type { HostProcess } from "../support/host-process.ts";
 import { authenticator, authenticatorsOf, idAt, onSiteBody } from "../support/on-site.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { resetPeers } from "../support/reset-peers.ts";
-import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { processCredentialRequests } from "./orders.ts";
 import { untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
@@ -28,7 +28,7 @@ afterAll(async () => {
 beforeEach(() => resetPeers(system.peers));
 
 const startHost = () => system.startHost({ through: proxy });
-const startSettler = () => system.startHost({ settings: settling });
+const startSettler = () => system.startHost({ settings: reconcileSoon });
 
 /** Kills a host when the point is reached, before `work` is answered. */
 async function killAt(victim: HostProcess, point: Promise<void>, work: Promise<unknown>): Promise<void> {
@@ -104,7 +104,7 @@ describe("a host that is killed while it creates a request of authenticators", (
     expect(system.peers.rfpr.count("PUT", /./)).toBe(0);
   });
 
-  test("while one is handed over, which the pre-registration API has taken: all are taken back", async () => {
+  test("while one is handed over, which the pre-registration API has taken: all are compensated", async () => {
     system.peers.rfpr.fail({ kind: "hang", method: "PUT", path: "a-02", phase: "after" });
     const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
     expect(authenticatorsOf(system.peers, requestId)).toHaveLength(2);
@@ -123,7 +123,7 @@ describe("a host that is killed while it creates a request of authenticators", (
     expect(await settled(requestId, body)).toEqual(undone);
   });
 
-  test("before `started` is written: all are taken back", async () => {
+  test("before `started` is written: all are compensated", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.startedOnSite });
     const { body, requestId } = await killed(hold.untilHeld());
     hold.drop();

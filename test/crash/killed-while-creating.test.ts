@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { resetPeers } from "../support/reset-peers.ts";
-import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
@@ -21,7 +21,7 @@ let settler: HostProcess;
 beforeAll(async () => {
   system = await startTestSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
-  const settlers = { ...settling, RECONCILE_DAYS: "0" };
+  const settlers = { ...reconcileSoon, RECONCILE_DAYS: "0" };
   [host, settler] = await Promise.all([startHost(), system.startHost({ settings: settlers })]);
 });
 
@@ -146,7 +146,7 @@ describe("a host that is killed while it creates a request", () => {
     expect(deliveryCalls(system)).toBe(1);
   });
 
-  test("after `started` is written, before the index row of settling goes: the order is fulfilled", async () => {
+  test("after `started` is written, before the index row of reconciling is deleted: the order is fulfilled", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.started });
     const taken = await killedAt(hold.untilHeld());
     hold.drop();

@@ -63,7 +63,7 @@ describe.concurrent("a host that is killed while it creates a request of authent
     ],
     ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],
   ])(
-    "%s: nothing can be enrolled, and devices that are known are taken back",
+    "%s: nothing can be enrolled, and known devices are compensated",
     async (_, arrange) => {
       await onLane(async lane => {
         const body = onSiteBody([authenticator(), authenticator()]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Answer, HostProcess } from "../support/host-process.ts";
 import { resetPeers } from "../support/reset-peers.ts";
-import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll } from "./orders.ts";
 import { deliveryCalls } from "./outcome.ts";
@@ -52,7 +52,7 @@ describe("one Idempotency-Key before two hosts", () => {
     await hosts[0].kill();
     expect(await lost).toBe("unanswered");
     // By whose clock whoever has not answered is soon taken for dead, which no host does to one that is only slow.
-    const hasty = { ...settling, IDEMPOTENCY_RUNNING_SECONDS: "1" };
+    const hasty = { ...reconcileSoon, IDEMPOTENCY_RUNNING_SECONDS: "1" };
     const heir = await system.startHost({ settings: hasty });
     const statuses = new Set<number>();
     let last: Answer | undefined;

@@ -48,7 +48,7 @@ export async function placed(host: HostProcess, order: Order): Promise<string> {
   return (body as { data: { credential_request_id: string } }).data.credential_request_id;
 }
 
-/** The id of the stored request of an order that was not answered. Only what the index of settling names is found by a job. */
+/** The id of the stored request of an order that was not answered. A job finds only what the index of reconciling names. */
 export async function requestOf(order: Order, { store }: TestSystem): Promise<string> {
   for await (const { requestId } of store.due("reconcile")) {
     const loaded = await store.load(requestId);

@@ -44,8 +44,8 @@ export const quick = {
   DUE_ORPHAN_SECONDS: "2",
 } as const;
 
-/** For a host that creates nothing and settles soon what others have left behind. */
-export const settling = {
+/** For a host that creates nothing and soon reconciles what other hosts have left behind. */
+export const reconcileSoon = {
   CREATE_TIMEOUT_SECONDS: "1",
   RECEIVED_MAX_AGE_SECONDS: "2",
   ORDER_INTENT_MAX_AGE_SECONDS: "0",

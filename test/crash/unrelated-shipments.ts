@@ -2,8 +2,8 @@ import { createRequester, itemOf } from "../local/peers/delivery/requester.ts";
 import type { TestSystem } from "../support/system.ts";
 import type { Order } from "./orders.ts";
 
-/** Another customer's shipment with our reference, as equal to the order as the outside tells, but for `change`. Answers its id. */
-export async function strangersShipment(
+/** Creates another customer's shipment with our reference, which differs from the order only by `change`. Returns its id. */
+export async function createUnrelatedShipment(
   order: Order,
   reference: string,
   { peers }: TestSystem,
@@ -33,6 +33,6 @@ export async function strangersShipment(
     shipment_items: keys.map(key => itemOf([key])),
   };
   const answer = await requester.call("POST", "", body, peers.vault.get("delivery-api-token"));
-  if (answer.status !== 201) throw new Error(`the stranger's order was answered ${answer.status}`);
+  if (answer.status !== 201) throw new Error(`the unrelated order was answered ${answer.status}`);
   return ((await answer.json()) as { shipment_id: string }).shipment_id;
 }

@@ -3,11 +3,11 @@ import type { FaultRule } from "../../local/peers/peer.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
 import { resetPeers } from "../support/reset-peers.ts";
-import { settling, startTestSystem, type TestSystem } from "../support/system.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processAll, requestOf, send, underReference } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
-import { strangersShipment } from "./strangers.ts";
+import { createUnrelatedShipment } from "./unrelated-shipments.ts";
 import { writes } from "./writes.ts";
 
 const neverSent = "The request was interrupted and never sent to the delivery service.";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   proxy = await startPausingProxy(system.storage.tableUrl);
   [creator, settler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
-    system.startHost({ settings: { ...settling, RECONCILE_DAYS: "0" } }),
+    system.startHost({ settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
     system.startHost(),
   ]);
 });
@@ -59,8 +59,8 @@ async function unanswered(order: Order, phase: "before" | "after"): Promise<stri
   return error_data.credential_request_id;
 }
 
-/** Lets the settling host work until nothing is left to do, then tells what has become of the order. */
-async function settled(order: Order, requestId: string) {
+/** Lets the reconciling host work until nothing is left to do. Returns the outcome of the order. */
+async function reconciled(order: Order, requestId: string) {
   await untilQuiet(settler, system, requestId);
   return outcome(order, requestId, { hosts: [settler, creator], system });
 }
@@ -117,13 +117,13 @@ describe("a creator that is held up", () => {
     await system.peers.entra.untilHanging();
     creator.signal("SIGSTOP");
     const requestId = await requestOf(order, system);
-    const end = await settled(order, requestId).finally(() => {
+    const end = await reconciled(order, requestId).finally(() => {
       system.peers.entra.release();
       creator.signal("SIGCONT");
     });
     expect(end).toEqual(failed(neverSent));
     expect((await answer).status).toBe(503);
-    expect(await settled(order, requestId)).toEqual(end);
+    expect(await reconciled(order, requestId)).toEqual(end);
     expect(deliveryCalls(system)).toBe(0);
   });
 
@@ -135,13 +135,13 @@ describe("a creator that is held up", () => {
     creator.signal("SIGSTOP");
     const requestId = await requestOf(order, system);
     await untilMarkTooOld(requestId);
-    const end = await settled(order, requestId).finally(() => {
+    const end = await reconciled(order, requestId).finally(() => {
       hold.release();
       creator.signal("SIGCONT");
     });
     expect(end).toEqual(failed(neverConfirmed));
     expect((await answer).status).toBe(503);
-    expect(await settled(order, requestId)).toEqual(end);
+    expect(await reconciled(order, requestId)).toEqual(end);
     expect(deliveryCalls(system)).toBe(0);
   });
 
@@ -152,13 +152,13 @@ describe("a creator that is held up", () => {
     await system.peers.delivery.untilHanging();
     creator.signal("SIGSTOP");
     const requestId = await requestOf(order, system);
-    const end = await settled(order, requestId).finally(() => {
+    const end = await reconciled(order, requestId).finally(() => {
       system.peers.delivery.release();
       creator.signal("SIGCONT");
     });
     expect(end).toEqual(fulfilled);
     expect([201, 500]).toContain((await answer).status);
-    expect(await settled(order, requestId)).toEqual(end);
+    expect(await reconciled(order, requestId)).toEqual(end);
     expect(deliveryCalls(system)).toBe(1);
   });
 });
@@ -167,7 +167,7 @@ describe("an unanswered delivery call", () => {
   test("leaves the request received with a message until it is settled", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
-    const seeker = await system.startHost({ settings: settling });
+    const seeker = await system.startHost({ settings: reconcileSoon });
     const read = async () => {
       await processAll(seeker);
       const { body } = await seeker.call("GET", `/v2/credential-requests/${requestId}`);
@@ -180,20 +180,20 @@ describe("an unanswered delivery call", () => {
       () => "the shipment is not looked up twice",
     );
     expect(await read()).toMatchObject({ state: "received", error_message: message });
-    expect(await settled(order, requestId)).toEqual(failed(neverConfirmed));
+    expect(await reconciled(order, requestId)).toEqual(failed(neverConfirmed));
     expect(deliveryCalls(system)).toBe(1);
   });
 
   test("adopts the one shipment that is the order's own, among others of the same reference", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "after");
-    await strangersShipment(order, requestId, system, { email: "somebody.else@example.com" });
-    await strangersShipment(order, requestId, system, { city: "Boston" });
-    await strangersShipment(order, requestId, system, { items: 1 });
+    await createUnrelatedShipment(order, requestId, system, { email: "somebody.else@example.com" });
+    await createUnrelatedShipment(order, requestId, system, { city: "Boston" });
+    await createUnrelatedShipment(order, requestId, system, { items: 1 });
     const [own] = await system.peers.delivery
       .shipments()
       .then(all => all.filter(s => s.customerReference === requestId));
-    const { shipments, mails, ...end } = await settled(order, requestId);
+    const { shipments, mails, ...end } = await reconciled(order, requestId);
     expect({ ...end, shipments: 1, mails: mails.slice(0, 2) }).toEqual(fulfilled);
     expect(mails.slice(2)).toEqual([0, 0, 0, 0, 0]);
     expect(shipments).toBe(4);
@@ -203,10 +203,10 @@ describe("an unanswered delivery call", () => {
   test("adopts no shipment of another recipient", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
-    const stranger = await strangersShipment(order, requestId, system, { email: "somebody.else@example.com" });
-    const end = await settled(order, requestId);
+    const unrelated = await createUnrelatedShipment(order, requestId, system, { email: "somebody.else@example.com" });
+    const end = await reconciled(order, requestId);
     expect(end).toEqual({ ...failed(neverConfirmed), shipments: 1, mails: [0, 0] });
-    expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(0);
+    expect(system.peers.delivery.count("GET", new RegExp(`/${unrelated}$`))).toBe(0);
   });
 
   test("adopts no shipment that was made more than five minutes before the mark", async () => {
@@ -214,22 +214,22 @@ describe("an unanswered delivery call", () => {
     const requestId = await unanswered(order, "before");
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 330_000 });
     onTestFinished(() => void vi.useRealTimers());
-    const stranger = await strangersShipment(order, requestId, system);
+    const unrelated = await createUnrelatedShipment(order, requestId, system);
     vi.useRealTimers();
-    const end = await settled(order, requestId);
+    const end = await reconciled(order, requestId);
     expect(end).toEqual({ ...failed(neverConfirmed), shipments: 1, mails: [0, 0] });
-    expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(0);
+    expect(system.peers.delivery.count("GET", new RegExp(`/${unrelated}$`))).toBe(0);
   });
 
   test("adopts no shipment that belongs to another request, but the one beside it", async () => {
     const order = underReference("twins", newOrder());
     const first = await placed(creator, order);
     const second = await unanswered(order, "before");
-    const { errors } = await settled(order, second);
+    const { errors } = await reconciled(order, second);
     expect(errors).toEqual([neverConfirmed]);
 
     const third = await unanswered(order, "after");
-    await settled(order, third);
+    await reconciled(order, third);
     const owners = [];
     for (const { id } of await system.peers.delivery.shipments()) owners.push(await system.store.requestOfShipment(id));
     expect(owners.filter(owner => [first, second, third].includes(owner ?? ""))).toEqual([first, third]);
@@ -240,7 +240,7 @@ describe("an unanswered delivery call", () => {
     const order = underReference("ambiguous", newOrder());
     const ids = [await unanswered(order, "after"), await unanswered(order, "after")];
     for (const requestId of ids) {
-      const { errors, state } = await settled(order, requestId);
+      const { errors, state } = await reconciled(order, requestId);
       expect({ errors, state }).toEqual({ errors: [neverConfirmed], state: "failed" });
     }
     expect(system.peers.delivery.count("GET", /^\/v1\/fpr\/shipments\/./)).toBe(0);
@@ -249,10 +249,10 @@ describe("an unanswered delivery call", () => {
   test("releases an adopted shipment whose responses do not open with the request's keys, and ends failed", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
-    const stranger = await strangersShipment(order, requestId, system);
-    const end = await settled(order, requestId);
-    expect(system.peers.delivery.count("GET", new RegExp(`/${stranger}$`))).toBe(1);
+    const unrelated = await createUnrelatedShipment(order, requestId, system);
+    const end = await reconciled(order, requestId);
+    expect(system.peers.delivery.count("GET", new RegExp(`/${unrelated}$`))).toBe(1);
     expect(end).toEqual({ ...failed(neverConfirmed), shipments: 1, mails: [0, 0] });
-    expect(await system.store.requestOfShipment(stranger)).toBeUndefined();
+    expect(await system.store.requestOfShipment(unrelated)).toBeUndefined();
   });
 });
