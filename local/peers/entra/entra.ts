@@ -5,7 +5,7 @@ import { asGraph } from "./errors.ts";
 import { createFidoMethods, type FidoMethodsState, type MethodIds } from "./methods.ts";
 import { graphRoutes } from "./routes.ts";
 import { createEntraTokens, type EntraClient } from "./tokens.ts";
-import { createEntraUsers, type AccountStatus } from "./users.ts";
+import { type AccountStatus, createEntraUsers } from "./users.ts";
 
 /** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
 export interface Entra extends Peer, EntraControls {}
