@@ -29,7 +29,7 @@ beforeAll(async () => {
     CLOUD_STORAGE_CONNECTION_STRING: connectionString,
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
     CALLER_STATIC_TOKENS: "true",
-    STORAGE_TIMEOUT_SECONDS: "2",
+    STORAGE_TIMEOUT_SECONDS: "6",
     SECRETS_REFRESH_SECONDS: "0.001",
     HEALTH_MAX_AGE_SECONDS: "0.001",
   };
@@ -39,7 +39,7 @@ beforeAll(async () => {
   );
   [main, adrift] = await Promise.all([
     startMain(settings),
-    startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere }),
+    startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),
   ]);
 });
 
