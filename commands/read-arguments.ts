@@ -1,5 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import { nearestName } from "../lib/nearest-name.ts";
+import { nearestName } from "../lib/settings/nearest-name.ts";
 
 /** A command of package.json as its users see it. */
 interface Command<T extends ParseArgsOptionsConfig> {

@@ -11,7 +11,7 @@ import { keyRing } from "../lib/azure/vault/key-ring.ts";
 import { logExpiry } from "../lib/azure/vault/log-expiry.ts";
 import { openSecrets, type Secrets } from "../lib/azure/vault/secrets.ts";
 import type { Caller } from "../lib/caller.ts";
-import type { DeploymentSettings } from "../lib/deployment-settings.ts";
+import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { TokenHashes } from "../lib/http/authenticate/api-tokens.ts";
 import { createBearerCheck } from "../lib/http/authenticate/bearer.ts";
 import type { TenantTokens } from "../lib/http/authenticate/tenant-token.ts";

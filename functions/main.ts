@@ -1,7 +1,7 @@
 import { onTerminate, writeToHost } from "../lib/azure/functions-app.ts";
 import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
 import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
-import { deploymentSettings, enabledApis, isInAzure } from "../lib/deployment-settings.ts";
+import { deploymentSettings, enabledApis, isInAzure } from "../lib/settings/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
 import {
   BadSettings,
@@ -11,7 +11,7 @@ import {
   misspeltSettings,
   readSettings,
   validSettings,
-} from "../lib/settings.ts";
+} from "../lib/settings/read-settings.ts";
 import { openDeployment } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";
@@ -53,8 +53,8 @@ async function start(environment: Environment): Promise<void> {
 async function loadServices(environment: Environment): Promise<readonly Service[]> {
   const named = enabledApis(environment);
   const [auth, connector] = await Promise.all([
-    named.includes("core") || named.includes("client") ? import("./auth/start/wiring.ts") : undefined,
-    named.includes("connector") ? import("./connector/start/wiring.ts") : undefined,
+    named.includes("core") || named.includes("client") ? import("./auth/start/auth-service.ts") : undefined,
+    named.includes("connector") ? import("./connector/start/connector-service.ts") : undefined,
   ]);
   return [...(auth ? [auth.authService] : []), ...(connector ? [connector.connectorService] : [])];
 }

@@ -1,5 +1,5 @@
 import type { Log } from "../log.ts";
-import type { Mailer } from "../mail.ts";
+import type { Mailer } from "../peers/mail.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
 import type { Idp } from "./idp/contract.ts";

@@ -11,7 +11,7 @@ import { createLevelOf, type Keys } from "./keys.ts";
 import { parseTimeSpan } from "./schedule.ts";
 import { createServe, refuseMalformed } from "./serve.ts";
 import { servedFunctions } from "./served-functions.ts";
-import { createSettings } from "./settings.ts";
+import { createSettings } from "./app-settings.ts";
 import { createTimer } from "./timers.ts";
 
 export interface LocalHost {

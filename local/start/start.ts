@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readArguments } from "../../commands/read-arguments.ts";
-import { settingsOf } from "../../functions/settings.ts";
+import { settingsOf } from "../../functions/read-all-settings.ts";
 import { Fault } from "../../lib/fault.ts";
 import { recordHost } from "../console/record-host.ts";
 import { hostSettings } from "../generate/settings-files.ts";

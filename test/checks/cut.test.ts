@@ -19,7 +19,7 @@ it.each(["auth", "connector"])(
       ]);
       expect(errors).toEqual([
         ["functions/main.ts", expect.stringContaining(`'./${cut}/start/wiring.ts'`)],
-        ["functions/settings.ts", expect.stringContaining(`'./${cut}/start/settings.ts'`)],
+        ["functions/read-all-settings.ts", expect.stringContaining(`'./${cut}/start/settings.ts'`)],
       ]);
     } finally {
       tree.remove();

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { settingsOf } from "../../functions/settings.ts";
+import { settingsOf } from "../../functions/read-all-settings.ts";
 import { azdParameters } from "../infra/azd-parameters.ts";
 import { appSettings, deployed, required } from "../infra/templates.ts";
 

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { client, core } from "../../functions/auth/routes.ts";
-import { authTasks } from "../../functions/auth/start/tasks.ts";
+import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { connector } from "../../functions/connector/routes.ts";
-import { connectorTasks } from "../../functions/connector/start/tasks.ts";
+import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { httpFunctions } from "../../lib/http/http-functions.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
-import { readSettings } from "../../lib/settings.ts";
+import { readSettings } from "../../lib/settings/read-settings.ts";
 import { openKusto } from "../infra/kusto.ts";
 import { askedBy } from "../infra/queries.ts";
 

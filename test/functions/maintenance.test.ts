@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
-import { authTasks } from "../../functions/auth/start/tasks.ts";
-import { connectorTasks } from "../../functions/connector/start/tasks.ts";
+import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
+import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
 import { localTokens } from "../../local/start/tokens.ts";
 import { newUser, orderBody, peersOfFile } from "../support/connector.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { authJobs } from "../../functions/auth/jobs.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { backUpJobs } from "../../functions/maintenance.ts";
-import { settingsOf } from "../../functions/settings.ts";
+import { settingsOf } from "../../functions/read-all-settings.ts";
 import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
 import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
 import { metrics } from "../../lib/metrics.ts";

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { settingsOf } from "../../functions/settings.ts";
+import { settingsOf } from "../../functions/read-all-settings.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import { authTables } from "../../lib/azure/auth/rows/tables.ts";
 import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
-import { deploymentSettings } from "../../lib/deployment-settings.ts";
-import { describeSettings } from "../../lib/settings.ts";
+import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
+import { describeSettings } from "../../lib/settings/read-settings.ts";
 import { azdParameters, parametersFile } from "./azd-parameters.ts";
 import { evaluate } from "./bicep/evaluate.ts";
 import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";

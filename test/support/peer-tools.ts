@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished } from "vitest";
 import type { Fetch, PeerTools } from "../../lib/connector/http/call.ts";
-import { PeerFailure, type PeerFailureKind } from "../../lib/peer-failure.ts";
+import { PeerFailure, type PeerFailureKind } from "../../lib/peers/peer-failure.ts";
 import { instant, plus } from "../../lib/time.ts";
 
 export interface TestTools extends PeerTools {

@@ -2,7 +2,7 @@ import {
   createCredentialRequestBodyV1,
   createCredentialRequestV1,
   createdCredentialRequestV1,
-} from "../../../lib/connector/api/v1/create-credential-request.ts";
+} from "../../../lib/connector/api/v1/credential-request-body.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

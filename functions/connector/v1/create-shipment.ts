@@ -2,7 +2,7 @@ import {
   createdShipmentV1,
   createShipmentBodyV1,
   createShipmentV1,
-} from "../../../lib/connector/api/v1/create-shipment.ts";
+} from "../../../lib/connector/api/v1/shipment-body.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

@@ -1,4 +1,4 @@
-import { createBodyV2, createV2, pathInV2 } from "../../../lib/connector/api/v2/create-credential-request.ts";
+import { createBodyV2, createV2, pathInV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
 import { created, createdV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";

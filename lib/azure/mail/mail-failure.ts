@@ -1,6 +1,6 @@
 import { Fault } from "../../fault.ts";
-import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../http-failure.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../peers/http-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Now } from "../../time.ts";
 import { isServiceError, type ServiceError } from "../service-errors.ts";
 

@@ -7,8 +7,8 @@ import type {
 } from "@azure/communication-email";
 import { withTimeout } from "../../async/with-timeout.ts";
 import { Fault } from "../../fault.ts";
-import type { Mailer, MailStatus } from "../../mail.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import type { Mailer, MailStatus } from "../../peers/mail.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Now } from "../../time.ts";
 import { type Access, isLocalService, localAccessKey } from "../service-access.ts";
 import type { Policies } from "../service-errors.ts";

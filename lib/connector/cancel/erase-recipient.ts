@@ -1,6 +1,6 @@
 import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between } from "../../time.ts";
 import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
 import { foldName, personList, positionOf } from "../model/people-lists.ts";

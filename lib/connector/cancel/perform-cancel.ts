@@ -1,5 +1,5 @@
 import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import type { SecurityKeyPath } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";

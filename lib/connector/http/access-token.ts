@@ -1,6 +1,6 @@
 import { raceAbort } from "../../async/race-abort.ts";
 import { singleFlight } from "../../async/single-flight.ts";
-import { PeerFailure, type PeerFailureKind } from "../../peer-failure.ts";
+import { PeerFailure, type PeerFailureKind } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "../../http-failure.ts";
-import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../peer-failure.ts";
+import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "../../peers/http-failure.ts";
+import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../peers/peer-failure.ts";
 import type { ActiveSpanHandle } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
 import { traceCall } from "./trace.ts";

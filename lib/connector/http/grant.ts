@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { SignJWT } from "jose";
 import * as z from "zod";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Grant } from "./access-token.ts";
 import type { PeerAccess } from "./call.ts";
 import { retryPeer } from "./retry.ts";

@@ -2,7 +2,7 @@ import { importJWK } from "jose";
 import * as z from "zod";
 import { raceAbort } from "../../async/race-abort.ts";
 import { singleFlight } from "../../async/single-flight.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, minutes } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
 import { readPeer } from "./retry.ts";

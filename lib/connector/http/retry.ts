@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { callPeer, type Patience, type PeerAccess, type PeerRequest, withTimeout } from "./call.ts";
 
 const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };

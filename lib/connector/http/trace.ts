@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { type ActiveSpanHandle, timed } from "../../telemetry.ts";
 
 /** Runs one call of a peer in a span, and records its duration with `ok` or the kind of its failure. */

@@ -2,8 +2,8 @@ import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { forEachDue, type Run, startRun } from "../store/queue.ts";
-import { newCircuitBreakers } from "./process-key.ts";
-import { type KeysReport, processKeys } from "./process-keys.ts";
+import { newCircuitBreakers } from "./process-security-key.ts";
+import { type KeysReport, processKeys } from "./process-security-keys.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due credentials and sends due PIN

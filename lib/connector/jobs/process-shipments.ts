@@ -2,8 +2,8 @@ import { countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { forEachDue, type Run, startRun } from "../store/queue.ts";
-import { newCircuitBreakers } from "./process-key.ts";
-import { processKeys } from "./process-keys.ts";
+import { newCircuitBreakers } from "./process-security-key.ts";
+import { processKeys } from "./process-security-keys.ts";
 
 export interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */

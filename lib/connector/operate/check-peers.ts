@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 
 /** The result of one check of one peer. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { omitUndefined } from "../../omit-undefined.ts";
-import { plainIdentifier, plainText } from "../../plain-text.ts";
+import { plainIdentifier, plainText } from "../../peers/plain-text.ts";
 import { instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { raceAbort } from "../../async/race-abort.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeout } from "../http/call.ts";

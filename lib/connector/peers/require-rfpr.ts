@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Rfpr } from "./rfpr.ts";
 
 /** Returns the client of the pre-registration API. Throws PeerFailure if the deployment no longer has one. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { omitUndefined } from "../../omit-undefined.ts";
-import { plainIdentifier, plainText } from "../../plain-text.ts";
+import { plainIdentifier, plainText } from "../../peers/plain-text.ts";
 import type { Instant } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { PinRequest, Recipient, SecurityKey } from "../model/request.ts";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodePinResponse } from "../exchange/messages.ts";

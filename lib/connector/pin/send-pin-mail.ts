@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Mailer, MailStatus } from "../../mail.ts";
-import { PeerFailure } from "../../peer-failure.ts";
+import type { Mailer, MailStatus } from "../../peers/mail.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";

@@ -1,4 +1,4 @@
-import type { Mailer } from "../../mail.ts";
+import type { Mailer } from "../../peers/mail.ts";
 import { traceCall } from "../http/trace.ts";
 
 /** Returns the mailer with its calls traced as those of a peer. */

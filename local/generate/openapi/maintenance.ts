@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { authTasks } from "../../../functions/auth/start/tasks.ts";
-import { connectorTasks } from "../../../functions/connector/start/tasks.ts";
+import { authTasks } from "../../../functions/auth/start/maintenance-tasks.ts";
+import { connectorTasks } from "../../../functions/connector/start/maintenance-tasks.ts";
 import { functionName } from "../../../functions/register.ts";
 import { type Task, taskTemplate } from "../../../lib/http/task.ts";
 import { assemble } from "./document.ts";

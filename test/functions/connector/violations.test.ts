@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type * as z from "zod";
-import { createCredentialRequestBodyV1 } from "../../../lib/connector/api/v1/create-credential-request.ts";
-import { createShipmentBodyV1 } from "../../../lib/connector/api/v1/create-shipment.ts";
-import { createBodyV2 } from "../../../lib/connector/api/v2/create-credential-request.ts";
+import { createCredentialRequestBodyV1 } from "../../../lib/connector/api/v1/credential-request-body.ts";
+import { createShipmentBodyV1 } from "../../../lib/connector/api/v1/shipment-body.ts";
+import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import type { Peer } from "../../../local/peers/peer.ts";
 import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
 import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
-import { BadSettings, describeSettings, type Environment, readSettings } from "../../../lib/settings.ts";
+import { BadSettings, describeSettings, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {

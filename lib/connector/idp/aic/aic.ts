@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../peer-failure.ts";
+import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../../time.ts";
 import { callPeer, type PeerAccess, type PeerRequest, withTimeout } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry.ts";

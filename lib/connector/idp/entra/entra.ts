@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../peer-failure.ts";
+import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { minutes, plus } from "../../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
 import { callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../peer-failure.ts";
+import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { days, plus } from "../../../time.ts";
 import { anyResponse, callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
 import { readPeer, retryPeer } from "../../http/retry.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { settingsOf } from "../../../../functions/settings.ts";
-import type { BadSettings } from "../../../../lib/settings.ts";
+import { settingsOf } from "../../../../functions/read-all-settings.ts";
+import type { BadSettings } from "../../../../lib/settings/read-settings.ts";
 
 const others = {
   SERVICE_APIS: "connector",

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type MailOptions, openMailer } from "../../../../lib/azure/mail/mailer.ts";
 import { localAccessKey, localCredential } from "../../../../lib/azure/service-access.ts";
 import { Fault } from "../../../../lib/fault.ts";
-import type { Mailer } from "../../../../lib/mail.ts";
+import type { Mailer } from "../../../../lib/peers/mail.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
 import { type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
 

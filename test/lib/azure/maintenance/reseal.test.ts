@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { connectorTasks } from "../../../../functions/connector/start/tasks.ts";
+import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { orderBody, peersOfFile, testConnector } from "../../../support/connector.ts";
 
 const peers = await peersOfFile();

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
-import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { minutes, plus } from "../../../../lib/time.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/model/draft.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";

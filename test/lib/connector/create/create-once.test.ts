@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Caller } from "../../../../lib/caller.ts";
-import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PeerFailure } from "../../../../lib/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {

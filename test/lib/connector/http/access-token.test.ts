@@ -3,7 +3,7 @@ import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAccessTokens, type Grant } from "../../../../lib/connector/http/access-token.ts";
 import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/http/grant.ts";
-import { PeerFailure } from "../../../../lib/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
 import { certifiedKey } from "../../../support/certified-key.ts";
 import { deadAddress, failureOf, type TestTools, testTools } from "../../../support/peer-tools.ts";

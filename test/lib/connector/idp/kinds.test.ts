@@ -52,7 +52,7 @@ describe("a kind of IdP", () => {
   });
 
   it.each([
-    ["a comparison", "functions/connector/start/deps.ts", 'if (idp.type === "entra") connect();'],
+    ["a comparison", "functions/connector/start/open-context.ts", 'if (idp.type === "entra") connect();'],
     ["an import", "lib/connector/settings.ts", 'import { entra } from "./idp/entra/entra.ts";'],
     ["an import by another kind", "lib/connector/idp/aic/aic.ts", 'import { wire } from "../entra/wire.ts";'],
   ])("is found where %s names it", (_, path, code) => {

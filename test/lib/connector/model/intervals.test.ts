@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { intervalsOf } from "../../../../lib/connector/intervals.ts";
+import { intervalsOf } from "../../../../lib/connector/to-intervals.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
-import { validSettings } from "../../../../lib/settings.ts";
+import { validSettings } from "../../../../lib/settings/read-settings.ts";
 import { days, minutes, seconds } from "../../../../lib/time.ts";
 
 const settings = validSettings(connectorSettings, {}) as Parameters<typeof intervalsOf>[0];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
-import { PeerFailure } from "../../../../lib/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { connectorTasks } from "../../../../functions/connector/start/tasks.ts";
+import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
 import {
   created,
   createdV2,

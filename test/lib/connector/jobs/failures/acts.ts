@@ -1,5 +1,5 @@
-import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/create-shipment.ts";
-import { createBodyV2, createV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
+import { createBodyV2, createV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../../../lib/connector/cancel/cancel-request.ts";
 import { createWithId } from "../../../../../lib/connector/create/create-request.ts";
 import { resendPin } from "../../../../../lib/connector/pin/resend-pin.ts";

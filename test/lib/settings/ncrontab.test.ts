@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isNcrontab } from "../../lib/ncrontab.ts";
-import { parseSchedule } from "../../local/host/schedule.ts";
-import { forAll } from "../support/for-all.ts";
+import { isNcrontab } from "../../../lib/settings/ncrontab.ts";
+import { parseSchedule } from "../../../local/host/schedule.ts";
+import { forAll } from "../../support/for-all.ts";
 
 describe("a schedule of six fields", () => {
   it.each([

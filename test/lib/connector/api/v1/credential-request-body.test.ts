@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   createCredentialRequestBodyV1,
   createCredentialRequestV1,
-} from "../../../../../lib/connector/api/v1/create-credential-request.ts";
+} from "../../../../../lib/connector/api/v1/credential-request-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
 import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
 import { newUser, peersOfFile, refusalOf, testConnector } from "../../../../support/connector.ts";

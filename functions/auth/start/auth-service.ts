@@ -1,6 +1,6 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
-import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
+import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
@@ -9,9 +9,9 @@ import { identifySession } from "../client/identify-session.ts";
 import { authJobs } from "../jobs.ts";
 import { client, core } from "../routes.ts";
 import { clientPreflight } from "./client-preflight.ts";
-import { openAuth } from "./deps.ts";
-import { readAuthSettings } from "./settings.ts";
-import { authTasks } from "./tasks.ts";
+import { openAuth } from "./open-context.ts";
+import { readAuthSettings } from "./read-auth-settings.ts";
+import { authTasks } from "./maintenance-tasks.ts";
 
 /** The authentication server: the Core API, the Client API, or both (G1). */
 export const authService: Service<AuthSettings> = {

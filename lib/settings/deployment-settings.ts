@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { isNcrontab } from "./ncrontab.ts";
-import { type Environment, setting } from "./settings.ts";
-import { trimEnd } from "./trim-end.ts";
+import { type Environment, setting } from "./read-settings.ts";
+import { trimEnd } from "../trim-end.ts";
 
 const apiNames = ["core", "client", "connector"] as const;
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { createBodyV2 } from "../../../../../lib/connector/api/v2/create-credential-request.ts";
+import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
 import type { RequestDraft } from "../../../../../lib/connector/model/draft.ts";
 import { findIgnoredFields } from "../../../../../lib/http/parse/ignored-fields.ts";
 import { problemsOf } from "../../../../../lib/http/parse/problems.ts";

@@ -1,7 +1,7 @@
-import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/deployment-settings.ts";
-import { combineReads, type Environment, readSettings } from "../lib/settings.ts";
-import { readAuthSettings } from "./auth/start/settings.ts";
-import { readConnectorSettings } from "./connector/start/settings.ts";
+import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/settings/deployment-settings.ts";
+import { combineReads, type Environment, readSettings } from "../lib/settings/read-settings.ts";
+import { readAuthSettings } from "./auth/start/read-auth-settings.ts";
+import { readConnectorSettings } from "./connector/start/read-connector-settings.ts";
 
 export interface Settings {
   readonly deployment: DeploymentSettings;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nearestName } from "../../lib/nearest-name.ts";
+import { nearestName } from "../../../lib/settings/nearest-name.ts";
 
 const known = ["CORE_PATH", "EMAIL_SENDER_ADDRESS", "PIN_MAIL_DOMAINS", "RETRY_MIN_SECONDS", "RETRY_MAX_SECONDS"];
 

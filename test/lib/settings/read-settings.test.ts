@@ -8,7 +8,7 @@ import {
   effectiveSettings,
   readSettings,
   setting,
-} from "../../lib/settings.ts";
+} from "../../../lib/settings/read-settings.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
   (readSettings(z.object({ IT: schema }), { IT: value }) as { IT: unknown }).IT;

@@ -1,6 +1,6 @@
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
-import { isInAzure, proxiesOf } from "../../../lib/deployment-settings.ts";
+import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import type { Identify } from "../../../lib/http/api.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
@@ -9,9 +9,9 @@ import { bearer, type Service } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
-import { openConnector } from "./deps.ts";
-import { type ConnectorStart, readConnectorSettings } from "./settings.ts";
-import { connectorTasks } from "./tasks.ts";
+import { openConnector } from "./open-context.ts";
+import { type ConnectorStart, readConnectorSettings } from "./read-connector-settings.ts";
+import { connectorTasks } from "./maintenance-tasks.ts";
 
 /** The connector. */
 export const connectorService: Service<ConnectorStart> = {

@@ -5,7 +5,7 @@ import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
-import { isInAzure } from "../../../lib/deployment-settings.ts";
+import { isInAzure } from "../../../lib/settings/deployment-settings.ts";
 import { callerAddress } from "../../../lib/http/authenticate/caller-address.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";

@@ -1,6 +1,6 @@
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
-import { deploymentSettings } from "../../../lib/deployment-settings.ts";
-import { combineReads, type Environment, effectiveSettings, readSettings } from "../../../lib/settings.ts";
+import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
+import { combineReads, type Environment, effectiveSettings, readSettings } from "../../../lib/settings/read-settings.ts";
 import { type IdpSource, readIdpSource } from "./idp-source.ts";
 
 /** The configuration of the connector. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { authTasks } from "../../../../functions/auth/start/tasks.ts";
+import { authTasks } from "../../../../functions/auth/start/maintenance-tasks.ts";
 import { createPasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
 import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { deploymentSettings, isInAzure } from "../../lib/deployment-settings.ts";
-import { BadSettings, type Environment, readSettings } from "../../lib/settings.ts";
+import { deploymentSettings, isInAzure } from "../../../lib/settings/deployment-settings.ts";
+import { BadSettings, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
 
 const least = {
   CLOUD_KEY_VAULT_ENDPOINT: "https://vault.example",

@@ -9,20 +9,20 @@ import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
 import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
 import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
-import { intervalsOf } from "../../../lib/connector/intervals.ts";
+import { intervalsOf } from "../../../lib/connector/to-intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
 import type { ConnectorSettings } from "../../../lib/connector/settings.ts";
 import { logStates } from "../../../lib/connector/store/log-states.ts";
-import type { Mailer } from "../../../lib/mail.ts";
+import type { Mailer } from "../../../lib/peers/mail.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idpFileReader } from "./idp-file.ts";
 import type { IdpSource } from "./idp-source.ts";
-import type { ConnectorStart } from "./settings.ts";
+import type { ConnectorStart } from "./read-connector-settings.ts";
 
 /** Creates the clients of storage, Key Vault and peers, without any call. */
 export function openConnector(

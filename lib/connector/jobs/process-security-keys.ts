@@ -3,7 +3,7 @@ import type { ConnectorDeps, DueEntry } from "../deps.ts";
 import { queueOf, type SecurityKey } from "../model/request.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { forEachDue, isOver, logAndContinue, type Run } from "../store/queue.ts";
-import { type CircuitBreakers, type KeyCounts, processKey } from "./process-key.ts";
+import { type CircuitBreakers, type KeyCounts, processKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {
   /** Requests that were left or not finished when the time of the run ended. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { Problem } from "./fault.ts";
+import type { Problem } from "../fault.ts";
 import { isNcrontab } from "./ncrontab.ts";
 import { nearestName } from "./nearest-name.ts";
-import { trimEnd } from "./trim-end.ts";
+import { trimEnd } from "../trim-end.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
-import { newCircuitBreakers, processKey } from "../../../../lib/connector/jobs/process-key.ts";
+import { newCircuitBreakers, processKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { startRun } from "../../../../lib/connector/store/queue.ts";
 import { Fault } from "../../../../lib/fault.ts";
-import { PeerFailure } from "../../../../lib/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import {
   type ConnectorOptions,
