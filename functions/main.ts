@@ -1,8 +1,8 @@
 import { onTerminate, writeToHost } from "../lib/azure/functions-app.ts";
 import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
 import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
-import { deploymentSettings, enabledApis, isInAzure } from "../lib/settings/deployment-settings.ts";
 import { createLog } from "../lib/log.ts";
+import { deploymentSettings, enabledApis, isInAzure } from "../lib/settings/deployment-settings.ts";
 import {
   BadSettings,
   combineReads,

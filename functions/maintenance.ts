@@ -2,9 +2,9 @@ import * as z from "zod";
 import { backUp } from "../lib/azure/maintenance/back-up.ts";
 import type { BackupScope, ServiceName } from "../lib/azure/maintenance/backup-files.ts";
 import { reseal } from "../lib/azure/maintenance/reseal.ts";
-import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Job } from "../lib/http/job.ts";
 import { noInput, type Task, task } from "../lib/http/task.ts";
+import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import { days } from "../lib/time.ts";
 import { type Deployment, freshSealer } from "./deployment.ts";
 

@@ -14,7 +14,7 @@ export interface Settings {
 /**
  * Returns all settings of the environment, for tools that load both services. Throws BadSettings with every problem (G14).
  */
-export function settingsOf(environment: Environment): Settings {
+export function readAllSettings(environment: Environment): Settings {
   const apis = enabledApis(environment);
   const servesAuth = apis.includes("core") || apis.includes("client");
   const [deployment, auth, connector] = combineReads(

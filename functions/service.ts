@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { type Caller, callerFields } from "../lib/caller.ts";
-import type { ApiName, DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Identify } from "../lib/http/api.ts";
 import type { ResponseOptions } from "../lib/http/respond.ts";
+import type { ApiName, DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
 

@@ -188,8 +188,8 @@ describe("the import table", () => {
     [
       "an import of a higher layer",
       "lib/connector/model/request.ts",
-      'import "../jobs/process-key.ts";',
-      "imports lib/connector/jobs/process-key.ts, which is not in a lower layer",
+      'import "../jobs/process-security-key.ts";',
+      "imports lib/connector/jobs/process-security-key.ts, which is not in a lower layer",
     ],
     ["a folder of no layer", "lib/auth/helpers/text.ts", "export {};", "is in no layer of lib/auth"],
     ["a cycle", "lib/fault.ts", 'import "./fault.ts";', "cycle: lib/fault.ts -> lib/fault.ts"],

@@ -31,18 +31,26 @@ export interface Paging {
   readonly $skiptoken?: number | undefined;
 }
 
+/** Returns the query parameters that are filters. Throws Fault `invalid` for an unknown option. */
+export function filtersOf(call: Call): readonly (readonly [string, string])[] {
+  rejectUnknownOptions(call);
+  return parametersBesidePaging(call);
+}
+
 /**
- * Returns the query parameters that are filters. Reads them from the URL, so that `__proto__` is an ordinary name.
- * Throws Fault `invalid` for an unknown name that begins with `$`: ignoring it would return a complete list that looks filtered.
+ * Throws Fault `invalid` for an unknown query parameter whose name begins with `$`: ignoring it would return a complete list that
+ * looks filtered.
  */
-export function filtersOf({ url }: Call): readonly (readonly [string, string])[] {
-  const filters = Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(paging, name));
-  const problems = filters
+export function rejectUnknownOptions(call: Call): void {
+  const problems = parametersBesidePaging(call)
     .filter(([name]) => name.startsWith("$"))
     .map(([name]) => ({ path: name, reason: "is not known: lists accept $top and $skiptoken" }));
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
-  return filters;
 }
+
+/** Reads the parameters from the URL, so that `__proto__` is an ordinary name. */
+const parametersBesidePaging = ({ url }: Call): readonly (readonly [string, string])[] =>
+  Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(paging, name));
 
 /**
  * Returns a list as a plain array: the whole list, or one page with a link to the next.

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { setting } from "../settings/read-settings.ts";
+import { setting } from "../settings/setting.ts";
 import { isAddressEntry } from "./model/address-limit.ts";
 import { otpPolicies } from "./model/policy.ts";
 import { maxResyncWindow } from "./otp/oath.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { setting } from "../settings/read-settings.ts";
+import { setting } from "../settings/setting.ts";
 import { seconds } from "../time.ts";
 import { version } from "../version.ts";
 import { idpId } from "./idp/idp-id.ts";

@@ -1,5 +1,5 @@
-import type { PeerFailureKind } from "./peer-failure.ts";
 import { between, type Now } from "../time.ts";
+import type { PeerFailureKind } from "./peer-failure.ts";
 
 /** Returns the failure for a response outside 2xx, with a kind of {@link PeerFailureKind}. */
 export function kindOfStatus(status: number, retryAfter: number | undefined): PeerFailureKind {

@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { isNcrontab } from "./ncrontab.ts";
-import { type Environment, setting } from "./read-settings.ts";
 import { trimEnd } from "../trim-end.ts";
+import { isNcrontab } from "./ncrontab.ts";
+import type { Environment } from "./read-settings.ts";
+import { setting } from "./setting.ts";
 
 const apiNames = ["core", "client", "connector"] as const;
 

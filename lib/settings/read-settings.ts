@@ -1,79 +1,10 @@
 import * as z from "zod";
 import type { Problem } from "../fault.ts";
-import { isNcrontab } from "./ncrontab.ts";
 import { nearestName } from "./nearest-name.ts";
-import { trimEnd } from "../trim-end.ts";
+import { isLoopback, splitList } from "./setting.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Schemas of single settings. Each parses the text of an environment variable. */
-export const setting = {
-  text: (description: string) => z.string().meta({ description }),
-  oneOf: <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
-    z.enum(values, { error: `must be one of ${values.join(", ")}` }).meta({ description }),
-  flag: (description: string) =>
-    z
-      .enum(["true", "false"], { error: "must be true or false" })
-      .transform(text => text === "true")
-      .meta({ description }),
-  /** A comma-separated list. Blanks around entries and empty entries are dropped. */
-  list: (description: string) =>
-    z
-      .string()
-      .transform(text => splitList(text))
-      .meta({ description }),
-  integer: (min: number, max: number, description: string) =>
-    z
-      .string()
-      .regex(/^\d{1,15}$/, { error: `must be a whole number from ${min} to ${max}`, abort: true })
-      .transform(Number)
-      .refine(value => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
-      .meta({ description }),
-  /** Fractions are allowed. The parsed value stays in seconds; convert it to milliseconds with lib/time.ts. */
-  seconds: (description: string) => durationSetting("seconds", description),
-  days: (description: string) => durationSetting("days", description),
-  /** An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs only. */
-  address: (description: string) =>
-    z
-      .string()
-      .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
-      .transform(text => trimEnd(text, "/"))
-      .meta({ description }),
-  /** A six-field NCRONTAB expression, as the host's timers use. */
-  schedule: (description: string) =>
-    z
-      .string()
-      .refine(isNcrontab, { error: "must be a cron expression of six fields, seconds first" })
-      .transform(text => text.trim().split(/\s+/).join(" "))
-      .meta({ description }),
-};
-
-const splitList = (text: string): readonly string[] =>
-  text
-    .split(",")
-    .map(entry => entry.trim())
-    .filter(entry => entry !== "");
-
-const durationSetting = (unit: "seconds" | "days", description: string) =>
-  z
-    .string()
-    .regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` })
-    .transform(Number)
-    .meta({ description });
-
-function isAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  const isSchemeAllowed = url.protocol === "https:" || isLoopback(text);
-  return isSchemeAllowed && url.username === "" && url.password === "" && url.hash === "";
-}
-
-/** Returns whether a text is an http URL on the loopback, also in a form that URL parsing normalizes, such as `http://127.1`. */
-function isLoopback(text: string): boolean {
-  const url = URL.parse(text);
-  return url?.protocol === "http:" && ["127.0.0.1", "localhost"].includes(url.hostname);
-}
 
 /** Thrown for invalid settings. The message lists all of them (G14). */
 export class BadSettings extends Error {
@@ -170,38 +101,4 @@ export function combineReads<T extends readonly (() => unknown)[]>(
   });
   if (problems.length > 0) throw new BadSettings(problems);
   return values as { [K in keyof T]: T[K] extends () => infer R ? R : never };
-}
-
-/** The documentation of one setting. */
-export interface SettingDescription {
-  readonly name: string;
-  readonly description: string;
-  /** The default as text; undefined if there is none. */
-  readonly defaultText: string | undefined;
-  readonly required: boolean;
-}
-
-/** Returns the documentation of every setting of a schema, in order. */
-export function describeSettings(schema: z.ZodObject): readonly SettingDescription[] {
-  return Object.entries(schema.shape).map(([name, field]) => ({
-    name,
-    description: descriptionOf(field),
-    defaultText: field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined,
-    required: !z.safeParse(field, undefined).success,
-  }));
-}
-
-/** Returns the description of a schema or of its inner schema, because `refine` and `transform` create schemas without one. */
-function descriptionOf(schema: z.core.$ZodType): string {
-  const { description } = z.globalRegistry.get(schema) ?? {};
-  if (description !== undefined) return description;
-  if (schema instanceof z.ZodPipe) return descriptionOf(schema.def.in);
-  return schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional ? descriptionOf(schema.def.innerType) : "";
-}
-
-/** Returns the text of every setting: the given value, else the default, else an empty text. */
-export function effectiveSettings(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    describeSettings(schema).map(({ name, defaultText = "" }) => [name, environment[name]?.trim() || defaultText]),
-  );
 }

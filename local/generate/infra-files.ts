@@ -5,7 +5,7 @@ import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { describeSettings } from "../../lib/settings/read-settings.ts";
+import { describeSettings } from "../../lib/settings/describe-settings.ts";
 
 /** Settings that the templates compute, or that only a local run has. An administrator does not set them. */
 const notGiven: readonly string[] = [

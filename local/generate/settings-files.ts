@@ -1,7 +1,7 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { describeSettings, type SettingDescription } from "../../lib/settings/read-settings.ts";
+import { describeSettings, type SettingDescription } from "../../lib/settings/describe-settings.ts";
 import { infraFiles } from "./infra-files.ts";
 
 /** The schemas of all settings by their headings in the documentation. */

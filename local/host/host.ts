@@ -3,15 +3,15 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { adminInput, createAdmin } from "./admin.ts";
+import { createSettings } from "./app-settings.ts";
 import type { HostLog } from "./core-contract.ts";
 import type { FunctionsCore } from "./functions-core.ts";
+import { functionTimeoutMs, type HostJson } from "./host-json.ts";
 import { send } from "./http-response.ts";
 import { createInvoke } from "./invoke.ts";
 import { createLevelOf, type Keys } from "./keys.ts";
-import { parseTimeSpan } from "./schedule.ts";
 import { createServe, refuseMalformed } from "./serve.ts";
 import { servedFunctions } from "./served-functions.ts";
-import { createSettings } from "./app-settings.ts";
 import { createTimer } from "./timers.ts";
 
 export interface LocalHost {
@@ -26,16 +26,6 @@ export interface LocalHost {
   nextRuns(): readonly { readonly name: string; readonly at: string }[];
   /** Closes the port at once, then awaits requests in flight, running timers and the app's terminate hooks. */
   stop(): Promise<void>;
-}
-
-/** The settings of host.json that this host supports. */
-export interface HostJson {
-  readonly version?: string;
-  /** `[d.]hh:mm:ss`, or `-1` for no limit; 30 minutes if absent. */
-  readonly functionTimeout?: string;
-  readonly extensions?: {
-    readonly http?: { readonly routePrefix?: string; readonly customHeaders?: Readonly<Record<string, string>> };
-  };
 }
 
 export interface HostOptions {
@@ -91,7 +81,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   };
   let stopped: Promise<void> | undefined;
 
-  const invoke = createInvoke(core, { log, timeout: functionTimeout(hostJson) });
+  const invoke = createInvoke(core, { log, timeout: functionTimeoutMs(hostJson) });
   const timers = new Map(
     served.filter(one => one.kind === "timer").map(one => [one.name, createTimer(one, { invoke, log, track })]),
   );
@@ -177,13 +167,6 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
       return stopped;
     },
   };
-}
-
-function functionTimeout({ functionTimeout = "00:30:00" }: HostJson): number | undefined {
-  if (functionTimeout === "-1") return undefined;
-  const limit = parseTimeSpan(functionTimeout);
-  if (limit === undefined) throw new Error(`host.json: functionTimeout "${functionTimeout}" is not a time span`);
-  return limit;
 }
 
 /** With streaming, the library would wait for a forwarded request, which this host does not send. */

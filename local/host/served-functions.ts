@@ -1,9 +1,10 @@
 // Development tool: from what the app registered to what the host serves.
+
+import { isDisabled, resolveSettings, type Setting } from "./app-settings.ts";
 import type { HostLog, HttpTrigger, TimerTrigger } from "./core-contract.ts";
 import type { FunctionsCore, RegisteredFunction } from "./functions-core.ts";
 import { parseRoute, type Route } from "./route.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
-import { isDisabled, resolveSettings, type Setting } from "./app-settings.ts";
 
 export type AuthLevel = "anonymous" | "function" | "admin";
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readArguments } from "../../commands/read-arguments.ts";
-import { settingsOf } from "../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { Fault } from "../../lib/fault.ts";
 import { recordHost } from "../console/record-host.ts";
 import { hostSettings } from "../generate/settings-files.ts";
@@ -117,7 +117,7 @@ function joinRunning(connectionString: string): Promise<System> {
 /** Runs the host of the system, and reports it to people and programs. Returns what stops both. */
 async function serveHost(system: System, { port, directory, mode, log, notes }: Start): Promise<() => Promise<void>> {
   const differing = fillEnvironment(system.settings);
-  settingsOf(process.env);
+  readAllSettings(process.env);
   const core = installFunctionsCore();
   recordHost(line => system.console?.addLine(line));
   await import("../../functions/main.ts");

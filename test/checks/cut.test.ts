@@ -18,8 +18,8 @@ it.each(["auth", "connector"])(
         text,
       ]);
       expect(errors).toEqual([
-        ["functions/main.ts", expect.stringContaining(`'./${cut}/start/wiring.ts'`)],
-        ["functions/read-all-settings.ts", expect.stringContaining(`'./${cut}/start/settings.ts'`)],
+        ["functions/main.ts", expect.stringContaining(`'./${cut}/start/${cut}-service.ts'`)],
+        ["functions/read-all-settings.ts", expect.stringContaining(`'./${cut}/start/read-${cut}-settings.ts'`)],
       ]);
     } finally {
       tree.remove();

@@ -24,6 +24,8 @@ export const importTable: readonly Zone[] = [
     deployed,
   },
   { name: shared, folder: "lib/async", zones: [], packages: [], deployed },
+  { name: shared, folder: "lib/peers", zones: [], packages: [], deployed },
+  { name: shared, folder: "lib/settings", zones: [], packages: ["zod"], deployed },
   { name: "http", folder: "lib/http", zones: [shared], packages: ["zod", "jose", "node:crypto"], deployed },
   {
     name: "connector domain",

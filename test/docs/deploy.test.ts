@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { settingsOf } from "../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { azdParameters } from "../infra/azd-parameters.ts";
 import { appSettings, deployed, required } from "../infra/templates.ts";
 
@@ -50,13 +50,13 @@ describe("the first deployment of docs/deploy.md", () => {
       for (const api of ["core", "client", "connector"]) {
         const settings = Object.entries(appSettings(deployment, api));
         const filled = settings.map(([name, value]) => [name, value.replace("CONNECTOR_STORAGE_NAME", storage)]);
-        expect(settingsOf(Object.fromEntries(filled)).deployment.SERVICE_APIS).toEqual([api]);
+        expect(readAllSettings(Object.fromEntries(filled)).deployment.SERVICE_APIS).toEqual([api]);
       }
     },
   );
 
   it("does not start the connector without the lines of an identity provider, as the page says", () => {
-    expect(() => settingsOf(appSettings(deployed(parametersAfter(first)), "connector"))).toThrow(
+    expect(() => readAllSettings(appSettings(deployed(parametersAfter(first)), "connector"))).toThrow(
       "IDPA_FIDO_API_CLIENT_ID: must be set",
     );
   });

@@ -65,7 +65,7 @@ describe("docs/operate.md", () => {
   });
 
   it("has a line of rotation for every secret that the code reads", () => {
-    const sources = ["auth/start/deps", "connector/start/deps", "deployment"].map(name =>
+    const sources = ["auth/start/open-context", "connector/start/open-context", "deployment"].map(name =>
       readFileSync(`functions/${name}.ts`, "utf8"),
     );
     const secrets = sources.flatMap(source => [

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
-import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { createToken, revokeToken } from "../../lib/http/authenticate/api-tokens.ts";
 import { createLog } from "../../lib/log.ts";
+import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { readSettings } from "../../lib/settings/read-settings.ts";
 import { instant, minutes, type Now } from "../../lib/time.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { callerCheck, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
-import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { Fault } from "../../lib/fault.ts";
 import { hashToken } from "../../lib/http/authenticate/bearer.ts";
 import { createLog } from "../../lib/log.ts";
+import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { readSettings } from "../../lib/settings/read-settings.ts";
 import { instant } from "../../lib/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../local/peers/issuer/token-issuer.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { settingsOf } from "../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { BadSettings } from "../../lib/settings/read-settings.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
 
@@ -30,7 +30,7 @@ describe("CRON_BACKUP_SCHEDULE", () => {
   });
 
   it("is a bad setting when it is no schedule", () => {
-    const read = () => settingsOf({ ...goodSettings, CRON_BACKUP_SCHEDULE: "daily" });
+    const read = () => readAllSettings({ ...goodSettings, CRON_BACKUP_SCHEDULE: "daily" });
     expect(read).toThrow("CRON_BACKUP_SCHEDULE: must be none, or a cron expression of six fields");
   });
 });
@@ -96,7 +96,7 @@ describe("the APIs of a deployment", () => {
 describe("the settings of a deployment", () => {
   const problemsOf = (environment: Readonly<Record<string, string>>) => {
     try {
-      settingsOf(environment);
+      readAllSettings(environment);
       return [];
     } catch (error) {
       if (error instanceof BadSettings) return error.problems.map(({ path }) => path);
@@ -112,13 +112,13 @@ describe("the settings of a deployment", () => {
       CLOUD_STORAGE_BLOB_ENDPOINT = "",
     } = goodSettings;
     const shared = { CLOUD_KEY_VAULT_ENDPOINT, CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT };
-    expect(settingsOf({ ...shared, SERVICE_APIS: "core" })).not.toHaveProperty("connector");
+    expect(readAllSettings({ ...shared, SERVICE_APIS: "core" })).not.toHaveProperty("connector");
     expect(problemsOf({ ...shared, SERVICE_APIS: SERVICE_APIS ?? "" })).toContain("DELIVERY_API_BASE_URL");
   });
 
   it("name the identity provider of the deployment by the specification's names", () => {
     expect(problemsOf(goodSettings)).toEqual([]);
-    expect(settingsOf({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps.known?.get("mine")).toMatchObject({
+    expect(readAllSettings({ ...goodSettings, IDP_DEFAULT: "mine" }).connector?.idps.known?.get("mine")).toMatchObject({
       type: "entra",
       "tenant-id": goodSettings.CLOUD_TENANT_ID,
     });

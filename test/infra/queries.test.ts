@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { authJobs } from "../../functions/auth/jobs.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { backUpJobs } from "../../functions/maintenance.ts";
-import { settingsOf } from "../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
 import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
 import { metrics } from "../../lib/metrics.ts";
@@ -115,7 +115,9 @@ describe("alerts", () => {
   };
 
   it("watch the timer of every job", () => {
-    const [first, second] = (["client", "connector"] as const).map(api => settingsOf(appSettings(deployed(), api)));
+    const [first, second] = (["client", "connector"] as const).map(api =>
+      readAllSettings(appSettings(deployed(), api)),
+    );
     if (first?.auth === undefined || second?.connector === undefined) throw new Error("settings are missing");
     const jobs = [
       ...Object.keys(authJobs(first.auth)),

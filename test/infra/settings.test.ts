@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { settingsOf } from "../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import { authTables } from "../../lib/azure/auth/rows/tables.ts";
 import { responsesContainer } from "../../lib/azure/connector/responses.ts";
@@ -8,7 +8,7 @@ import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { describeSettings } from "../../lib/settings/read-settings.ts";
+import { describeSettings } from "../../lib/settings/describe-settings.ts";
 import { azdParameters, parametersFile } from "./azd-parameters.ts";
 import { evaluate } from "./bicep/evaluate.ts";
 import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
@@ -67,7 +67,7 @@ describe("app settings", () => {
   it.each(apis)("of %s are texts, and the code starts with them", api => {
     const settings = appSettings(deployed(), api);
     for (const [name, value] of Object.entries(settings)) expect(typeof value, name).toBe("string");
-    expect(settingsOf(settings).deployment.SERVICE_APIS).toEqual([api]);
+    expect(readAllSettings(settings).deployment.SERVICE_APIS).toEqual([api]);
   });
 
   it.each(apis)("of %s are the code's own values where nobody gave another", api => {

@@ -2,19 +2,19 @@ import { randomUUID } from "node:crypto";
 import { identifySession } from "../../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../../functions/auth/context.ts";
 import { client, core } from "../../functions/auth/routes.ts";
-import { openAuth } from "../../functions/auth/start/open-context.ts";
+import { openAuthContext } from "../../functions/auth/start/open-context.ts";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { bearer } from "../../functions/service.ts";
-import { settingsOf } from "../../functions/read-all-settings.ts";
 import { createPasswordHasher, type PasswordHasher } from "../../lib/auth/passwords/password-hash.ts";
 import { authTables } from "../../lib/azure/auth/rows/tables.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
-import { proxiesOf } from "../../lib/settings/deployment-settings.ts";
 import type { Api } from "../../lib/http/api.ts";
 import type { Call, Cookie } from "../../lib/http/call.ts";
 import { httpFunctions } from "../../lib/http/http-functions.ts";
 import { type ServeOptions, serve } from "../../lib/http/serve.ts";
 import { createLog } from "../../lib/log.ts";
+import { proxiesOf } from "../../lib/settings/deployment-settings.ts";
 import { type Instant, instant, seconds } from "../../lib/time.ts";
 import { parseRoute, routedPath } from "../../local/host/route.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
@@ -137,7 +137,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const lines: string[] = [];
   const counter = createCallCounter();
   const tokens = localTokens(vault);
-  const settings = settingsOf({
+  const settings = readAllSettings({
     ...patient,
     SERVICE_APIS: "core,client",
     CLOUD_STORAGE_CONNECTION_STRING: storage.connectionString,
@@ -158,7 +158,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
       policies: [counter.policy],
     }),
   };
-  const real = openAuth(deployment, settings.auth);
+  const real = openAuthContext(deployment, settings.auth);
   const hashing = countingHasher(cheapHasher(deployment));
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeEach } from "vitest";
 import type { ConnectorContext } from "../../functions/connector/context.ts";
 import { refuse } from "../../functions/connector/errors.ts";
-import { openConnector } from "../../functions/connector/start/open-context.ts";
+import { openConnectorContext } from "../../functions/connector/start/open-context.ts";
 import { type Deployment, openDeployment } from "../../functions/deployment.ts";
-import { settingsOf } from "../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
 import { readV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
@@ -183,7 +183,7 @@ function openContext(
   environment: Record<string, string>,
   { storage, clock, counter, lines, fetch, tables }: Surroundings,
 ): { own: ConnectorContext; deployment: Deployment } {
-  const settings = settingsOf(environment);
+  const settings = readAllSettings(environment);
   if (settings.connector === undefined) throw new Error("the connector is not served");
   const { connectionString } = storage;
   const timeoutMs = seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS);
@@ -197,7 +197,7 @@ function openContext(
     tables: tables(openTables({ connectionString, timeoutMs, policies: [counter.policy] })),
     blobs: countedBlobs(opened.blobs, counter),
   };
-  const own = openConnector(deployment, settings.connector);
+  const own = openConnectorContext(deployment, settings.connector);
   return { own, deployment };
 }
 

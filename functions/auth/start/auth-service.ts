@@ -9,16 +9,16 @@ import { identifySession } from "../client/identify-session.ts";
 import { authJobs } from "../jobs.ts";
 import { client, core } from "../routes.ts";
 import { clientPreflight } from "./client-preflight.ts";
-import { openAuth } from "./open-context.ts";
-import { readAuthSettings } from "./read-auth-settings.ts";
 import { authTasks } from "./maintenance-tasks.ts";
+import { openAuthContext } from "./open-context.ts";
+import { readAuthSettings } from "./read-auth-settings.ts";
 
 /** The authentication server: the Core API, the Client API, or both (G1). */
 export const authService: Service<AuthSettings> = {
   schema: authSettings,
   read: readAuthSettings,
   open(deployment, settings) {
-    const auth = openAuth(deployment, settings);
+    const auth = openAuthContext(deployment, settings);
     return { register: () => register(deployment, settings, auth) };
   },
   refuse(apis, { CORE_PATH, CLIENT_PATH }, options) {
@@ -30,7 +30,7 @@ export const authService: Service<AuthSettings> = {
   },
 };
 
-function register(deployment: Deployment, settings: AuthSettings, auth: ReturnType<typeof openAuth>): void {
+function register(deployment: Deployment, settings: AuthSettings, auth: ReturnType<typeof openAuthContext>): void {
   const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
   const { log } = deployment;
   const inAzure = isInAzure(deployment.settings);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { authBackedUp, verifyAuth } from "../../../lib/azure/auth/backup-items.ts";
 import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
 import { authTables, openAuthTables } from "../../../lib/azure/auth/rows/tables.ts";
-import { findBackup } from "../../../lib/azure/maintenance/backup-files.ts";
+import { findBackup } from "../../../lib/azure/maintenance/read-backup.ts";
 import { restore } from "../../../lib/azure/maintenance/restore.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
 import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";

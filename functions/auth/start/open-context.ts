@@ -5,14 +5,14 @@ import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
-import { isInAzure } from "../../../lib/settings/deployment-settings.ts";
 import { callerAddress } from "../../../lib/http/authenticate/caller-address.ts";
+import { isInAzure } from "../../../lib/settings/deployment-settings.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Connects the authentication server to storage, Key Vault and validation servers. Makes no call yet. */
-export function openAuth(deployment: Deployment, settings: AuthSettings): AuthContext {
+export function openAuthContext(deployment: Deployment, settings: AuthSettings): AuthContext {
   const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
   const validationKey = deployment.secretText("otp-validation-key");

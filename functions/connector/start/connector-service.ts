@@ -1,7 +1,7 @@
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
-import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import type { Identify } from "../../../lib/http/api.ts";
+import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
@@ -9,16 +9,16 @@ import { bearer, type Service } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
-import { openConnector } from "./open-context.ts";
-import { type ConnectorStart, readConnectorSettings } from "./read-connector-settings.ts";
 import { connectorTasks } from "./maintenance-tasks.ts";
+import { openConnectorContext } from "./open-context.ts";
+import { type ConnectorStart, readConnectorSettings } from "./read-connector-settings.ts";
 
 /** The connector. */
 export const connectorService: Service<ConnectorStart> = {
   schema: connectorSettings,
   read: readConnectorSettings,
   open(deployment, start) {
-    const context = openConnector(deployment, start);
+    const context = openConnectorContext(deployment, start);
     return { ready: context.ready, register: () => register(deployment, start, context) };
   },
   refuse(apis, { CONNECTOR_PATH }, options) {

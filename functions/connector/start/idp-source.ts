@@ -4,8 +4,8 @@ import { type AnyIdpKind, type IdpConfigurations, idpKinds } from "../../../lib/
 import { secretHostProblems, withoutLoopback } from "../../../lib/connector/idp/secret-hosts.ts";
 import { variablesOf } from "../../../lib/connector/idp/variables.ts";
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
-import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
 import type { Problem } from "../../../lib/fault.ts";
+import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
 import { BadSettings, type Environment, isLocalHost, validSettings } from "../../../lib/settings/read-settings.ts";
 import { type IdpFileLocation, locateIdpFile, readAtStart } from "./idp-file.ts";
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { responsesContainer } from "../../../lib/azure/connector/responses.ts";
 import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/azure/connector/restore.ts";
 import { connectorTables } from "../../../lib/azure/connector/store.ts";
-import { findBackup } from "../../../lib/azure/maintenance/backup-files.ts";
+import { findBackup } from "../../../lib/azure/maintenance/read-backup.ts";
 import { restore, restoreBlobs } from "../../../lib/azure/maintenance/restore.ts";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
 import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";

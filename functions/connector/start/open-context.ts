@@ -9,13 +9,13 @@ import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
 import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
 import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
-import { intervalsOf } from "../../../lib/connector/to-intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
 import type { ConnectorSettings } from "../../../lib/connector/settings.ts";
 import { logStates } from "../../../lib/connector/store/log-states.ts";
+import { toIntervals } from "../../../lib/connector/to-intervals.ts";
 import type { Mailer } from "../../../lib/peers/mail.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -25,7 +25,7 @@ import type { IdpSource } from "./idp-source.ts";
 import type { ConnectorStart } from "./read-connector-settings.ts";
 
 /** Creates the clients of storage, Key Vault and peers, without any call. */
-export function openConnector(
+export function openConnectorContext(
   deployment: Deployment,
   { settings, settingTexts, idps: source }: ConnectorStart,
 ): ConnectorContext {
@@ -59,7 +59,7 @@ export function openConnector(
       supportContact: settings.PIN_MAIL_SUPPORT_CONTACT ?? "",
       signInUrl: settings.PIN_MAIL_SIGN_IN_URL ?? "",
     },
-    intervals: intervalsOf(settings),
+    intervals: toIntervals(settings),
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
     concurrency: settings.JOB_CONCURRENCY,
     log,

@@ -1,6 +1,7 @@
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
-import { combineReads, type Environment, effectiveSettings, readSettings } from "../../../lib/settings/read-settings.ts";
+import { effectiveSettings } from "../../../lib/settings/describe-settings.ts";
+import { combineReads, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
 import { type IdpSource, readIdpSource } from "./idp-source.ts";
 
 /** The configuration of the connector. */

@@ -1,7 +1,8 @@
 import type { AssignedKey, OtpKey, User } from "../../auth/store.ts";
 import type { Log } from "../../log.ts";
 import type { Instant } from "../../time.ts";
-import type { Backup, BackupScope } from "../maintenance/backup-files.ts";
+import type { BackupScope } from "../maintenance/backup-files.ts";
+import type { Backup } from "../maintenance/read-backup.ts";
 import { forEachItem } from "../maintenance/restore.ts";
 import { partitions } from "../maintenance/row-streams.ts";
 import { parseRow } from "../tables/row-schema.ts";

@@ -2,7 +2,7 @@ import { noAttributes, withAttribute } from "../../auth/model/attributes.ts";
 import type { KeyForm, OtpWindows } from "../../auth/otp/contract.ts";
 import { otpKind } from "../../auth/otp/kinds.ts";
 import type { OtpKey } from "../../auth/store.ts";
-import type { Backup } from "../maintenance/backup-files.ts";
+import type { Backup } from "../maintenance/read-backup.ts";
 import { createBatchWriter, upsertAll } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";

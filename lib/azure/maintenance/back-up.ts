@@ -7,11 +7,11 @@ import {
   type BackupScope,
   backupsContainer,
   backupsOf,
-  backupWriter,
   isFinished,
   type ServiceName,
 } from "./backup-files.ts";
 import { forEachConcurrently } from "./row-streams.ts";
+import { backupWriter } from "./write-backup.ts";
 
 export interface BackUpReport {
   /** What `restore` asks for. */

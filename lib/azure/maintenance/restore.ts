@@ -4,7 +4,7 @@ import type { Blobs } from "../blobs.ts";
 import { removeRows } from "../tables/row-batches.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import type { Backup } from "./backup-files.ts";
+import type { Backup } from "./read-backup.ts";
 import { forEachConcurrently, partitions } from "./row-streams.ts";
 
 interface Stores {

@@ -59,7 +59,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
 
   // The time of the first attempt without an answer: a read-back looks for registrations since then.
   const triedAt = credential.triedAt ?? deps.now();
-  const timeLimitMs = deps.intervals.idpCall;
+  const timeLimitMs = deps.intervals.idpCallMs;
   return {
     intent: withCredential(index, each => ({ ...each, triedAt })),
     timeLimitMs,
@@ -91,7 +91,7 @@ async function readBack(
   deps: ConnectorDeps,
 ): Promise<boolean | undefined | PeerFailure> {
   try {
-    return await idp.isRegistered(idpState, query, AbortSignal.timeout(deps.intervals.idpCall));
+    return await idp.isRegistered(idpState, query, AbortSignal.timeout(deps.intervals.idpCallMs));
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("read_back_failed", { idp: idp.id, error });
@@ -156,7 +156,7 @@ function afterFailure(
   if (!wasTried) return end(target, "refused", reason, deps);
   if (!canReadBack) return end(target, "refused", `${reason} (may be registered, check)`, deps);
   const at = deps.now();
-  const readBackAt = plus(at, deps.intervals.readBackAfter);
+  const readBackAt = plus(at, deps.intervals.readBackAfterMs);
   const refused = (credential: Credential): Credential => ({
     ...credential,
     refusal: { at, reason },

@@ -33,7 +33,7 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
     throw conflict("A job is working on the request.", seconds(retryAfterLease));
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
-    const createEndsAt = plus(request.createdAt, intervals.receivedMaxAge);
+    const createEndsAt = plus(request.createdAt, intervals.receivedMaxAgeMs);
     if (createEndsAt > now()) throw conflict("The request is still being created.", between(now(), createEndsAt));
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys.

@@ -63,7 +63,7 @@ async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: Co
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
     // The create handler may have written the list and not yet the request.
-    if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphan)
+    if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphanMs)
       await requests.removeStale({ ...entry, list: foundBy }, loaded);
     return "none";
   }

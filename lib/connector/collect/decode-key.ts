@@ -87,7 +87,7 @@ function withResponse(
   return {
     ...afterEvent(credential, "response_decoded"),
     credentialId: answer.credentialId,
-    retryableUntil: earliest(plus(now(), intervals.retryFor), expiresAt) ?? expiresAt,
+    retryableUntil: earliest(plus(now(), intervals.retryForMs), expiresAt) ?? expiresAt,
     retry: firstAttempt(now()),
   };
 }

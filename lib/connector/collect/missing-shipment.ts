@@ -16,7 +16,7 @@ export async function countMissingShipment(loaded: LoadedRequest, deps: Connecto
     since: request.delivery?.missing?.since ?? now(),
   };
   const delivery = { ...request.delivery, missing };
-  if (missing.count < 3 || plus(missing.since, intervals.shipmentMissing) > now())
+  if (missing.count < 3 || plus(missing.since, intervals.shipmentMissingMs) > now())
     return pollLater(loaded, { delivery, errorMessage: "The delivery service does not know the shipment." }, deps);
 
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });

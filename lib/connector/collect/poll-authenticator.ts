@@ -26,7 +26,7 @@ export function pollAuthenticator(
   }
   return {
     intent: key => key,
-    timeLimitMs: deps.intervals.enrollmentCall,
+    timeLimitMs: deps.intervals.enrollmentCallMs,
     perform: async key => {
       try {
         const isTooLate = isTooLateFor(key, request, deps);

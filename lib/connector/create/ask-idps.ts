@@ -70,7 +70,7 @@ export async function askIdps(
       return;
     }
     // A running call is not aborted with the others: its answer is needed to compensate the registration that it begins.
-    const signal = AbortSignal.timeout(intervals.idpCall);
+    const signal = AbortSignal.timeout(intervals.idpCallMs);
     try {
       challenges.set(
         credentialSlot(keyId, index),

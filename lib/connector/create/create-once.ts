@@ -39,7 +39,7 @@ export async function createOnce<D extends RequestDraft>(
     fingerprint: fingerprintOf(draft, idempotencyKey),
     requestId,
     claimedAt,
-    endsAt: plus(claimedAt, deps.intervals.claimKept),
+    endsAt: plus(claimedAt, deps.intervals.claimKeptMs),
   };
   const claim = await takeClaim(ourClaim, deps);
   if (!("etag" in claim)) return claim;
@@ -77,7 +77,7 @@ async function takeClaim(ourClaim: Claim, deps: ConnectorDeps): Promise<Stored<C
 
 async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: ConnectorDeps): Promise<FinalVerdict> {
   const { requests, now, intervals } = deps;
-  const claimVerdict = judgeClaim(found.value, { fingerprint, now: now(), runningFor: intervals.claimRunning });
+  const claimVerdict = judgeClaim(found.value, { fingerprint, now: now(), runningFor: intervals.claimRunningMs });
   if (claimVerdict.is !== "look") return claimVerdict as FinalVerdict;
   const loaded = await requests.load(found.value.requestId);
   const requestVerdict = judgeRequest(loaded?.request.value);

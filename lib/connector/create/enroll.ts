@@ -62,7 +62,7 @@ async function putAll(
 ): Promise<void> {
   const rfpr = requireRfpr(deps);
   const limit = pLimit(deps.concurrency);
-  const notAfter = plus(request.createdAt, deps.intervals.create);
+  const notAfter = plus(request.createdAt, deps.intervals.createMs);
   let failure: Fault | undefined;
   const put = async (key: SecurityKey): Promise<void> => {
     if (failure !== undefined) return;

@@ -49,7 +49,7 @@ export async function orderShipment(
   { loaded, orders, intentAt }: RecordedOrder,
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  const notAfter = plus(intentAt, deps.intervals.orderIntentMaxAge);
+  const notAfter = plus(intentAt, deps.intervals.orderIntentMaxAgeMs);
   const shipment = deliveryOrderOf(loaded, orders);
   let shipmentId: string;
   try {
@@ -81,7 +81,7 @@ async function leaveForReconciliation(
 ): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
-  const due = { queue: "reconcile", at: plus(intentAt, deps.intervals.reconcileAfter) } as const;
+  const due = { queue: "reconcile", at: plus(intentAt, deps.intervals.reconcileAfterMs) } as const;
   const written = await toResult(
     deps.requests.save(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }),
   );

@@ -24,7 +24,7 @@ export async function prepareRequest(
   deps: ConnectorDeps,
 ): Promise<PreparedRequest> {
   const keys = stored.keys.map(({ value }) => value);
-  const until = plus(stored.request.value.createdAt, deps.intervals.create);
+  const until = plus(stored.request.value.createdAt, deps.intervals.createMs);
   const [idpAnswers, transport] = await Promise.all([
     askIdps(stored.request.value.id, keys, until, deps),
     toResult(deps.delivery.transportKeys()),

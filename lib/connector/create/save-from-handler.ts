@@ -18,7 +18,7 @@ export async function saveFromHandler(
   deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
 ): Promise<LoadedRequest | undefined> {
   const { id, createdAt } = loaded.request.value;
-  if (deps.now() > plus(createdAt, deps.intervals.create)) return undefined;
+  if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
   const written = await deps.requests.save(loaded, changes);
   if (written !== undefined) return written;
   const now = await deps.requests.load(id);

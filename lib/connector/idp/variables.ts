@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { setting } from "../../settings/read-settings.ts";
+import { setting } from "../../settings/setting.ts";
 import { type IdpVariable, variableOf } from "./kind.ts";
 import { type AnyIdpKind, idpKinds } from "./kinds.ts";
 

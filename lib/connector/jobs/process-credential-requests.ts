@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { forEachDue, type Run, startRun } from "../store/queue.ts";
 import { newCircuitBreakers } from "./process-security-key.ts";
-import { type KeysReport, processKeys } from "./process-security-keys.ts";
+import { type KeysReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due credentials and sends due PIN
@@ -17,8 +17,8 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
       ? reconcileRequest(loaded, run, deps)
       : resumeCancel(loaded, run, deps),
   );
-  const ofV2 = await processKeys("key", { run, circuitBreakers }, deps);
-  const ofV1 = await processKeys("shipment_key", { run, circuitBreakers }, deps);
+  const ofV2 = await processSecurityKeys("key", { run, circuitBreakers }, deps);
+  const ofV1 = await processSecurityKeys("shipment_key", { run, circuitBreakers }, deps);
   return {
     processed: ofV2.processed + ofV1.processed,
     activated: ofV2.activated + ofV1.activated,

@@ -21,7 +21,7 @@ export interface CircuitBreakers {
 
 export const newCircuitBreakers = (): CircuitBreakers => ({ mail: {}, enrollment: {} });
 
-/** The credentials that one visit of a security key processed, by their state after it. */
+/** The credentials that one call of `processSecurityKey` processed, by their state after it. */
 export interface KeyCounts {
   readonly processed: number;
   readonly activated: number;
@@ -34,13 +34,13 @@ export interface KeyCounts {
  * sends the PIN mail. A credential that must wait does not delay the next one. Stops if the lease is lost. When the time of the run
  * is over, starts no further step and releases the lease.
  */
-export async function processKey(
+export async function processSecurityKey(
   start: LoadedRequest,
   keyId: string,
   { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },
   deps: ConnectorDeps,
 ): Promise<{ loaded: LoadedRequest; counts: KeyCounts }> {
-  const visited = new Set<number>();
+  const processed = new Set<number>();
   let loaded = start;
   const current = () => securityKeyOf(loaded, keyId);
   /** Returns whether the outcome was saved. It is not if the lease is lost. */
@@ -50,44 +50,45 @@ export async function processKey(
     loaded = saved ?? loaded;
     return saved !== undefined;
   };
-  const visit = () => {
+  const result = () => {
     measureUnsentMail(current(), deps.now());
-    return { loaded, counts: countsOf(current(), visited) };
+    return { loaded, counts: countsOf(current(), processed) };
   };
+  /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
   const release = async () => {
     await save({ change: key => key }, nothingMore);
-    return visit();
+    return result();
   };
-  const stop = () => (loaded === start ? visit() : release());
-  if (isLeasedByAnother(current().lease, run, deps.now())) return visit();
+  const endEarly = () => (loaded === start ? result() : release());
+  if (isLeasedByAnother(current().lease, run, deps.now())) return result();
 
-  if (pollIsDue(current(), run, deps) && circuitBreakers.enrollment.refused !== true) {
+  if (isPollDue(current(), run, deps) && circuitBreakers.enrollment.refused !== true) {
     const polled = waitingOf(current());
     const poll = pollAuthenticator(loaded.request.value, circuitBreakers.enrollment.stoppedUntil, deps);
-    const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || mailIsDue(key, run, deps);
-    if (!(await save(poll, isMoreDue, "enrollment"))) return visit();
-    for (const index of polled) visited.add(index);
+    const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
+    if (!(await save(poll, isMoreDue, "enrollment"))) return result();
+    for (const index of polled) processed.add(index);
   }
   const due = dueActivations(current(), run, deps);
   for (const index of due) {
-    if (isOver(run, deps)) return stop();
+    if (isOver(run, deps)) return endEarly();
     const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
-    const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || mailIsDue(key, run, deps);
-    if (!(await save(activation, isMoreDue))) return visit();
-    visited.add(index);
+    const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
+    if (!(await save(activation, isMoreDue))) return result();
+    processed.add(index);
   }
-  if (!mailIsDue(current(), run, deps)) {
+  if (!isMailDue(current(), run, deps)) {
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key from the queue.
-    const isIdle = loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due);
-    return isIdle ? release() : visit();
+    const isIndexStale = loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due);
+    return isIndexStale ? release() : result();
   }
-  if (isOver(run, deps)) return stop();
+  if (isOver(run, deps)) return endEarly();
   await save(
     await sendPinMail({ loaded, key: current() }, circuitBreakers.mail.stoppedUntil, deps),
     nothingMore,
     "mail",
   );
-  return visit();
+  return result();
 }
 
 const nothingMore = (): boolean => false;
@@ -106,7 +107,7 @@ function trip(
 const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
   [...credentials.keys()].filter(index => credentials[index]?.state === "processing");
 
-const pollIsDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
+const isPollDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   key.enrollment !== undefined && isWaiting(key) && isRetryDue(key.enrollment, run, now());
 
 const dueActivations = ({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps): readonly number[] =>
@@ -114,17 +115,17 @@ const dueActivations = ({ credentials }: SecurityKey, run: Run, { now }: Connect
     .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run, now()))
     .map(([index]) => index);
 
-const mailIsDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
+const isMailDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   mail.state === "due" && isRetryDue(mail.retry, run, now());
 
 const isRetryDue = (retry: Retry | undefined, run: Run, now: Instant): boolean =>
   retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now);
 
-function countsOf(key: SecurityKey, visited: ReadonlySet<number>): KeyCounts {
-  const states = [...visited].map(index => key.credentials[index]?.state);
+function countsOf(key: SecurityKey, processed: ReadonlySet<number>): KeyCounts {
+  const states = [...processed].map(index => key.credentials[index]?.state);
   const count = (state: string) => states.filter(each => each === state).length;
   return {
-    processed: visited.size,
+    processed: processed.size,
     activated: count("active"),
     failed: count("failed"),
     pending: count("activation_pending") + count("processing"),

@@ -3,7 +3,7 @@ import type { ConnectorDeps, DueEntry } from "../deps.ts";
 import { queueOf, type SecurityKey } from "../model/request.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { forEachDue, isOver, logAndContinue, type Run } from "../store/queue.ts";
-import { type CircuitBreakers, type KeyCounts, processKey } from "./process-security-key.ts";
+import { type CircuitBreakers, type KeyCounts, processSecurityKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {
   /** Requests that were left or not finished when the time of the run ended. */
@@ -11,22 +11,22 @@ export interface KeysReport extends KeyCounts {
 }
 
 /** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN mails. */
-export async function processKeys(
+export async function processSecurityKeys(
   queue: "key" | "shipment_key",
   { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
   let unfinished = 0;
-  const unvisited = await forEachDue(queue, run, deps, async (start, entries) => {
+  const notProcessed = await forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isOver(run, deps)) break;
       try {
-        const visit = await processKey(loaded, keyId, { run, circuitBreakers }, deps);
-        for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += visit.counts[name];
-        loaded = visit.loaded;
+        const result = await processSecurityKey(loaded, keyId, { run, circuitBreakers }, deps);
+        for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += result.counts[name];
+        loaded = result.loaded;
       } catch (error) {
         logAndContinue(error, { queue, run: run.owner, keyId }, deps);
         loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
@@ -35,7 +35,7 @@ export async function processKeys(
     const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(securityKeyOf(loaded, keyId), deps.now());
     if (isOver(run, deps) && entries.some(isLeft)) unfinished++;
   });
-  return { ...total, left: unvisited + unfinished };
+  return { ...total, left: notProcessed + unfinished };
 }
 
 const isStillDue = (key: SecurityKey, now: Instant): boolean => key.due?.queue === queueOf(key) && key.due.at <= now;

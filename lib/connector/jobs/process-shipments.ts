@@ -3,7 +3,7 @@ import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { forEachDue, type Run, startRun } from "../store/queue.ts";
 import { newCircuitBreakers } from "./process-security-key.ts";
-import { processKeys } from "./process-security-keys.ts";
+import { processSecurityKeys } from "./process-security-keys.ts";
 
 export interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */
@@ -39,7 +39,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
-  const keys = await processKeys("shipment_key", { run, circuitBreakers: newCircuitBreakers() }, deps);
+  const keys = await processSecurityKeys("shipment_key", { run, circuitBreakers: newCircuitBreakers() }, deps);
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 

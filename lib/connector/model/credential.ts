@@ -17,7 +17,7 @@ export const challengeEnd = (
   { challengeExpiresAt }: Credential,
   { createdAt }: Pick<CredentialRequest, "createdAt">,
   { intervals }: Pick<Clock, "intervals">,
-): Instant => challengeExpiresAt ?? plus(createdAt, intervals.credentialMax);
+): Instant => challengeExpiresAt ?? plus(createdAt, intervals.credentialMaxMs);
 
 /** Returns the message of a credential in reads: why it ended, or why the last attempt to get or activate it failed. */
 export const credentialMessage = (

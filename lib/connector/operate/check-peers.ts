@@ -86,7 +86,7 @@ async function checkIdp(
   const peer = `IdP ${idpId}`;
   const idp = idps.get(idpId);
   if (idp === undefined) return [{ peer, check: "configuration", ok: false, finding: "This IdP is not configured." }];
-  const signal = () => AbortSignal.timeout(timing.idpCall);
+  const signal = () => AbortSignal.timeout(timing.idpCallMs);
   const findings: Finding[] = [];
   let idpState: Readonly<Record<string, unknown>> | undefined;
   const created = await runCheck(peer, "creation options", async () => {

@@ -119,6 +119,6 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
 async function heal(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals } = deps;
   const isInList = loaded !== undefined && (!("state" in row.list) || row.list.state === loaded.request.value.state);
-  const maxAgeMs = loaded === undefined ? intervals.dueOrphan : intervals.dueStale;
+  const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;
   if (!isInList && between(row.writtenAt, now()) > maxAgeMs) await requests.removeStale(row, loaded);
 }

@@ -166,7 +166,7 @@ function resend(
   const at = deps.now();
   const step: Step = {
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
-    timeLimitMs: deps.intervals.mailCall,
+    timeLimitMs: deps.intervals.mailCallMs,
     perform: key => sendPinMail({ loaded, key }, undefined, deps),
   };
   return runStep({ loaded, keyId, run }, step, { isMoreDue: () => false, onTripped }, deps);

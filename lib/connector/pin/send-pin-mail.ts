@@ -42,9 +42,9 @@ export async function sendPinMail(
     return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
   }
   if (status === "succeeded") return sent(key.id, deps);
-  if (status === "running") return mailAt(plus(now(), intervals.mailRunning));
+  if (status === "running") return mailAt(plus(now(), intervals.mailRunningMs));
   const number = status === "failed" ? lastNumber(key) + 1 : lastNumber(key);
-  if (between(mail.firstDueAt ?? now(), now()) > intervals.retryFor) return giveUp(key.id, deps);
+  if (between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs) return giveUp(key.id, deps);
   const { emailsTo } = loaded.request.value;
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));
@@ -57,7 +57,7 @@ export async function sendPinMail(
   const tried = { number, triedAt: now() };
   return {
     intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
-    timeLimitMs: intervals.mailCall,
+    timeLimitMs: intervals.mailCallMs,
     perform: current => deliver(current, pin.pin, { to, operation: operationOf(target, number), inDoubt }, deps),
   };
 }
@@ -104,7 +104,7 @@ async function awaitSent(keyId: string, operation: string, deps: ConnectorDeps):
     if (status === "failed") return sendLater("The mail service could not deliver the PIN mail.", {}, deps);
     if (status instanceof PeerFailure) ({ retryAfter } = status);
   }
-  const wait = Math.max(deps.intervals.mailRunning, (retryAfter ?? 0) * 1000);
+  const wait = Math.max(deps.intervals.mailRunningMs, (retryAfter ?? 0) * 1000);
   return mailAt(plus(deps.now(), wait));
 }
 

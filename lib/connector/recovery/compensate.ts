@@ -37,7 +37,7 @@ export async function compensateAtIdps(
   const limit = pLimit(concurrency);
   const compensateCredential = async (keyId: string, index: number, credential: Credential): Promise<void> => {
     const idp = idps.get(credential.idpId);
-    const signal = AbortSignal.timeout(intervals.idpCall);
+    const signal = AbortSignal.timeout(intervals.idpCallMs);
     if (credential.idpState === undefined) {
       if (idpAnswers === undefined || isUnanswered(idpAnswers, keyId, index))
         await idp?.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);

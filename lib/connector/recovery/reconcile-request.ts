@@ -22,7 +22,9 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   const { sentAt } = request.delivery ?? {};
   if (isLeasedByAnother(request.lease, run, now())) return;
   const dueAt =
-    sentAt === undefined ? plus(request.createdAt, intervals.receivedMaxAge) : plus(sentAt, intervals.reconcileAfter);
+    sentAt === undefined
+      ? plus(request.createdAt, intervals.receivedMaxAgeMs)
+      : plus(sentAt, intervals.reconcileAfterMs);
   if (dueAt > now()) {
     // The create handler may still be running, so the row is left alone, unless its due time is wrong and would come up again and again.
     if ((request.due?.at ?? dueAt) <= now()) {
@@ -69,7 +71,7 @@ async function lookUp(leased: LoadedRequest, sentAt: string, deps: ConnectorDeps
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return;
   }
-  if (between(sentAt, now()) > intervals.reconcileFor) {
+  if (between(sentAt, now()) > intervals.reconcileForMs) {
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";

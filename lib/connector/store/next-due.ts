@@ -55,7 +55,7 @@ function purgeDue(
 ): Due | undefined {
   if (responses === undefined || !isTerminal(state)) return undefined;
   const since: Instant = mail.sentAt ?? now();
-  return { queue: "purge", at: plus(since, intervals.retryFor) };
+  return { queue: "purge", at: plus(since, intervals.retryForMs) };
 }
 
 /**

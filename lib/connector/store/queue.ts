@@ -24,11 +24,11 @@ export function startRun(
     mode,
     owner: Buffer.from(random(12)).toString("base64url"),
     startedAt,
-    endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimer : intervals.jobOnDemand),
+    endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
   };
 }
 
-export const newLease = ({ owner }: Run, now: Instant, { lease }: ConnectorDeps["intervals"]): Lease => ({
+export const newLease = ({ owner }: Run, now: Instant, { leaseMs: lease }: ConnectorDeps["intervals"]): Lease => ({
   owner,
   until: plus(now, lease),
 });
@@ -143,6 +143,6 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
 /** Removes an index row that does not match its request once it is old: its writer may be between two writes. */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals } = deps;
-  const maxAgeMs = loaded === undefined ? intervals.dueOrphan : intervals.dueStale;
+  const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;
   if (between(entry.writtenAt, now()) > maxAgeMs) await requests.removeStale(entry, loaded);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
-import { BadSettings, describeSettings, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
+import { describeSettings } from "../../../lib/settings/describe-settings.ts";
+import { BadSettings, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {

@@ -1,14 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import {
-  BadSettings,
-  combineReads,
-  describeSettings,
-  type Environment,
-  effectiveSettings,
-  readSettings,
-  setting,
-} from "../../../lib/settings/read-settings.ts";
+import { describeSettings, effectiveSettings } from "../../../lib/settings/describe-settings.ts";
+import { BadSettings, combineReads, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
+import { setting } from "../../../lib/settings/setting.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
   (readSettings(z.object({ IT: schema }), { IT: value }) as { IT: unknown }).IT;

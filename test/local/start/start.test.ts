@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { settingsOf } from "../../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { choosePorts, requireFreePort } from "../../../local/start/ports.ts";
 import type { Facts } from "../../../local/start/run-file.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
@@ -157,7 +157,7 @@ describe("further starts", () => {
       AzureWebJobsStorage: file.Values.CLOUD_STORAGE_CONNECTION_STRING,
       IDP_CONFIGURATION_PATH: join(directory, "identity-providers.yaml"),
     });
-    expect(settingsOf(file.Values).deployment.SERVICE_APIS).toContain("connector");
+    expect(readAllSettings(file.Values).deployment.SERVICE_APIS).toContain("connector");
     expect(await listens(portOf(file.Values.CLOUD_KEY_VAULT_ENDPOINT))).toBe(true);
     expect(firstFacts).toMatchObject({ host: `http://127.0.0.1:${port}`, console: `http://127.0.0.1:${port + 1}` });
     await end(first);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { filtersOf, listReply, paging } from "../../paging.ts";
+import { listReply, paging, rejectUnknownOptions } from "../../paging.ts";
 import { otpkeySummary } from "../../views.ts";
 
 /** Lists OTP keys (A10). */
@@ -16,7 +16,7 @@ export const listOtpkeys = endpoint({
   query: z.object(paging),
   answers: { 200: { description: "OTP keys, sorted by id.", headers: ["link"], schema: z.array(otpkeySummary) } },
   handle: ({ query }, { otpkeys, coreUrl }: AuthContext, { call }) => {
-    filtersOf(call);
+    rejectUnknownOptions(call);
     return listReply(call, query, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range));
   },
 });

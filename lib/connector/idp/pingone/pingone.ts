@@ -7,6 +7,7 @@ import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
+import { asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {
   activationBody,
@@ -14,7 +15,6 @@ import {
   activeDevice,
   byUsername,
   device,
-  deviceCap,
   deviceList,
   newDevice,
   newDeviceBody,
@@ -167,35 +167,6 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
 const nicknameOf = (tag: string): string => `Pending key ${tag}`;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const folded = (name: string) => name.normalize("NFC").toLowerCase();
-
-/** PingOne reports the maximum number of devices like throttling, but waiting does not help. */
-const deviceCapAsRefusal =
-  (operation: string) =>
-  (error: unknown): never => {
-    if (!(error instanceof PeerFailure) || error.code !== deviceCap || error.kind !== "throttled") throw error;
-    const { peer, status, code, detail } = error;
-    throw new PeerFailure(peer, operation, "refused", { status, code, detail, cause: error });
-  };
-
-/** Returns undefined if the user or device is gone. A 404 without PingOne's error code is not PingOne's. */
-function undefinedIfGone(error: unknown): undefined {
-  if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return undefined;
-  throw error;
-}
-
-/** A failure before the device is requested leaves no device behind, so none is searched for. */
-function asNothingCreated(error: unknown): never {
-  if (!(error instanceof PeerFailure) || error.kind !== "unanswered") throw error;
-  const { peer, status, retryAfter, code, detail } = error;
-  throw new PeerFailure(peer, "user", "unreachable", { status, retryAfter, code, detail, cause: error });
-}
-
-/** Returns undefined if PingOne reports that the user is gone, ambiguous, or not readable for the client. */
-function undefinedIfRefused(error: unknown): undefined {
-  const isRefused = error instanceof PeerFailure && (error.kind === "refused" || error.status === 403);
-  if (isRefused && error.code !== undefined) return undefined;
-  return undefinedIfGone(error);
-}
 
 export const pingone = {
   type: "pingone",

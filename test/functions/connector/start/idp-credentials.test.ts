@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { exportJWK } from "jose";
 import { afterAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { openConnector } from "../../../../functions/connector/start/open-context.ts";
-import { settingsOf } from "../../../../functions/read-all-settings.ts";
+import { openConnectorContext } from "../../../../functions/connector/start/open-context.ts";
+import { readAllSettings } from "../../../../functions/read-all-settings.ts";
 import { startAic } from "../../../../local/peers/aic/aic.ts";
 import { startEntra } from "../../../../local/peers/entra/entra.ts";
 import { listen, shut } from "../../../../local/peers/http-exchange.ts";
@@ -138,10 +138,10 @@ describe("the hosts that may get secrets", () => {
   test("limit each call too: without its host, nothing reaches an IdP", async () => {
     const connector = await testConnector(peers);
     const environment = environmentOf(peers, connector.storage);
-    const start = settingsOf(environment).connector;
+    const start = readAllSettings(environment).connector;
     if (start === undefined) throw new Error("the connector is not served");
     const idps = (secretHosts: readonly string[]) =>
-      openConnector(connector.deployment, { ...start, idps: { ...start.idps, secretHosts } }).idps;
+      openConnectorContext(connector.deployment, { ...start, idps: { ...start.idps, secretHosts } }).idps;
     const ask = (secretHosts: readonly string[]) =>
       idps(secretHosts).get("entra")?.creationOptions({ userId: newUser(), tag: "t" }, AbortSignal.timeout(20_000));
     await expect(ask([])).rejects.toMatchObject({ kind: "unreachable" });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { settingsOf } from "../../../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../../../functions/read-all-settings.ts";
 import type { BadSettings } from "../../../../lib/settings/read-settings.ts";
 
 const others = {
@@ -31,7 +31,7 @@ const kindC = {
 };
 
 const idpsOf = (variables: Record<string, string>) =>
-  Object.fromEntries(settingsOf({ ...others, ...variables }).connector?.idps.known ?? []);
+  Object.fromEntries(readAllSettings({ ...others, ...variables }).connector?.idps.known ?? []);
 
 function problemsOf(variables: Record<string, string>) {
   try {

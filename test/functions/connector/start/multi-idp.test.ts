@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ConnectorContext } from "../../../../functions/connector/context.ts";
 import { connectorJobs } from "../../../../functions/connector/jobs.ts";
-import { settingsOf } from "../../../../functions/read-all-settings.ts";
+import { readAllSettings } from "../../../../functions/read-all-settings.ts";
 import { openBlobs } from "../../../../lib/azure/blobs.ts";
 import { statusV1, statusV2 } from "../../../../lib/connector/api/status.ts";
 import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
@@ -43,7 +43,7 @@ const main = "entra: { type: B, tenant-id: t, client-id: c }\n";
 describe("the settings of several IdPs", () => {
   const readIdps = (changes: Readonly<Record<string, string>>) => {
     try {
-      return settingsOf({ ...goodSettings, SERVICE_APIS: "connector", ...multi, ...changes }).connector?.idps;
+      return readAllSettings({ ...goodSettings, SERVICE_APIS: "connector", ...multi, ...changes }).connector?.idps;
     } catch (error) {
       if (!(error instanceof BadSettings)) throw error;
       return error.problems.map(({ path, reason }) => `${path}: ${reason}`);

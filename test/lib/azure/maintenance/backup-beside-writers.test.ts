@@ -8,7 +8,8 @@ import { authTables, openAuthTables } from "../../../../lib/azure/auth/rows/tabl
 import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { type Blobs, openBlobs } from "../../../../lib/azure/blobs.ts";
 import { backUp } from "../../../../lib/azure/maintenance/back-up.ts";
-import { backupsContainer, openBackup } from "../../../../lib/azure/maintenance/backup-files.ts";
+import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
+import { openBackup } from "../../../../lib/azure/maintenance/read-backup.ts";
 import { restore } from "../../../../lib/azure/maintenance/restore.ts";
 import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
 import { createLog } from "../../../../lib/log.ts";

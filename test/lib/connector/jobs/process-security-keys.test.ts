@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
-import { newCircuitBreakers, processKey } from "../../../../lib/connector/jobs/process-security-key.ts";
+import { newCircuitBreakers, processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { startRun } from "../../../../lib/connector/store/queue.ts";
 import { Fault } from "../../../../lib/fault.ts";
@@ -242,7 +242,7 @@ describe("a time budget", () => {
     const requestId = one?.requestId ?? "";
     const loaded = await connector.load(requestId);
     const run = { ...startRun("timer", connector.context), endsAt: connector.now() };
-    const visit = await processKey(
+    const visit = await processSecurityKey(
       loaded,
       "s-01-001",
       { run, circuitBreakers: newCircuitBreakers() },

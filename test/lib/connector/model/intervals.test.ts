@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { intervalsOf } from "../../../../lib/connector/to-intervals.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
+import { toIntervals } from "../../../../lib/connector/to-intervals.ts";
 import { validSettings } from "../../../../lib/settings/read-settings.ts";
 import { days, minutes, seconds } from "../../../../lib/time.ts";
 
-const settings = validSettings(connectorSettings, {}) as Parameters<typeof intervalsOf>[0];
+const settings = validSettings(connectorSettings, {}) as Parameters<typeof toIntervals>[0];
 
 test("the connector's intervals are the settings in milliseconds", () => {
-  const timing = intervalsOf(settings);
+  const timing = toIntervals(settings);
   expect(timing).toMatchObject({
     lease: minutes(3),
     retry: { minMs: minutes(1) },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
 import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
 import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
 import { minutes } from "../../../../../lib/time.ts";

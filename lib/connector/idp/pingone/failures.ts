@@ -1,0 +1,31 @@
+import { PeerFailure } from "../../../peers/peer-failure.ts";
+import { deviceCap } from "./wire.ts";
+
+/** PingOne reports the maximum number of devices like throttling, but waiting does not help. */
+export const deviceCapAsRefusal =
+  (operation: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof PeerFailure) || error.code !== deviceCap || error.kind !== "throttled") throw error;
+    const { peer, status, code, detail } = error;
+    throw new PeerFailure(peer, operation, "refused", { status, code, detail, cause: error });
+  };
+
+/** Returns undefined if the user or device is gone. A 404 without PingOne's error code is not PingOne's. */
+export function undefinedIfGone(error: unknown): undefined {
+  if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return undefined;
+  throw error;
+}
+
+/** A failure before the device is requested leaves no device behind, so none is searched for. */
+export function asNothingCreated(error: unknown): never {
+  if (!(error instanceof PeerFailure) || error.kind !== "unanswered") throw error;
+  const { peer, status, retryAfter, code, detail } = error;
+  throw new PeerFailure(peer, "user", "unreachable", { status, retryAfter, code, detail, cause: error });
+}
+
+/** Returns undefined if PingOne reports that the user is gone, ambiguous, or not readable for the client. */
+export function undefinedIfRefused(error: unknown): undefined {
+  const isRefused = error instanceof PeerFailure && (error.kind === "refused" || error.status === 403);
+  if (isRefused && error.code !== undefined) return undefined;
+  return undefinedIfGone(error);
+}
