@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
-import { connectorSettings } from "../../../../lib/connector/settings.ts";
-import { toIntervals } from "../../../../lib/connector/to-intervals.ts";
-import { validSettings } from "../../../../lib/settings/read-settings.ts";
-import { days, minutes, seconds } from "../../../../lib/time.ts";
+import { connectorSettings } from "../../../lib/connector/settings.ts";
+import { toIntervals } from "../../../lib/connector/to-intervals.ts";
+import { validSettings } from "../../../lib/settings/read-settings.ts";
+import { days, minutes, seconds } from "../../../lib/time.ts";
 
 const settings = validSettings(connectorSettings, {}) as Parameters<typeof toIntervals>[0];
 
 test("the connector's intervals are the settings in milliseconds", () => {
-  const timing = toIntervals(settings);
-  expect(timing).toMatchObject({
-    lease: minutes(3),
+  const intervals = toIntervals(settings);
+  expect(intervals).toMatchObject({
+    leaseMs: minutes(3),
     retry: { minMs: minutes(1) },
-    reconcileFor: days(3),
-    credentialMax: days(180),
+    reconcileForMs: days(3),
+    credentialMaxMs: days(180),
   });
-  for (const [name, value] of Object.entries(timing))
+  for (const [name, value] of Object.entries(intervals))
     for (const ms of typeof value === "number" ? [value] : [value.minMs, value.maxMs])
       expect(ms, name).toBeGreaterThanOrEqual(seconds(10));
 });
