@@ -84,7 +84,7 @@ export async function createWithId<D extends RequestDraft>(
     createdBy,
     // A claim is judged by its age, so the time limit of the create starts with the claim.
     now: claim?.claimedAt ?? now(),
-    receivedMaxAge: intervals.receivedMaxAgeMs,
+    receivedMaxAgeMs: intervals.receivedMaxAgeMs,
     defaultIdp: idps.defaultId,
   });
   const stored = await requests.insert(rows.request, rows.keys);

@@ -54,7 +54,7 @@ export function receivedRequest(
     claim,
     createdBy,
     now,
-    receivedMaxAge,
+    receivedMaxAgeMs,
     defaultIdp,
   }: {
     id: string;
@@ -62,7 +62,7 @@ export function receivedRequest(
     claim?: string | undefined;
     createdBy?: Caller | undefined;
     now: Instant;
-    receivedMaxAge: number;
+    receivedMaxAgeMs: number;
     defaultIdp: string;
   },
 ): { request: CredentialRequest; keys: readonly SecurityKey[] } {
@@ -78,7 +78,7 @@ export function receivedRequest(
       ...(createdBy && { createdBy }),
       state: "received",
       createdAt: now,
-      due: { queue: "reconcile", at: plus(now, receivedMaxAge) },
+      due: { queue: "reconcile", at: plus(now, receivedMaxAgeMs) },
       attempts: 0,
     },
     keys: keys.map(key => ({

@@ -14,7 +14,7 @@ import { matchesOrder } from "./match-shipment.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
- * shipment is looked up until it is found or `reconcileFor` has passed (C6).
+ * shipment is looked up until it is found or `reconcileForMs` has passed (C6).
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const { now, intervals } = deps;
