@@ -9,6 +9,7 @@ type Layers = Readonly<Record<string, readonly (readonly string[])[]>>;
 const layers: Layers = {
   "lib/connector": [
     ["model", "http"],
+    ["events"],
     ["exchange", "idp"],
     ["peers"],
     ["."],

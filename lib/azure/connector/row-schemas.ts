@@ -42,6 +42,7 @@ const delivery = z.object({
   tentative: isSet.exactOptional(),
   rejectedShipmentIds: z.array(text).exactOptional(),
   stateId: z.number().exactOptional(),
+  shippedAt: storedInstant.exactOptional(),
   message: text.exactOptional(),
   missing: z.object({ count, since: storedInstant }).exactOptional(),
 });

@@ -2,7 +2,7 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { deliveryProblem } from "../model/shipment.ts";
+import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
@@ -68,7 +68,12 @@ async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, 
   const request = leased.request.value;
   const { missing, message, ...delivery } = request.delivery ?? {};
   const { errorMessage, ...rest } = request;
-  const answered = { ...delivery, stateId: state.id, ...(state.message && { message: state.message }) };
+  const answered = {
+    ...delivery,
+    stateId: state.id,
+    ...(state.message && { message: state.message }),
+    ...(isShipped(state.id) && { shippedAt: delivery.shippedAt ?? deps.now() }),
+  };
   const problem = errorStates.includes(state.id) ? deliveryProblem(answered) : undefined;
   const seen: CredentialRequest = { ...rest, delivery: answered, ...(problem && { errorMessage: problem }) };
 
@@ -87,7 +92,7 @@ function withConfirmedLink(request: CredentialRequest): CredentialRequest {
 async function unlinkShipment(leased: LoadedRequest, shipmentId: string, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
   deps.log.error("shipment_link_rejected", { shipmentId });
-  const { shipmentId: _, tentative, stateId, message, missing, ...delivery } = request.delivery ?? {};
+  const { shipmentId: _, tentative, stateId, shippedAt, message, missing, ...delivery } = request.delivery ?? {};
   const { lease, ...rest } = request;
   const rejectedShipmentIds = [...(delivery.rejectedShipmentIds ?? []), shipmentId];
   const due = { queue: "reconcile", at: deps.now() } as const;

@@ -45,6 +45,8 @@ export interface Delivery {
   /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
   readonly rejectedShipmentIds?: readonly string[];
   readonly stateId?: number;
+  /** When a poll first got a state that means shipped. */
+  readonly shippedAt?: Instant;
   /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
   /** The number of polls that got 404 with the service's own error object, and the time of the first. */

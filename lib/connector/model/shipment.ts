@@ -45,6 +45,9 @@ function processingError(request: CredentialRequest, keys: readonly SecurityKey[
 /** States of the normal course: in work, shipped, delivered. */
 const expectedStates = [101, 102, 103, 104];
 
+/** Whether a state of the delivery service means that the security keys were shipped. */
+export const isShipped = (stateId: number): boolean => stateId >= 103 && stateId <= 106;
+
 /** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course. */
 export function deliveryProblem({ stateId, message }: Pick<Delivery, "stateId" | "message">): string | undefined {
   if (stateId === undefined || expectedStates.includes(stateId)) return undefined;

@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import type { Instant } from "../../time.ts";
+import { requestStates } from "../model/states.ts";
+
+/** The types of events, without their prefix. */
+export const eventTypes = [
+  "request.started",
+  "key.shipped",
+  "credential.active",
+  "credential.failed",
+  "pin_mail.sent",
+  "pin_mail.given_up",
+  "request.ended",
+] as const;
+
+export type EventType = (typeof eventTypes)[number];
+
+/** What happened, without the time. It has ids and states only: no event contains personal data. */
+export interface Occurrence {
+  readonly type: EventType;
+  readonly shipmentId?: string;
+  readonly keyId?: string;
+  /** The position of the credential on its security key, from 1. */
+  readonly credential?: number;
+  readonly idpId?: string;
+  /** The number of the PIN mail: 1 for the first mail of a security key, one more for each resend. */
+  readonly mail?: number;
+  /** The state in which the request ended. */
+  readonly state?: (typeof endStates)[number];
+}
+
+export const endStates = requestStates.filter(state => state !== "received" && state !== "started");
+
+/** An event of a request, as recorded. */
+export interface RequestEvent extends Occurrence {
+  readonly requestId: string;
+  /** The position of the event in its request, from 1, without gaps. */
+  readonly sequence: number;
+  readonly at: Instant;
+}
+
+/**
+ * Returns the id of an event: a GUID that is derived from what happened. So the same occurrence has the same id after a crash, and also when
+ * a request from a backup gets there again.
+ */
+export function eventId({ requestId, type, keyId, credential, mail }: Omit<RequestEvent, "sequence" | "at">): string {
+  const what = [requestId, type, keyId, credential, mail].map(part => part ?? "").join("/");
+  const hex = createHash("sha256").update(`event/${what}`).digest("hex");
+  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
+}

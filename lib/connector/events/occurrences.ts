@@ -1,0 +1,53 @@
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import { isTerminal } from "../model/states.ts";
+import type { endStates, Occurrence } from "./event.ts";
+
+/** A request with its security keys. */
+interface RequestValues {
+  readonly request: CredentialRequest;
+  readonly keys: readonly SecurityKey[];
+}
+
+/**
+ * Returns what happened between two versions of a request, in the order in which it is reported: the start of the request, then its security
+ * keys in the order of the request, then its end.
+ */
+export function occurrencesBetween(before: RequestValues, after: RequestValues): readonly Occurrence[] {
+  const { request } = after;
+  const shipmentId = request.delivery?.shipmentId;
+  const ofShipment = shipmentId === undefined ? {} : { shipmentId };
+  const hasShipped = isShipped(request) && !isShipped(before.request);
+  const ofKeys = after.keys.flatMap((key): Occurrence[] => {
+    const former = before.keys.find(({ id }) => id === key.id) ?? key;
+    const shipped: Occurrence[] =
+      hasShipped && key.place === "shipment" ? [{ type: "key.shipped", keyId: key.id }] : [];
+    return [...shipped, ...ofCredentials(former, key), ...ofMail(former, key)];
+  });
+  const started: Occurrence[] = isStarted(request) && !isStarted(before.request) ? [{ type: "request.started" }] : [];
+  const ended: Occurrence[] =
+    isTerminal(request.state) && !isTerminal(before.request.state)
+      ? [{ type: "request.ended", state: request.state as (typeof endStates)[number] }]
+      : [];
+  return [...started, ...ofKeys, ...ended].map(occurrence => ({ ...occurrence, ...ofShipment }));
+}
+
+/** A request whose shipment was found by look-up may still prove not to be started. It counts as started when the link is confirmed. */
+const isStarted = ({ state, delivery }: CredentialRequest): boolean =>
+  state === "started" && delivery?.tentative !== true;
+
+/** Whether the shipment, which is certainly that of this request, was shipped. */
+const isShipped = ({ delivery }: CredentialRequest): boolean =>
+  delivery?.shippedAt !== undefined && delivery.tentative !== true;
+
+function ofCredentials(before: SecurityKey, { id: keyId, credentials }: SecurityKey): readonly Occurrence[] {
+  return credentials.flatMap(({ state, idpId }, index): Occurrence[] => {
+    if (state === before.credentials[index]?.state || (state !== "active" && state !== "failed")) return [];
+    return [{ type: `credential.${state}`, keyId, credential: index + 1, idpId }];
+  });
+}
+
+function ofMail(before: SecurityKey, { id: keyId, mail }: SecurityKey): readonly Occurrence[] {
+  if (mail.state === before.mail.state || (mail.state !== "sent" && mail.state !== "given_up")) return [];
+  // A mail that is given up before its first send has no number yet.
+  return [{ type: `pin_mail.${mail.state}`, keyId, mail: Math.max(1, mail.number) }];
+}

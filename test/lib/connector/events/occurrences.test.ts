@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { cloudEventOf, cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
+import { eventId, eventTypes, type Occurrence } from "../../../../lib/connector/events/event.ts";
+import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
+import type { Credential, CredentialRequest, Delivery, SecurityKey } from "../../../../lib/connector/model/request.ts";
+
+const at = "2026-01-01T00:00:00.000Z";
+const delivery: Delivery = { sentAt: at, shipmentId: "ship-1" };
+
+const request = (changes: Partial<CredentialRequest> = {}): CredentialRequest => ({
+  id: "2f1d2c3b-9a8e-4d7c-b6a5-e4d3c2b1a099",
+  origin: "v2",
+  state: "started",
+  createdAt: at,
+  recipient: { email: "a@example.com", firstName: "A", lastName: "B", company: "", telephone: "1", externalId: "a" },
+  emailsTo: ["a@example.com"],
+  attempts: 0,
+  delivery,
+  ...changes,
+});
+
+const key = (id: string, states: readonly Credential["state"][], changes: Partial<SecurityKey> = {}): SecurityKey => ({
+  id,
+  place: id.startsWith("s") ? "shipment" : "authenticator",
+  state: "processing",
+  credentials: states.map(state => ({ idpId: "entra", userId: "a@example.com", state })),
+  mail: { state: "waiting", number: 0 },
+  ...changes,
+});
+
+describe("the occurrences between two versions of a request", () => {
+  test("are none if only a lease, an attempt or a message has changed", () => {
+    const before = { request: request(), keys: [key("s-01-001", ["processing"])] };
+    const lease = { owner: "run", until: at };
+    const after = {
+      request: request({ lease, attempts: 3, errorMessage: "The delivery service did not answer" }),
+      keys: [key("s-01-001", ["activation_pending"], { lease, mail: { state: "due", number: 1, triedAt: at } })],
+    };
+    expect(occurrencesBetween(before, after)).toEqual([]);
+  });
+
+  test("begin with the start and end with the end of the request", () => {
+    const before = { request: request({ state: "received" }), keys: [key("a-01", ["activation_pending"])] };
+    const after = { request: request({ state: "complete" }), keys: [key("a-01", ["active"])] };
+    const started = { request: request({ state: "started" }), keys: before.keys };
+    expect(occurrencesBetween(before, started)).toEqual([{ type: "request.started", shipmentId: "ship-1" }]);
+    expect(occurrencesBetween(started, after)).toEqual([
+      { type: "credential.active", keyId: "a-01", credential: 1, idpId: "entra", shipmentId: "ship-1" },
+      { type: "request.ended", state: "complete", shipmentId: "ship-1" },
+    ]);
+  });
+
+  test("name each shipped key once, and no authenticator", () => {
+    const keys = [key("s-01-001", ["processing"]), key("s-02-001", ["processing"]), key("a-01", ["processing"])];
+    const shipped = request({ delivery: { ...delivery, stateId: 103, shippedAt: at } });
+    const delivered = request({ delivery: { ...delivery, stateId: 104, shippedAt: at } });
+    expect(occurrencesBetween({ request: request(), keys }, { request: shipped, keys })).toEqual([
+      { type: "key.shipped", keyId: "s-01-001", shipmentId: "ship-1" },
+      { type: "key.shipped", keyId: "s-02-001", shipmentId: "ship-1" },
+    ]);
+    expect(occurrencesBetween({ request: shipped, keys }, { request: delivered, keys })).toEqual([]);
+  });
+
+  test("have neither start nor shipment while the shipment is linked tentatively, and both when the link is confirmed", () => {
+    const keys = [key("s-01-001", ["processing"])];
+    const tentative = request({ delivery: { ...delivery, tentative: true, shippedAt: at } });
+    const confirmed = request({ delivery: { ...delivery, shippedAt: at } });
+    const received = request({ state: "received" });
+    expect(occurrencesBetween({ request: received, keys }, { request: tentative, keys })).toEqual([]);
+    expect(
+      occurrencesBetween({ request: tentative, keys }, { request: confirmed, keys }).map(({ type }) => type),
+    ).toEqual(["request.started", "key.shipped"]);
+    expect(occurrencesBetween({ request: tentative, keys }, { request: received, keys })).toEqual([]);
+  });
+
+  test("have no event for a cancelled credential, and one for the end of the request", () => {
+    const before = { request: request(), keys: [key("s-01-001", ["processing", "processing"])] };
+    const after = { request: request({ state: "cancelled" }), keys: [key("s-01-001", ["cancelled", "cancelled"])] };
+    expect(occurrencesBetween(before, after)).toEqual([
+      { type: "request.ended", state: "cancelled", shipmentId: "ship-1" },
+    ]);
+  });
+
+  test.each(["sent", "given_up"] as const)("have the number of a PIN mail that is %s", state => {
+    const keys = (mail: SecurityKey["mail"]) => [key("s-01-001", ["active"], { mail })];
+    const before = { request: request(), keys: keys({ state: "due", number: 2 }) };
+    const after = { request: request(), keys: keys({ state, number: 2 }) };
+    expect(occurrencesBetween(before, after)).toEqual([
+      { type: `pin_mail.${state}`, keyId: "s-01-001", mail: 2, shipmentId: "ship-1" },
+    ]);
+  });
+});
+
+const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "type">>> = {
+  "request.started": {},
+  "key.shipped": { keyId: "s-01-001", shipmentId: "ship-1" },
+  "credential.active": { keyId: "s-01-001", credential: 1, idpId: "entra" },
+  "credential.failed": { keyId: "s-01-001", credential: 2, idpId: "entra" },
+  "pin_mail.sent": { keyId: "s-01-001", mail: 1 },
+  "pin_mail.given_up": { keyId: "s-01-001", mail: 1 },
+  "request.ended": { state: "partial" },
+};
+const event = (type: (typeof eventTypes)[number]) => ({
+  ...details[type],
+  type,
+  requestId: request().id,
+  sequence: 7,
+  at,
+});
+
+test.each(eventTypes)("an event of type %s has the members that its schema describes, and no other", type => {
+  const sent = cloudEventOf(event(type));
+  expect(cloudEventSchemas[type].parse(sent)).toEqual(sent);
+  expect(sent).toMatchObject({ specversion: "1.0", subject: request().id, sequence: "000007", time: at });
+  expect(sent.data).toMatchObject({ credential_request_id: request().id });
+});
+
+test("the id of an event depends on what happened, and not on time or position", () => {
+  const sent = event("pin_mail.sent");
+  expect(eventId({ ...sent, sequence: 9, at: "2027-01-01T00:00:00.000Z" } as typeof sent)).toBe(eventId(sent));
+  const others = [
+    { ...sent, mail: 2 },
+    { ...sent, keyId: "s-01-002" },
+    { ...sent, requestId: "other" },
+    ...eventTypes.map(event),
+  ];
+  expect(new Set(others.map(eventId)).size).toBe(others.length);
+});
