@@ -135,7 +135,7 @@ var otherRules = [
   {
     id: 'server-errors'
     title: 'Calls are answered by 5xx'
-    text: 'Counted at the door, whatever the apps say of it. Refused sign-ins are no failure here.'
+    text: 'Counted by the platform, not by the apps. Refused sign-ins do not count as failures.'
     severity: 2
     scope: componentId
     query: 'requests | where toint(resultCode) >= 500 | summarize failures = count() by app = cloud_RoleName'
@@ -210,7 +210,7 @@ var otherRules = [
   {
     id: 'secret-near-expiry'
     title: 'A secret in use is near its end'
-    text: 'Replace it: the vault goes on giving it, but whoever made it may not.'
+    text: 'Replace it. The vault still returns an expired secret, but the system that issued it may refuse it.'
     severity: 2
     scope: componentId
     query: 'customMetrics | where name == "secret.days_left" | summarize daysLeft = min(valueMin) by secret = tostring(customDimensions.secret)'

@@ -44,7 +44,7 @@ var operatorRules = empty(operatorRange)
       {
         name: 'operators'
         properties: {
-          description: 'Files and secrets are put in place from here. Roles say by whom.'
+          description: 'Operators upload files and secrets from here. Roles decide who may.'
           priority: 200
           direction: 'Inbound'
           access: 'Allow'
@@ -74,7 +74,7 @@ resource authGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
     securityRules: concat(
       [
         {
-          name: 'apps-of-the-wing'
+          name: 'apps-of-the-service'
           properties: {
             description: 'Core and Client reach the storage and the vault of the authentication server.'
             priority: 100
@@ -94,9 +94,9 @@ resource authGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
       operatorRules,
       [
         {
-          name: 'nobody-else'
+          name: 'deny-other-sources'
           properties: {
-            description: 'Who breaks the connector does not even reach them.'
+            description: 'An attacker in the connector app has no network path to them.'
             priority: 4000
             direction: 'Inbound'
             access: 'Deny'
@@ -120,7 +120,7 @@ resource connectorGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
     securityRules: concat(
       [
         {
-          name: 'apps-of-the-wing'
+          name: 'apps-of-the-service'
           properties: {
             description: 'The connector reaches its storage and its vault.'
             priority: 100
@@ -137,9 +137,9 @@ resource connectorGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
       operatorRules,
       [
         {
-          name: 'nobody-else'
+          name: 'deny-other-sources'
           properties: {
-            description: 'Who breaks the Client API does not even reach them.'
+            description: 'An attacker in the Client app has no network path to them.'
             priority: 4000
             direction: 'Inbound'
             access: 'Deny'
@@ -164,7 +164,7 @@ resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
       {
         name: 'no-other-app'
         properties: {
-          description: 'Core is for administrators: who breaks a public app does not reach it from there.'
+          description: 'Core is for administrators: a compromised public app has no network path to it.'
           priority: 100
           direction: 'Inbound'
           access: 'Deny'

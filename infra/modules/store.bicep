@@ -84,7 +84,7 @@ resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01'
   }
 }
 
-resource containersOfWing 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' = [
+resource serviceContainers 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' = [
   for container in containers: {
     parent: blobService
     name: container
@@ -108,7 +108,7 @@ resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-04-0
   name: 'default'
 }
 
-resource tablesOfWing 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-01' = [
+resource serviceTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2026-04-01' = [
   for table in tables: {
     parent: tableService
     name: table

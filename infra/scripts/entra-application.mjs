@@ -90,7 +90,7 @@ function withCli(api) {
   return [...others, { appId: azureCli, delegatedPermissionIds: [...new Set([...given, scopeId])] }];
 }
 
-/** Nobody gets a token without being given a role first. */
+/** Creates the service principal, for which only users and applications with a role get a token. */
 async function ensurePrincipal(graph, appId, tell) {
   const path = `/servicePrincipals(appId='${appId}')`;
   const there = await graph.get(`${path}?$select=id,appRoleAssignmentRequired`, { missing: true });

@@ -40,7 +40,7 @@ describe("every door that is to be closed", () => {
       "deleteRetentionPolicy.enabled is false",
     ],
     [
-      "a container for everybody",
+      "a container that is public",
       "modules/store.bicep",
       "publicAccess: 'None'",
       "publicAccess: 'Blob'",
@@ -76,7 +76,7 @@ describe("every door that is to be closed", () => {
     ],
     ["a deployment password", "modules/app.bicep", "    allow: false", "    allow: true", "allow is true"],
     [
-      "a deployment password that nobody turned off",
+      "a deployment password that is not turned off",
       "modules/app.bicep",
       "name: 'scm'",
       "name: 'ftp'",
@@ -105,7 +105,7 @@ describe("every door that is to be closed", () => {
       "table has no private endpoint",
     ],
     [
-      "an endpoint among the other wing's",
+      "an endpoint among the other service's",
       "main.bicep",
       "subnetId: subnetIds.connectorEndpoints",
       "subnetId: subnetIds.authEndpoints",
@@ -209,7 +209,7 @@ describe("least privilege", () => {
     "core: Storage Table Data Contributor on stauth",
   ];
 
-  it("gives each app what it needs in its own wing, and nothing in the other", () => {
+  it("gives each app what it needs in its own service, and nothing in the other", () => {
     expect(grantsOf(deployed())).toEqual(usual);
   });
 
@@ -256,7 +256,7 @@ describe("least privilege", () => {
     for (const id of ids) expect(id).toMatch(/^[a-z0-9-]{1,32}$/);
   });
 
-  it("keeps the other wing from a wing's endpoints in the network too, and the public apps from Core", () => {
+  it("keeps the other service from a service's endpoints in the network too, and the public apps from Core", () => {
     const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
     const subnets = held(network?.body.properties, "subnets") as readonly Record<string, unknown>[];
     const prefixOf = (name: string) =>
@@ -275,14 +275,14 @@ describe("least privilege", () => {
           from: sourceAddressPrefixes ?? sourceAddressPrefix,
           port: destinationPortRange,
         }));
-    const nobodyElse = { access: "Deny", from: "*", port: "*" };
+    const denyOthers = { access: "Deny", from: "*", port: "*" };
     expect(allowed("auth-endpoints")).toEqual([
       { access: "Allow", from: [prefixOf("core"), prefixOf("client")], port: "443" },
-      nobodyElse,
+      denyOthers,
     ]);
     expect(allowed("connector-endpoints")).toEqual([
       { access: "Allow", from: prefixOf("connector"), port: "443" },
-      nobodyElse,
+      denyOthers,
     ]);
     expect(allowed("core-endpoint")).toEqual([
       { access: "Deny", from: [prefixOf("client"), prefixOf("connector")], port: "*" },
@@ -293,20 +293,20 @@ describe("least privilege", () => {
         "properties.networkSecurityGroup.id",
       ),
     ).toMatch(/core-endpoint$/);
-    for (const wing of ["auth", "connector"]) {
-      const subnet = subnets.find(({ name }) => name === `${wing}-endpoints`);
-      expect(held(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${wing}-endpoints$`));
+    for (const service of ["auth", "connector"]) {
+      const subnet = subnets.find(({ name }) => name === `${service}-endpoints`);
+      expect(held(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${service}-endpoints$`));
       expect(held(subnet, "properties.privateEndpointNetworkPolicies")).toBe("NetworkSecurityGroupEnabled");
     }
   });
 
-  it("lets operators' machines, where a range is named, reach the endpoints of both wings on the port of TLS, and nobody else", () => {
+  it("lets operators' machines, where a range is named, reach the endpoints of both services on the port of TLS, and no other source", () => {
     const rulesOf = (group: string) =>
       ofType(deployed({ ...sample, operatorRange: "10.90.1.0/27" }), "Microsoft.Network/networkSecurityGroups")
         .filter(({ name }) => name.endsWith(group))
         .flatMap(({ body }) => held(body.properties, "securityRules") as readonly unknown[]);
-    for (const wing of ["auth", "connector"]) {
-      const rules = rulesOf(`${wing}-endpoints`);
+    for (const service of ["auth", "connector"]) {
+      const rules = rulesOf(`${service}-endpoints`);
       const told = rules.map(rule =>
         ["name", "access", "sourceAddressPrefix", "destinationPortRange"].map(name =>
           held(rule, name === "name" ? name : `properties.${name}`),
@@ -314,7 +314,7 @@ describe("least privilege", () => {
       );
       expect(told.slice(1)).toEqual([
         ["operators", "Allow", "10.90.1.0/27", "443"],
-        ["nobody-else", "Deny", "*", "*"],
+        ["deny-other-sources", "Deny", "*", "*"],
       ]);
       const priorities = rules.map(rule => Number(held(rule, "properties.priority")));
       expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
@@ -445,7 +445,7 @@ describe("a second run", () => {
     expect(ofType(deployed(asked), "Microsoft.KeyVault/vaults/secrets")).toEqual([]);
   });
 
-  it("gives each wing a key of its own, with an end, and the pepper to the authentication server alone", () => {
+  it("gives each service a key of its own, with an end, and the pepper to the authentication server alone", () => {
     const secrets = ofType(deployed(), "Microsoft.KeyVault/vaults/secrets").map(({ way, body }) => [
       way[0],
       body.name,

@@ -90,7 +90,7 @@ function siteFaults({ name, body, way }: Deployed, deployment: Deployment): read
   return open ? [...passwords, `${name}: Core is open to the internet`] : passwords;
 }
 
-/** Every store and vault is reached by private endpoints, Core too; each lies among its own wing's. */
+/** Every store and vault is reached by private endpoints, Core too; each is in the subnet of its own service. */
 function endpointFaults(deployment: Deployment): readonly string[] {
   const endpoints = ofType(deployment, "Microsoft.Network/privateEndpoints").map(({ body }) => ({
     target: held(body.properties, "privateLinkServiceConnections.0.properties.privateLinkServiceId"),
@@ -108,12 +108,12 @@ function endpointFaults(deployment: Deployment): readonly string[] {
       .map(each => [each, "sites"] as const),
   ];
   return needs.flatMap(([{ id, name, way }, group]) => {
-    const wing =
+    const subnet =
       way[0] === "core" ? "core-endpoint" : way[0]?.startsWith("auth") ? "auth-endpoints" : "connector-endpoints";
     const found = endpoints.filter(each => each.target === id && each.group === group);
-    return found.length === 1 && found[0]?.subnet === wing
+    return found.length === 1 && found[0]?.subnet === subnet
       ? []
-      : [`${name}: ${group} has no private endpoint in ${wing}`];
+      : [`${name}: ${group} has no private endpoint in ${subnet}`];
   });
 }
 

@@ -13,7 +13,7 @@ import { azdParameters, parametersFile } from "./azd-parameters.ts";
 import { evaluate } from "./bicep/evaluate.ts";
 import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
 
-const wings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
+const serviceSettings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
 
 /** Settings that only a local run has: storage and mail by key. */
 const localOnly = ["CLOUD_STORAGE_CONNECTION_STRING", "EMAIL_CONNECTION_STRING"];
@@ -34,7 +34,9 @@ const apis = ["core", "client", "connector"] as const;
 describe("app settings", () => {
   /** What stands too much in an API's app settings, and what is missing. */
   const drift = (api: (typeof apis)[number], settings: Readonly<Record<string, string>>) => {
-    const names = [...describeSettings(deploymentSettings), ...describeSettings(wings[api])].map(({ name }) => name);
+    const names = [...describeSettings(deploymentSettings), ...describeSettings(serviceSettings[api])].map(
+      ({ name }) => name,
+    );
     const wanted = [...names.filter(name => !localOnly.includes(name)), ...hostSettings];
     return [
       ...Object.keys(settings).filter(name => !wanted.includes(name)),
@@ -53,7 +55,7 @@ describe("app settings", () => {
       "CLOUD_TENANT_ID: empty(tenantId)",
       "CLOUD_TENANT: empty(tenantId)",
     ],
-    ["the settings of a wing", "main.bicep", "  code.settings.auth,\n", "  {},\n"],
+    ["the settings of a service", "main.bicep", "  code.settings.auth,\n", "  {},\n"],
     [
       "a setting that the code does not have",
       "modules/app.bicep",
@@ -73,7 +75,10 @@ describe("app settings", () => {
   it.each(apis)("of %s are the code's own values where nobody gave another", api => {
     const settings = appSettings(deployed(required), api);
     const worked = ["SERVICE_APIS", "CLOUD_TENANT_ID", "IDPA_ONLINE_ENDPOINT"];
-    for (const { name, defaultText } of [...describeSettings(deploymentSettings), ...describeSettings(wings[api])]) {
+    for (const { name, defaultText } of [
+      ...describeSettings(deploymentSettings),
+      ...describeSettings(serviceSettings[api]),
+    ]) {
       if (defaultText !== undefined && !worked.includes(name)) expect(settings[name], name).toBe(defaultText);
     }
   });
@@ -110,7 +115,7 @@ describe("app settings", () => {
     for (const api of apis) expect(appSettings(deployed(given), api)).toEqual(appSettings(deployed(), api));
   });
 
-  it("send each wing to its own store and vault", () => {
+  it("send each service to its own store and vault", () => {
     const told = apis.map(api => {
       const { CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT } = appSettings(
         deployed(),
