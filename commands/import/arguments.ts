@@ -14,7 +14,7 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   --replace             replace the secret of an OTP key that Core has with another secret
   --report FILE         write the result of each line, as CSV
   --dry-run             read and check the files; send nothing
-  --digits 6|8          length of HOTP codes where a log does not specify it; 6 by default
+  --digits N            6 to 8, length of HOTP codes where a log does not specify it; 6 by default
   --identifier TEXT     text that HOTP keys type before their serial number where a log does not specify it, such as ubhe
   --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
   --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
@@ -64,7 +64,6 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
   const inputs = [...files, values["token-file"], values["pskc-key-file"]];
   if (inputs.filter(name => name === "-").length > 1) throw new Error("Only one input can be standard input.");
   const digits = values.digits === undefined ? undefined : wholeNumber("--digits", values.digits, 6, 8);
-  if (digits === 7) throw new Error("--digits must be 6 or 8.");
   return {
     files,
     url,
@@ -76,7 +75,7 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
     parallel: wholeNumber("--parallel", values.parallel ?? "8", 1, 32),
     timeoutMs: wholeNumber("--timeout", values.timeout ?? "30", 1, 600) * 1000,
     log: {
-      ...(digits !== undefined && { digits: digits === 6 ? 6 : 8 }),
+      ...(digits !== undefined && { digits }),
       ...(values.identifier !== undefined && { identifier: values.identifier }),
     },
   };

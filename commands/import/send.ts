@@ -30,13 +30,15 @@ export async function sendKey(
   return resultOf(await ask("POST", "/otpkeys", { ...fields, replace: true }), key, "replaced");
 }
 
-const importFields = ({ prefix, kind, secret, privateId, digits, counter }: ImportKey) => ({
+const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) => ({
   prefix,
   kind,
   secret: secret && hex(secret),
   private_id: privateId && hex(privateId),
-  digits,
-  counter,
+  digits: rest.digits,
+  counter: rest.counter,
+  period: rest.period,
+  algorithm: rest.algorithm,
 });
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");

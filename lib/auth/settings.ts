@@ -65,7 +65,7 @@ export const authSettings = z
       )
       .prefault("100"),
     OTP_TOTP_STEPS: setting
-      .integer(0, 2, "Number of 30-second steps before and after the current one that are accepted (kind `totp`).")
+      .integer(0, 2, "Number of time steps before and after the current one that are accepted (kind `totp`).")
       .prefault("1"),
     OTP_VALIDATION_URLS: setting
       .list(

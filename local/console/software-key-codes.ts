@@ -1,6 +1,5 @@
 import { createCipheriv, randomBytes } from "node:crypto";
 import { generateSync } from "otplib";
-import { totpStepSeconds } from "../../lib/auth/otp/totp.ts";
 import { crc16 } from "../../lib/auth/otp/yubico.ts";
 
 export interface OathSecret {
@@ -11,6 +10,9 @@ export interface OathSecret {
 /** The code of a moving factor (RFC 4226): an event's number, or the number of a step since 1970 (RFC 6238). */
 export const oathCode = ({ secret, digits }: OathSecret, factor: number): string =>
   generateSync({ strategy: "hotp", secret, digits, counter: factor });
+
+/** Length of a time step in seconds, the default of an import. */
+const totpStepSeconds = 30;
 
 /** The step of RFC 6238 at `now`, and the milliseconds until the next. @param now in ms since 1970 */
 export function totpStep(now: number): { readonly step: number; readonly leftMs: number } {

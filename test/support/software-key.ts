@@ -15,15 +15,27 @@ export interface SoftwareKey {
 /** A prefix that no other key has: letters only, so that an OTP of digits is cut in one way. */
 export const newPrefix = (): string => modhexOf(randomBytes(6));
 
-export function hotpKey({ prefix = newPrefix(), digits = 6 }: { prefix?: string; digits?: 6 | 8 } = {}): SoftwareKey {
+export function hotpKey({
+  prefix = newPrefix(),
+  digits = 6,
+}: {
+  prefix?: string;
+  digits?: 6 | 7 | 8;
+} = {}): SoftwareKey {
   return oathKey("hotp", prefix, digits);
 }
 
-export function totpKey({ prefix = newPrefix(), digits = 6 }: { prefix?: string; digits?: 6 | 8 } = {}): SoftwareKey {
+export function totpKey({
+  prefix = newPrefix(),
+  digits = 6,
+}: {
+  prefix?: string;
+  digits?: 6 | 7 | 8;
+} = {}): SoftwareKey {
   return oathKey("totp", prefix, digits);
 }
 
-function oathKey(kind: string, prefix: string, digits: 6 | 8): SoftwareKey {
+function oathKey(kind: string, prefix: string, digits: 6 | 7 | 8): SoftwareKey {
   const secret = randomBytes(20);
   return {
     prefix,

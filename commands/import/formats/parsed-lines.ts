@@ -1,5 +1,5 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
-import type { KeyDraft } from "../../../lib/auth/otp/contract.ts";
+import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otp/contract.ts";
 import { type OtpKindName, otpKind } from "../../../lib/auth/otp/kinds.ts";
 
 /** An OTP key from a file, checked by the rules of Core (A18). */
@@ -25,7 +25,7 @@ export interface ParsedFile {
 export type ParsedLine = ImportKey | RefusedLine | undefined;
 
 /** An OTP key as written in a file. A text is hexadecimal; empty means absent. */
-interface WrittenKey extends Pick<KeyDraft, "digits" | "counter"> {
+interface WrittenKey extends Pick<KeyDraft, "digits" | "counter" | "period" | "algorithm"> {
   readonly secret: Uint8Array | string;
   readonly privateId?: string;
 }
@@ -55,7 +55,20 @@ export function checkKey(
   return { line, reason: reasons.join("; ") };
 }
 
-const fieldNames = { secret: "its secret", privateId: "its private id", digits: "its digits", counter: "its counter" };
+const fieldNames: Record<keyof KeyDraft, string> = {
+  secret: "its secret",
+  privateId: "its private id",
+  digits: "its digits",
+  counter: "its counter",
+  period: "its time step",
+  algorithm: "its hash function",
+};
+
+/** Returns the hash function that a text such as `HMAC-SHA256`, `SHA-1` or `sha512` names; undefined for any other. */
+export function algorithmOf(text: string): TotpAlgorithm | undefined {
+  const [, bits] = /^(?:HMAC-?)?SHA-?(1|256|512)$/i.exec(text) ?? [];
+  return totpAlgorithms.find(name => name === `SHA${bits}`);
+}
 
 /**
  * Collects the lines of a file. A personalisation log grows at its end, so the last of several lines with the same prefix is the

@@ -1,12 +1,11 @@
 import { parse } from "csv-parse/sync";
 import { modhexPattern, modhexToHex } from "../../../lib/auth/otp/modhex.ts";
-import { totpStepSeconds } from "../../../lib/auth/otp/totp.ts";
-import { checkKey, collectLines, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
+import { algorithmOf, checkKey, collectLines, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {
   /** Length of HOTP codes if the layout does not contain it; default: 6. */
-  readonly digits?: 6 | 8;
+  readonly digits?: number;
   /**
    * What HOTP keys type before their serial number of 8 digits, such as `ubhe`, if the layout does not contain it. Without it lines
    * without a public id are refused, because they may describe a challenge-response key.
@@ -32,7 +31,7 @@ function readLine(text: string, line: number, options: LogOptions): ParsedLine {
     return { line, reason: "it is not about a key that makes OTPs" };
   }
   const [, second = ""] = fields;
-  if (isSeed(second) && fields.length <= 5) return readSeed(fields, line, options);
+  if (isSeed(second) && fields.length <= 6) return readSeed(fields, line, options);
   if (/^[0-9]*$/.test(first) && fields.length >= 4) return readCompact(fields, line, options);
   return { line, reason: "it is of no known layout" };
 }
@@ -90,16 +89,18 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
   });
 }
 
-/** Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or `totp`, digits, step. */
+/** Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or `totp`, digits, step, hash function. */
 function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOptions): ParsedLine {
-  const [serial = "", seed = "", kind = "", digitsText = "", step = ""] = fields;
+  const [serial = "", seed = "", kind = "", digitsText = "", step = "", hash = ""] = fields;
   const name = kind.toLowerCase() || "hotp";
   if (name !== "hotp" && name !== "totp") return { line, reason: "it is of no known kind of key" };
-  if (name === "totp" && step !== "" && numberOf(step) !== totpStepSeconds) {
-    return { line, reason: `its steps are not of ${totpStepSeconds} seconds` };
-  }
   const length = digitsText === "" ? digits : (numberOf(digitsText) ?? 0);
-  return checkKey(line, serial, name, { secret: seed, digits: length });
+  const algorithm = hash === "" ? "SHA1" : algorithmOf(hash);
+  if (algorithm === undefined || (name === "hotp" && algorithm !== "SHA1")) {
+    return { line, reason: "its hash function is not for this kind of key" };
+  }
+  const timed = name === "totp" && { period: step === "" ? 30 : (numberOf(step) ?? 0), algorithm };
+  return checkKey(line, serial, name, { secret: seed, digits: length, ...timed });
 }
 
 /** Returns whether a text is a seed: hexadecimal, and too long for a public id. */

@@ -1,7 +1,14 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
-import { totpStepSeconds } from "../../../lib/auth/otp/totp.ts";
+import type { KeyDraft, TotpAlgorithm } from "../../../lib/auth/otp/contract.ts";
 import type { Instant } from "../../../lib/time.ts";
-import { checkKey, collectLines, type ImportKey, type ParsedFile, type RefusedLine } from "./parsed-lines.ts";
+import {
+  algorithmOf,
+  checkKey,
+  collectLines,
+  type ImportKey,
+  type ParsedFile,
+  type RefusedLine,
+} from "./parsed-lines.ts";
 import { PskcSecretError, type ReadSecret, secretReader } from "./pskc-secret.ts";
 import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
 
@@ -61,15 +68,25 @@ function notSupported(key: XmlElement): string | undefined {
   if (kind === undefined) return "it is of no known kind of key";
   if (kind === "yubico") return undefined;
   const parameters = element(key, "AlgorithmParameters");
-  const suite = textAt(parameters, "Suite") || textAt(parameters, "Suite", "@hashalgo");
-  if (suite !== "" && !/^(HMAC-?)?SHA-?1$/i.test(suite)) return "its codes are not made by HMAC-SHA-1";
+  const suite = suiteOf(key);
+  if (suite === undefined || (kind === "hotp" && suite !== "SHA1"))
+    return "its hash function is not for this kind of key";
   if (/^(true|1)$/.test(textAt(parameters, "ResponseFormat", "@CheckDigits"))) return "its codes have a check digit";
   if (!/^(DECIMAL)?$/.test(textAt(parameters, "ResponseFormat", "@Encoding"))) return "its codes are not of digits";
-  const step = element(key, "Data", "TimeInterval");
-  if (kind === "totp" && step !== undefined && numberOf(textAt(step, "PlainValue")) !== totpStepSeconds) {
-    return `its steps are not of ${totpStepSeconds} seconds`;
-  }
   return undefined;
+}
+
+/** Returns the hash function of an OATH key, by default SHA-1; undefined for one that is not supported. */
+function suiteOf(key: XmlElement): TotpAlgorithm | undefined {
+  const parameters = element(key, "AlgorithmParameters");
+  const suite = textAt(parameters, "Suite") || textAt(parameters, "Suite", "@hashalgo");
+  return suite === "" ? "SHA1" : algorithmOf(suite);
+}
+
+/** Returns time step and hash function of a time-based key. */
+function timingOf(key: XmlElement): Pick<KeyDraft, "period" | "algorithm"> {
+  const step = element(key, "Data", "TimeInterval");
+  return { period: step === undefined ? 30 : (numberOf(textAt(step, "PlainValue")) ?? 0), algorithm: suiteOf(key) };
 }
 
 function kindOf(key: XmlElement): "hotp" | "totp" | "yubico" | undefined {
@@ -84,8 +101,10 @@ function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: 
   const id = textAt(key, "@Id");
   const prefix = parsePrefix(id) ?? (textAt(keyPackage, "DeviceInfo", "SerialNo") || id);
   const counter = element(key, "Data", "Counter");
-  return checkKey(line, prefix, kindOf(key) === "totp" ? "totp" : "hotp", {
+  const isTimed = kindOf(key) === "totp";
+  return checkKey(line, prefix, isTimed ? "totp" : "hotp", {
     secret,
+    ...(isTimed && timingOf(key)),
     digits: digitsOf(textAt(key, "AlgorithmParameters", "ResponseFormat", "@Length"), prefix),
     counter: counter === undefined ? 0 : (numberOf(textAt(counter, "PlainValue")) ?? -1),
   });

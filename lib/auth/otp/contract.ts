@@ -20,10 +20,18 @@ export interface KeyState {
   readonly resync?: number;
 }
 
+/** Hash functions of `totp` keys (RFC 6238). */
+export const totpAlgorithms = ["SHA1", "SHA256", "SHA512"] as const;
+export type TotpAlgorithm = (typeof totpAlgorithms)[number];
+
 /** The stored parameters of an OTP key, without its secret. */
 export interface KeyForm {
   /** Length of the codes, if the kind allows several. */
   readonly digits?: number;
+  /** Length of a time step in seconds, kind `totp` only. */
+  readonly period?: number;
+  /** Hash function, kind `totp` only. */
+  readonly algorithm?: TotpAlgorithm;
   readonly state: KeyState;
 }
 
@@ -62,6 +70,8 @@ export interface KeyDraft {
   readonly privateId?: Uint8Array | undefined;
   readonly digits?: number | undefined;
   readonly counter?: number | undefined;
+  readonly period?: number | undefined;
+  readonly algorithm?: TotpAlgorithm | undefined;
 }
 
 export interface DraftProblem {
@@ -93,7 +103,7 @@ export interface LocalKind extends Kind {
     at: { readonly now: Instant; readonly windows: OtpWindows },
   ): Decision;
   /** Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`. */
-  advancePastUses(state: KeyState, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
+  advancePastUses(form: KeyForm, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
 }
 
 /** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query`. */

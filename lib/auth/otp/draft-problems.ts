@@ -1,18 +1,22 @@
 import type { DraftProblem, KeyDraft } from "./contract.ts";
 
 type Rule = "absent" | { readonly min: number; readonly max: number };
+type Choice = "absent" | readonly (number | string)[];
 
 /**
  * Returns the problems of a draft.
- * @param rules bounds of the lengths of secret and private id in bytes, the allowed digits, the bounds of the counter
+ * @param rules bounds of the lengths of secret and private id in bytes, the bounds of the counter, and the allowed
+ * digits, periods and algorithms
  */
 export function draftProblems(
   draft: KeyDraft,
   rules: {
     readonly secret: Rule;
     readonly privateId: Rule;
-    readonly digits: "absent" | readonly number[];
     readonly counter: Rule;
+    readonly digits: Choice;
+    readonly period: Choice;
+    readonly algorithm: Choice;
   },
 ): DraftProblem[] {
   const problems: DraftProblem[] = [];
@@ -21,7 +25,9 @@ export function draftProblems(
   };
   refuse("secret", lengthReason(draft.secret, rules.secret));
   refuse("privateId", lengthReason(draft.privateId, rules.privateId));
-  refuse("digits", digitsReason(draft.digits, rules.digits));
+  for (const field of ["digits", "period", "algorithm"] as const) {
+    refuse(field, choiceReason(draft[field], rules[field]));
+  }
   refuse("counter", counterReason(draft.counter, rules.counter));
   return problems;
 }
@@ -36,10 +42,10 @@ function lengthReason(bytes: Uint8Array | undefined, rule: Rule): string | undef
   return min === max ? `must have ${min} bytes` : `must have ${min} to ${max} bytes`;
 }
 
-function digitsReason(digits: number | undefined, rule: "absent" | readonly number[]): string | undefined {
-  if (digits === undefined) return undefined;
+function choiceReason(value: number | string | undefined, rule: Choice): string | undefined {
+  if (value === undefined) return undefined;
   if (rule === "absent") return notOfThisKind;
-  return rule.includes(digits) ? undefined : `must be ${rule.join(" or ")}`;
+  return rule.includes(value) ? undefined : `must be ${rule.slice(0, -1).join(", ")} or ${rule.at(-1)}`;
 }
 
 function counterReason(counter: number | undefined, rule: Rule): string | undefined {

@@ -6,10 +6,10 @@ export const hotp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
   forms: oathForms,
-  prepare: prepareOath,
+  prepare: draft => prepareOath(draft, { period: "absent", algorithm: "absent" }),
   decide({ secret: { secret }, form }, code, { windows }): Decision {
     const { counter, resync } = form.state;
-    const find = (from: number, to = from) => findMovingFactor(secret, code, from, to);
+    const find = (from: number, to = from) => findMovingFactor({ secret }, code, from, to);
     // Codes are short, so the last used code can equal a later one by chance. Refuse it, or it could pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
 
@@ -21,5 +21,5 @@ export const hotp: LocalKind = {
     if (ahead === undefined) return { outcome: "invalid" };
     return { outcome: "out_of_step", nextState: { counter, resync: ahead + 1 } };
   },
-  advancePastUses: ({ counter }, uses) => ({ counter: counter + uses }),
+  advancePastUses: ({ state: { counter } }, uses) => ({ counter: counter + uses }),
 };

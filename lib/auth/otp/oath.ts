@@ -1,15 +1,14 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
-import type { CodeForm, KeyDraft, Prepared } from "./contract.ts";
+import type { CodeForm, KeyDraft, Prepared, TotpAlgorithm } from "./contract.ts";
 import { draftProblems } from "./draft-problems.ts";
 
-/** Forms of codes of both OATH kinds: 6 or 8 digits (A7). */
-export const oathForms: readonly CodeForm[] = [
-  { length: 6, alphabet: "digits" },
-  { length: 8, alphabet: "digits" },
-];
+const lengths = [6, 7, 8];
 
-/** At min 112 bits. At most one block of SHA-1: HMAC would hash a longer secret down to fewer bytes. */
+/** Forms of codes of both OATH kinds: 6 to 8 digits (A7). */
+export const oathForms: readonly CodeForm[] = lengths.map(length => ({ length, alphabet: "digits" }));
+
+/** At least 112 bits. At most one block of SHA-1 and SHA-256: HMAC would hash a longer secret down to fewer bytes. */
 const secretBytes = { min: 14, max: 64 };
 /** The maximum leaves room for every window below 2^53. */
 const counter = { min: 0, max: 2 ** 52 };
@@ -45,9 +44,18 @@ export const nodeCrypto: CryptoPlugin = {
   },
 };
 
-/** Checks an imported OATH key and fills in defaults: HMAC-SHA-1, 6 digits, counter 0. */
-export function prepareOath(draft: KeyDraft): Prepared {
-  const problems = draftProblems(draft, { secret: secretBytes, privateId: "absent", digits: [6, 8], counter });
+/** Checks an imported OATH key and fills in defaults: 6 digits, counter 0. @param rules those of the kind's time step and hash */
+export function prepareOath(
+  draft: KeyDraft,
+  rules: Pick<Parameters<typeof draftProblems>[1], "period" | "algorithm">,
+): Prepared {
+  const problems = draftProblems(draft, {
+    secret: secretBytes,
+    privateId: "absent",
+    digits: lengths,
+    counter,
+    ...rules,
+  });
   if (problems.length > 0 || draft.secret === undefined) return { ok: false, problems };
   return {
     ok: true,
@@ -56,14 +64,22 @@ export function prepareOath(draft: KeyDraft): Prepared {
   };
 }
 
+const hashes = { SHA1: "sha1", SHA256: "sha256", SHA512: "sha512" } as const;
+
 /** Returns the smallest moving factor from `from` to `to`, both included, whose code this is (RFC 4226), or undefined. */
-export function findMovingFactor(secret: Uint8Array, code: string, from: number, to: number): number | undefined {
+export function findMovingFactor(
+  { secret, algorithm = "SHA1" }: { readonly secret: Uint8Array; readonly algorithm?: TotpAlgorithm | undefined },
+  code: string,
+  from: number,
+  to: number,
+): number | undefined {
   if (from < 0 || to < from) return undefined;
   const result = verifySync({
     strategy: "hotp",
     secret,
     token: code,
-    digits: code.length === 8 ? 8 : 6,
+    algorithm: hashes[algorithm],
+    digits: code.length === 8 ? 8 : code.length === 7 ? 7 : 6,
     counter: from,
     counterTolerance: [0, to - from],
     crypto: nodeCrypto,

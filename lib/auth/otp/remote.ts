@@ -10,6 +10,8 @@ export const remote: RemoteKind = {
       secret: "absent",
       privateId: "absent",
       digits: "absent",
+      period: "absent",
+      algorithm: "absent",
       counter: "absent",
     });
     return problems.length > 0 ? { ok: false, problems } : { ok: true, form: { state: { counter: 0 } } };

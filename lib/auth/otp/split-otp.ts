@@ -23,14 +23,14 @@ const forms: readonly CodeForm[] = otpKindNames
 
 /**
  * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7). Digits at
- * the end allow two splits, modhex one, so that finding the OTP key takes at most two reads.
+ * the end allow three splits, modhex one, so that finding the OTP key takes at most three reads in parallel.
  */
 export const possibleCuts = (otp: string): readonly Cut[] =>
   formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
 
 /**
  * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in digits
- * could be 14 and 6, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the user passes that user's
+ * could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the user passes that user's
  * keys first.
  * @param shapeOf returns the shape of the key with a prefix of `possibleCuts`, undefined for an unknown prefix
  */

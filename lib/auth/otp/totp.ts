@@ -1,20 +1,30 @@
 import type { Instant } from "../../time.ts";
-import type { Decision, LocalKind } from "./contract.ts";
+import { type Decision, type KeyForm, type LocalKind, totpAlgorithms } from "./contract.ts";
 import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
 
-/** The default of RFC 6238. Imports with another step are refused. */
-export const totpStepSeconds = 30;
+/** Lengths of a time step in seconds. The first is the default, that of RFC 6238. */
+const periods = [30, 60];
+const [defaultPeriod = 30] = periods;
+const [defaultAlgorithm] = totpAlgorithms;
 
-/** Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. */
+/**
+ * Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. The window for clocks that drift is a number
+ * of steps, so that the same number of codes can be guessed at any time, with either step.
+ */
 export const totp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
   forms: oathForms,
-  prepare: prepareOath,
+  prepare(draft) {
+    const prepared = prepareOath(draft, { period: periods, algorithm: totpAlgorithms });
+    if (!prepared.ok) return prepared;
+    const { period = defaultPeriod, algorithm = defaultAlgorithm } = draft;
+    return { ...prepared, form: { ...prepared.form, period, algorithm } };
+  },
   decide({ secret: { secret }, form }, code, { now, windows }): Decision {
     const { counter } = form.state;
-    const step = stepAt(now);
-    const find = (from: number, to = from) => findMovingFactor(secret, code, from, to);
+    const step = stepAt(now, form);
+    const find = (from: number, to = from) => findMovingFactor({ secret, algorithm: form.algorithm }, code, from, to);
     // As in HOTP: the last used code can equal a later one by chance. Refuse it, or it could pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
 
@@ -23,9 +33,10 @@ export const totp: LocalKind = {
     if (passing !== undefined) return { outcome: "valid", nextState: { counter: passing + 1 } };
     return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };
   },
-  advancePastUses: ({ counter }, _uses, { now, windows }) => ({
-    counter: Math.max(counter, stepAt(now) + windows.steps + 1),
+  advancePastUses: (form, _uses, { now, windows }) => ({
+    counter: Math.max(form.state.counter, stepAt(now, form) + windows.steps + 1),
   }),
 };
 
-const stepAt = (now: Instant): number => Math.floor(Date.parse(now) / 1000 / totpStepSeconds);
+const stepAt = (now: Instant, { period = defaultPeriod }: KeyForm): number =>
+  Math.floor(Date.parse(now) / 1000 / period);

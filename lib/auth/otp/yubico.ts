@@ -21,6 +21,8 @@ export const yubico: LocalKind = {
       secret: { min: 16, max: 16 },
       privateId: { min: 6, max: 6 },
       digits: "absent",
+      period: "absent",
+      algorithm: "absent",
       counter: { min: 0, max: maxUses },
     });
     const { secret, privateId, counter = 0 } = draft;
@@ -37,7 +39,7 @@ export const yubico: LocalKind = {
     return { outcome: "valid", nextState: { counter: position + 1 } };
   },
   /** Each unrecorded use may have been the first after a power-up. */
-  advancePastUses: ({ counter }, uses) => ({ counter: counter + uses * sessionsPerUse }),
+  advancePastUses: ({ state: { counter } }, uses) => ({ counter: counter + uses * sessionsPerUse }),
 };
 
 /** Decrypts one block. The format is a single block, so ECB is the right mode. */

@@ -1,4 +1,5 @@
 import { Fault } from "../../fault.ts";
+import { omitUndefined } from "../../omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
@@ -80,21 +81,23 @@ const wireNames: Record<keyof KeyDraft, string> = {
   privateId: "private_id",
   digits: "digits",
   counter: "counter",
+  period: "period",
+  algorithm: "algorithm",
 };
 
 /** Returns what an import changes in an existing OTP key. Throws Fault `conflict`. */
 async function mergeImport(
   there: OtpKey,
-  { kind, replace, prefix, counter, digits = there.form.digits }: ImportedKey & { readonly kind: OtpKindName },
+  { kind, replace, prefix, counter, ...given }: ImportedKey & { readonly kind: OtpKindName },
   prepared: PreparedKey,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly event: string }> {
   if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.
     const isSet = replace && counter !== undefined;
-    const state = isSet ? prepared.form.state : raiseCounter(there.form.state, prepared.form.state);
-    const form = { ...(digits !== undefined && { digits }), state };
-    return { key: { ...there, form }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
+    const form = changeForm(there.form, given);
+    const state = isSet ? prepared.form.state : raiseCounter(form.state, prepared.form.state);
+    return { key: { ...there, form: { ...form, state } }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
   }
   const replaced = there.kind !== undefined;
   if (replaced && !replace) {
@@ -104,6 +107,16 @@ async function mergeImport(
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
   const event = replaced ? "otpkey_secret_replaced" : "otpkey_imported";
   return { key: { ...kept, kind, form: prepared.form, ...sealed }, event };
+}
+
+/** Returns the form with the given parameters. With another time step the counter stays at the same point in time. */
+function changeForm(
+  form: KeyForm,
+  { digits, period, algorithm }: Pick<KeyDraft, "digits" | "period" | "algorithm">,
+): KeyForm {
+  const steps = form.period === undefined || period === undefined ? 1 : form.period / period;
+  const state = steps === 1 ? form.state : { counter: Math.ceil(form.state.counter * steps) };
+  return { ...form, ...omitUndefined({ digits, period, algorithm }), state };
 }
 
 async function hasSecret(

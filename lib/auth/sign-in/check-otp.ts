@@ -23,7 +23,7 @@ export interface OtpResult {
 /** The OTP keys that an OTP may belong to, as read. */
 export type OtpCandidates = readonly Stored<OtpKey>[];
 
-/** Reads the OTP keys that an OTP may belong to: at most two, in parallel (A7). */
+/** Reads the OTP keys that an OTP may belong to: at most three, in parallel (A7). */
 export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "otpkeys">): Promise<OtpCandidates> {
   const found = await Promise.all(possibleCuts(otp).map(({ prefix }) => otpkeys.find(prefix)));
   return found.filter(key => key !== undefined);

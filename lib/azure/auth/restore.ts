@@ -51,7 +51,7 @@ export async function restoreAuth(
 function advanceCounter(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows }): OtpKey {
   const kind = key.kind && otpKind(key.kind);
   if (kind?.checkedBy !== "authentication-server") return key;
-  const form: KeyForm = { ...key.form, state: kind.advancePastUses(key.form.state, uses, at) };
+  const form: KeyForm = { ...key.form, state: kind.advancePastUses(key.form, uses, at) };
   return { ...key, form };
 }
 

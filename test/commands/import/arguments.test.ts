@@ -29,7 +29,7 @@ describe("what the import command is given", () => {
     [[...url, "--parallel", "33", "keys.csv"], /--parallel must be a whole number from 1 to 32/],
     [[...url, "--parallel", "0", "keys.csv"], /--parallel must be a whole number from 1 to 32/],
     [[...url, "--timeout", "1e1", "keys.csv"], /--timeout must be a whole number from 1 to 600/],
-    [[...url, "--digits", "7", "keys.csv"], /--digits must be 6 or 8/],
+    [[...url, "--digits", "9", "keys.csv"], /--digits must be a whole number from 6 to 8/],
     [[...url, "-", "-"], /Only one input can be standard input/],
     [[...url, "--token-file", "-", "-"], /Only one input can be standard input/],
   ])("is refused where it makes no sense (%#)", (args, told) => {

@@ -1,5 +1,6 @@
 import { base32nopad } from "@scure/base";
 import * as z from "zod";
+import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
 import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
 import { importKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
@@ -51,7 +52,13 @@ const fields = z.object({
   secret: optional(hex).describe("Secret in hex."),
   secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
   private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
-  digits: optional(wholeNumber({ enum: [6, 8] })).describe("Length of the codes of an OATH kind: 6 (default) or 8."),
+  digits: optional(wholeNumber({ enum: [6, 7, 8] })).describe(
+    "Length of the codes of an OATH kind: 6 (default), 7 or 8.",
+  ),
+  period: optional(wholeNumber({ enum: [30, 60] })).describe(
+    "Length of a time step of kind `totp`: 30 (default) or 60 seconds.",
+  ),
+  algorithm: optional(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
   counter: optional(wholeNumber({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
   replace: optionalFlag("Whether to replace another secret, or to set the counter of the same one; default: false."),
 });
@@ -76,8 +83,8 @@ export const importOtpkey = endpoint({
   description:
     "Stores the secret of an OTP key, so that its OTPs can be checked. `kind` says how the key makes codes: " +
     "`hotp` (RFC 4226), `totp` (RFC 6238), `yubico` (Yubico OTP), or `remote`, whose codes a validation server " +
-    "checks. A repeated call with the same secret responds 200: it sets `digits` if given, and raises the counter to " +
-    "a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a lower value: then OTPs that " +
+    "checks. A repeated call with the same secret responds 200: it sets `digits`, `period` and `algorithm` if given, " +
+    "and raises the counter to a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a lower value: then OTPs that " +
     "were used pass again. Another secret for an existing prefix is refused with 409 unless `replace=true`. The " +
     "secret is in no response and in no log.",
   body,

@@ -3,6 +3,7 @@ import type { AddressCount } from "../../../auth/model/address-limit.ts";
 import type { AttributeHead } from "../../../auth/model/attributes.ts";
 import type { Session } from "../../../auth/model/session.ts";
 import type { Throttle } from "../../../auth/model/throttle.ts";
+import { totpAlgorithms } from "../../../auth/otp/contract.ts";
 import { otpKindNames } from "../../../auth/otp/kinds.ts";
 import type { OtpKey, OtpKeySummary, User, UserSummary } from "../../../auth/store.ts";
 import { schemaOf, storedInstant } from "../../tables/row-schema.ts";
@@ -33,6 +34,8 @@ export const keySchema = schemaOf<OtpKey>()(
     stopped: z.boolean(),
     form: z.object({
       digits: count.exactOptional(),
+      period: count.exactOptional(),
+      algorithm: z.enum(totpAlgorithms).exactOptional(),
       state: z.object({ counter: z.int(), resync: z.int().exactOptional() }),
     }),
     sealedSecret: textSchema.exactOptional(),

@@ -75,7 +75,7 @@ describe("the traditional layout", () => {
     [oath("ubhebdefghij").replace(seed, `${seed.slice(0, -2)}zz`), "its secret must be in hex"],
     [yubico.replace("ab86c04de6a3", "ab86"), "its private id must have 6 bytes"],
     [oath("ubhebdefghij").replace(seed, seed.slice(0, 26)), "its secret must have 14 to 64 bytes"],
-    [oath("ubhebdefghij", "0,1,0", 0), "its digits must be 6 or 8"],
+    [oath("ubhebdefghij", "0,1,0", 0), "its digits must be 6, 7 or 8"],
   ])("refuses a line that is wrong, and says why without its secret (%#)", (line, reason) => {
     expect(reasonOf(line)).toBe(reason);
   });
@@ -121,16 +121,24 @@ describe("the layout of keys without a keyboard", () => {
   it.each([
     [`F800574,${seed}`, { prefix: "f800574", kind: "hotp", digits: 6 }],
     [`F800574,${seed},HOTP,8`, { prefix: "f800574", kind: "hotp", digits: 8 }],
-    [`1000133508267, ${seed}, totp, 6, 30`, { prefix: "1000133508267", kind: "totp", digits: 6 }],
+    [
+      `1000133508267, ${seed}, totp, 6, 30`,
+      { prefix: "1000133508267", kind: "totp", digits: 6, period: 30, algorithm: "SHA1" },
+    ],
+    [`1000133508267,${seed},totp,7,60`, { kind: "totp", digits: 7, period: 60, algorithm: "SHA1" }],
+    [`1000133508267,${seed},totp,8,60,SHA-256`, { kind: "totp", digits: 8, period: 60, algorithm: "SHA256" }],
+    [`1000133508267,${seed},totp,8,,hmac-sha512`, { kind: "totp", digits: 8, period: 30, algorithm: "SHA512" }],
   ])("gives OATH keys whose serial number is typed before the code: %s", (line, key) => {
     expect(keysOf(line)).toMatchObject([{ line: 1, secret: hex(seed), ...key }]);
   });
 
   it.each([
     [`F1,${seed},ocra,OCRA-1:HOTP-SHA1-6:QN08`, "it is of no known kind of key"],
-    [`F1,${seed},totp,6,60`, "its steps are not of 30 seconds"],
-    [`F1,${seed},hotp,7`, "its digits must be 6 or 8"],
-    [`F1,${seed},hotp,six`, "its digits must be 6 or 8"],
+    [`F1,${seed},totp,6,45`, "its time step must be 30 or 60"],
+    [`F1,${seed},totp,6,30,MD5`, "its hash function is not for this kind of key"],
+    [`F1,${seed},hotp,6,,SHA256`, "its hash function is not for this kind of key"],
+    [`F1,${seed},hotp,9`, "its digits must be 6, 7 or 8"],
+    [`F1,${seed},hotp,six`, "its digits must be 6, 7 or 8"],
     [`-,${seed}`, "its prefix is not 1 to 32 letters and digits"],
   ])("refuses %s", (line, reason) => {
     expect(reasonOf(line)).toBe(reason);

@@ -64,10 +64,16 @@ describe("a plain PSKC (RFC 6030)", () => {
     });
   });
 
-  it("gives TOTP keys of 30 seconds, and counters where they have moved", () => {
+  it("gives TOTP keys of 30 and 60 seconds with each hash function, and counters where they have moved", () => {
     const step = (seconds: number) => `${plain()}<TimeInterval><PlainValue>${seconds}</PlainValue></TimeInterval>`;
     expect(keysOf({ algorithm: totp, data: step(30) })).toMatchObject([{ kind: "totp", digits: 8 }]);
-    expect(reasonOf({ algorithm: totp, data: step(60) })).toBe("its steps are not of 30 seconds");
+    expect(keysOf({ algorithm: totp })).toMatchObject([{ period: 30, algorithm: "SHA1" }]);
+    expect(keysOf({ algorithm: totp, data: step(60) })).toMatchObject([{ period: 60, algorithm: "SHA1" }]);
+    for (const [suite, name] of Object.entries({ "HMAC-SHA256": "SHA256", "SHA-512": "SHA512" })) {
+      const parameters = `<Suite>${suite}</Suite><ResponseFormat Length="8" Encoding="DECIMAL"/>`;
+      expect(keysOf({ algorithm: totp, parameters })).toMatchObject([{ kind: "totp", algorithm: name }]);
+    }
+    expect(reasonOf({ algorithm: totp, data: step(45) })).toBe("its time step must be 30 or 60");
     expect(keysOf({ data: `${plain()}<Counter><PlainValue>77</PlainValue></Counter>` })).toMatchObject([
       { counter: 77 },
     ]);
@@ -104,7 +110,7 @@ describe("a plain PSKC (RFC 6030)", () => {
     expect(keysOf({ parameters: parameters(18) })).toMatchObject([{ digits: 6 }]);
     expect(keysOf({ parameters: parameters(20) })).toMatchObject([{ digits: 8 }]);
     expect(keysOf({ parameters: parameters(6) })).toMatchObject([{ digits: 6 }]);
-    expect(reasonOf({ parameters: parameters(7) })).toBe("its digits must be 6 or 8");
+    expect(reasonOf({ parameters: parameters(9) })).toBe("its digits must be 6, 7 or 8");
   });
 
   it("is read with any prefix of its namespace", () => {
@@ -114,7 +120,7 @@ describe("a plain PSKC (RFC 6030)", () => {
 
   it.each([
     [{ algorithm: "urn:ietf:params:xml:ns:keyprov:pskc:ocra" }, "it is of no known kind of key"],
-    [{ parameters: "<Suite>HMAC-SHA256</Suite>" }, "its codes are not made by HMAC-SHA-1"],
+    [{ parameters: "<Suite>HMAC-SHA256</Suite>" }, "its hash function is not for this kind of key"],
     [{ parameters: '<ResponseFormat Length="6" Encoding="HEXADECIMAL"/>' }, "its codes are not of digits"],
     [
       { parameters: '<ResponseFormat Length="6" Encoding="DECIMAL" CheckDigits="true"/>' },

@@ -1,10 +1,10 @@
 import { createCipheriv, createHmac } from "node:crypto";
 
 /** RFC 4226 written once more, so that no code under test also makes what it is tested with. */
-export function hotpCode(secret: Uint8Array, counter: number, digits = 6): string {
+export function hotpCode(secret: Uint8Array, counter: number, digits = 6, hash = "sha1"): string {
   const message = Buffer.alloc(8);
   message.writeBigUInt64BE(BigInt(counter));
-  const mac = createHmac("sha1", secret).update(message).digest();
+  const mac = createHmac(hash, secret).update(message).digest();
   const value = mac.readUInt32BE((mac.at(-1) ?? 0) & 15) & 0x7fffffff;
   return String(value % 10 ** digits).padStart(digits, "0");
 }

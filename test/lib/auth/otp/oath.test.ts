@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { generateSync } from "otplib";
 import { describe, expect, it } from "vitest";
-import type { Decision, KeyState, LocalKind, OtpWindows } from "../../../../lib/auth/otp/contract.ts";
+import type { Decision, KeyForm, KeyState, LocalKind, OtpWindows } from "../../../../lib/auth/otp/contract.ts";
 import { hotp } from "../../../../lib/auth/otp/hotp.ts";
 import { nodeCrypto } from "../../../../lib/auth/otp/oath.ts";
 import { totp } from "../../../../lib/auth/otp/totp.ts";
@@ -68,6 +68,26 @@ describe("totp by RFC 6238 appendix B", () => {
     expect(totp.decide({ ...key, form: { digits: 8, state: nextState } }, value, moment)).toEqual({
       outcome: "replayed",
     });
+  });
+
+  const seconds = sha1.map(([second]) => second);
+  it.each([
+    ["SHA1", 20, sha1.map(([, value]) => value)],
+    ["SHA256", 32, ["46119246", "68084774", "67062674", "91819424", "90698825", "77737706"]],
+    ["SHA512", 64, ["90693936", "25091201", "99943326", "93441116", "38618901", "47863826"]],
+  ] as const)("accepts each value of %s once, also as a code of its last 7 or 6 digits", (algorithm, bytes, values) => {
+    const secret = Buffer.from("1234567890".repeat(7).slice(0, bytes));
+    for (const [index, value] of values.entries()) {
+      const now = instant((seconds[index] ?? 0) * 1000);
+      for (const digits of [8, 7, 6]) {
+        const form: KeyForm = { digits, period: 30, algorithm, state: { counter: 0 } };
+        const decide = (state: KeyState, text = value.slice(-digits)) =>
+          totp.decide({ secret: { secret }, form: { ...form, state } }, text, { now, windows });
+        const decision = decide(form.state);
+        expect(decision.outcome).toBe("valid");
+        expect(decide(stateAfter(decision, form.state))).toEqual({ outcome: "replayed" });
+      }
+    }
   });
 
   it.each([
@@ -185,6 +205,41 @@ describe("the window of totp", () => {
   });
 });
 
+describe("totp with a step of 60 seconds", () => {
+  const secret = plainSecret();
+  const form = (counter: number): KeyForm => ({ digits: 6, period: 60, algorithm: "SHA256", state: { counter } });
+  const decideAt = (second: number, factor: number, counter = 0) =>
+    totp.decide({ secret: { secret }, form: form(counter) }, code(secret, factor, 6, "sha256"), {
+      now: instant(second * 1000),
+      windows,
+    });
+
+  it("counts its window in steps of 60 seconds", () => {
+    const now = 6030;
+    expect([-2, -1, 0, 1, 2].map(offset => decideAt(now, 100 + offset).outcome)).toEqual([
+      "invalid",
+      "valid",
+      "valid",
+      "valid",
+      "invalid",
+    ]);
+  });
+
+  it("accepts a code once in the whole step, and none of an earlier step after it", () => {
+    expect(decideAt(6000, 100)).toEqual({ outcome: "valid", nextState: { counter: 101 } });
+    for (const second of [6000, 6029, 6030, 6059, 6060]) {
+      expect(decideAt(second, 100, 101)).toEqual({ outcome: "replayed" });
+      expect(decideAt(second, 99, 101).outcome).not.toBe("valid");
+    }
+    expect(decideAt(6060, 101, 101)).toEqual({ outcome: "valid", nextState: { counter: 102 } });
+  });
+
+  it("refuses after a restore every code of a time up to the restore", () => {
+    const at = { now: instant(6000 * 1000), windows };
+    expect(totp.advancePastUses(form(7), 10, at)).toEqual({ counter: 102 });
+  });
+});
+
 describe("codes of either kind, in any order", () => {
   // A short secret, and codes from one narrow range: coincidences are met, not avoided.
   const secret = randomBytes(14);
@@ -239,8 +294,24 @@ describe("an OATH key of an import", () => {
     });
     expect(totp.prepare({ secret: rfcSecret, digits: 8, counter: 7 })).toMatchObject({
       ok: true,
-      form: { digits: 8, state: { counter: 7 } },
+      form: { digits: 8, period: 30, algorithm: "SHA1", state: { counter: 7 } },
     });
+    const timing = { period: 60, algorithm: "SHA512" } as const;
+    expect(totp.prepare({ secret: rfcSecret, digits: 7, ...timing })).toMatchObject({
+      ok: true,
+      form: { digits: 7, ...timing },
+    });
+  });
+
+  it("has a time step and a hash function only if it is time-based", () => {
+    const refused = (field: string, reason: string) => ({ ok: false, problems: [{ field, reason }] });
+    expect(hotp.prepare({ secret: rfcSecret, period: 30 })).toEqual(refused("period", "is not for this kind of key"));
+    expect(hotp.prepare({ secret: rfcSecret, algorithm: "SHA1" })).toEqual(
+      refused("algorithm", "is not for this kind of key"),
+    );
+    for (const period of [0, 15, 45, 90]) {
+      expect(totp.prepare({ secret: rfcSecret, period })).toEqual(refused("period", "must be 30 or 60"));
+    }
   });
 
   it.each([14, 64])("may have a secret of %i bytes, which then works", bytes => {
@@ -254,7 +325,7 @@ describe("an OATH key of an import", () => {
     [{ secret: randomBytes(13) }, "secret", "must have 14 to 64 bytes"],
     [{ secret: randomBytes(65) }, "secret", "must have 14 to 64 bytes"],
     [{ secret: rfcSecret, privateId: randomBytes(6) }, "privateId", "is not for this kind of key"],
-    [{ secret: rfcSecret, digits: 7 }, "digits", "must be 6 or 8"],
+    [{ secret: rfcSecret, digits: 9 }, "digits", "must be 6, 7 or 8"],
     [{ secret: rfcSecret, counter: -1 }, "counter", expect.stringContaining("whole number")],
     [{ secret: rfcSecret, counter: 0.5 }, "counter", expect.stringContaining("whole number")],
     [{ secret: rfcSecret, counter: 2 ** 53 }, "counter", expect.stringContaining("whole number")],

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
+import { minutes } from "../../../../../lib/time.ts";
+import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
 import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
 import { hotpKey, newPrefix, type SoftwareKey, stepAt, totpKey, yubicoKey } from "../../../../support/software-key.ts";
 import { storedText } from "../../../../support/stored-text.ts";
@@ -35,6 +37,7 @@ describe("POST /core/otpkeys", () => {
     ["hotp of 8 digits", hotpKey({ digits: 8 }), 0],
     ["totp", totpKey(), "now"],
     ["totp of 8 digits", totpKey({ digits: 8 }), "now"],
+    ["totp of 7 digits", totpKey({ digits: 7 }), "now"],
     ["yubico", yubicoKey(), 1],
   ] as const)(
     "imports a key of kind %s: 201 with its view, which holds no secret; its OTPs are valid",
@@ -45,6 +48,30 @@ describe("POST /core/otpkeys", () => {
       const otp = key.otp(factor === "now" ? stepAt(auth.now()) : factor);
       expect(await isValid(otp)).toBe(true);
       expect(await isValid(otp)).toBe(false);
+    },
+  );
+
+  it.each([
+    ["30", "SHA256", "sha256"],
+    ["60", "SHA1", "sha1"],
+    ["60", "SHA512", "sha512"],
+  ])(
+    "imports a totp key with steps of %s seconds and %s; each of its OTPs is valid once",
+    async (period, algorithm, hash) => {
+      const { prefix, secret, fields } = totpKey({ digits: 8 });
+      expect((await importing({ ...fields, period, algorithm })).status).toBe(201);
+      await has({ prefix });
+      const step = Math.floor(Date.parse(auth.now()) / 1000 / Number(period));
+      const otp = prefix + hotpCode(secret, step, 8, hash);
+      expect([await isValid(otp), await isValid(otp)]).toEqual([true, false]);
+      // A repeated import with another step keeps the position in time: the OTP of the step before stays used up.
+      const other = period === "60" ? "30" : "60";
+      expect((await importing({ ...fields, period: other })).status).toBe(200);
+      const current = () =>
+        prefix + hotpCode(secret, Math.floor(Date.parse(auth.now()) / 1000 / Number(other)), 8, hash);
+      expect(await isValid(current())).toBe(false);
+      auth.advance(minutes(2));
+      expect(await isValid(current())).toBe(true);
     },
   );
 
@@ -247,7 +274,10 @@ describe("what makes no key: 400", () => {
     [{ ...yubico, private_id: "00" }, "private_id must have 6 bytes"],
     [{ ...yubico, secret: "00" }, "secret must have 16 bytes"],
     [{ ...yubico, digits: "6" }, "digits is not for this kind of key"],
-    [{ ...hotp, digits: "7" }, "digits must be 6 or 8"],
+    [{ ...hotp, digits: "9" }, "digits must be 6, 7 or 8"],
+    [{ ...hotp, period: "60" }, "period is not for this kind of key"],
+    [{ ...hotp, algorithm: "SHA256" }, "algorithm is not for this kind of key"],
+    [{ ...hotp, kind: "totp", period: "45" }, "period must be 30 or 60"],
     [{ ...hotp, digits: "six" }, "digits must be a whole number"],
     [{ ...hotp, counter: "-1" }, "counter must be a whole number"],
     [{ ...hotp, counter: "1.5" }, "counter must be a whole number"],
