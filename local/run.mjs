@@ -32,6 +32,7 @@ const helpOfTask = {
   settings: "Writes docs/settings.md, docs/states.md, local.settings.sample.json and the lists of settings in infra/.",
   audit:
     "Looks for known vulnerabilities and unusual licences of deployed packages. The exit code is 0 for none, 1 for a finding,\n2 if the registry gives no audit report.",
+  format: "Corrects the format and the order of imports of every file, and reports what the linter cannot correct.",
   build: "Compiles the deployed code to dist/, which `func start` runs.",
 };
 

@@ -113,7 +113,7 @@ describe("if everything is installed", () => {
     expect(await npmStart("--fail").ended).toBe(3);
   });
 
-  test.each(["openapi", "settings", "audit", "build"])("npm run %s has a help and refuses arguments", async task => {
+  test.each(["openapi", "settings", "audit", "build", "format"])("npm run %s has a help and refuses arguments", async task => {
     const help = run("node", ["local/run.mjs", task, "--help"]);
     expect(await help.ended).toBe(0);
     expect(help.output()).toContain(`Usage: npm run ${task}\n`);

@@ -44,7 +44,8 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
   }
   if (SERVICE_APIS.includes("client")) {
     const serving = { ...common, deps: auth, identify: identifySession(auth) };
-    registerApi(client, CLIENT_PATH, serving, clientPreflight(auth.rules.allowedOrigins, serving));
+    const preflight = clientPreflight(auth.rules.allowedOrigins, { ...serving, hint: auth.originHint });
+    registerApi(client, CLIENT_PATH, serving, preflight);
     registerJobs(authJobs(settings), auth, log);
   }
 }

@@ -6,17 +6,25 @@ import type { ServeOptions } from "../../../lib/http/serve.ts";
 import { checkOrigin, preflight } from "../client/origins.ts";
 import { refuseClient } from "../errors.ts";
 
-/** Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). */
+interface PreflightOptions extends Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof"> {
+  /** Ends a refusal. Absent in Azure. */
+  readonly hint?: string | undefined;
+}
+
+/**
+ * Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). Outside Azure there
+ * always is one, so that a refused preflight names the setting instead of being the host's 404.
+ */
 export function clientPreflight(
   allowed: readonly string[],
-  options: Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof">,
+  { hint, ...options }: PreflightOptions,
 ): ((call: Call) => Promise<Reply>) | undefined {
-  if (allowed.length === 0) return undefined;
+  if (allowed.length === 0 && hint === undefined) return undefined;
   return call =>
     respond(call, options, async () => {
       try {
         requireProxy(call, options.proxyProof);
-        return preflight(checkOrigin(call, allowed));
+        return preflight(checkOrigin(call, allowed, { hint }));
       } catch (error) {
         if (error instanceof Fault) return refuseClient(error);
         throw error;

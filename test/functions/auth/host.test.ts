@@ -31,12 +31,18 @@ beforeAll(async () => {
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
     CALLER_STATIC_TOKENS: "true",
     CLIENT_ALLOWED_ORIGINS: app,
+    SESION_COOKIE_SECURE: "false",
     LOGGING_LEVEL_COM_SERVICE: "DEBUG",
   });
 });
 
 afterAll(async () => {
-  const lines = (await main.end()).map(line => JSON.stringify(line));
+  const events = await main.end();
+  // The start warns of a variable that is almost a setting, and of no other.
+  expect(events.filter(({ event }) => event === "setting_misspelt")).toMatchObject([
+    { setting: "SESION_COOKIE_SECURE", nearest: "SESSION_COOKIE_SECURE" },
+  ]);
+  const lines = events.map(line => JSON.stringify(line));
   await vault.close();
   expect(lines.filter(line => line.includes('"authentication"')).length).toBeGreaterThan(3);
   for (const secret of secrets) expect(lines.filter(line => line.includes(secret))).toEqual([]);
@@ -171,7 +177,9 @@ describe("the deployed app over HTTP", () => {
         });
       const allowed = await preflight(app);
       expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([204, app]);
-      expect((await preflight("https://evil.example")).status).toBe(403);
+      const refused = await preflight("https://evil.example");
+      expect(refused.status).toBe(403);
+      expect(await refused.json()).toMatchObject({ error: expect.stringContaining("CLIENT_ALLOWED_ORIGINS") });
     }
     expect((await fetch(`${main.url}/core/users`, { method: "OPTIONS", headers: { origin: app } })).status).toBe(404);
   });

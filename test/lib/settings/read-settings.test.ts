@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { describeSettings, effectiveSettings } from "../../../lib/settings/describe-settings.ts";
-import { BadSettings, combineReads, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
+import { BadSettings, combineReads, type Environment, misspeltSettings, readSettings } from "../../../lib/settings/read-settings.ts";
 import { setting } from "../../../lib/settings/setting.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
@@ -108,6 +108,24 @@ describe("a single setting", () => {
     const taken = (host: string) => setting.address("").safeParse(`http://${host}`).success;
     for (const host of ["127.0.0.1", "localhost", "127.0.0.1:7071"]) expect(taken(host)).toBe(true);
     for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example", "[::1]"]) expect(taken(host)).toBe(false);
+  });
+});
+
+describe("a misspelt setting", () => {
+  const schema = z.object({ EMAIL_SENDER_ADDRESS: setting.text(""), PIN_DAYS: setting.days("").optional() });
+
+  it("is named with the nearest setting, unless it is empty or the name of a setting", () => {
+    const environment = { EMAIL_SENDER_ADRESS: "a", email_sender_address: " ", PIN_DAYS: "1", PATH: "/bin" };
+    expect(misspeltSettings(schema, environment)).toEqual([
+      { setting: "EMAIL_SENDER_ADRESS", nearest: "EMAIL_SENDER_ADDRESS" },
+    ]);
+  });
+
+  it("is named in the problem of the setting that must be set", () => {
+    const { problems } = problemsOf(() => readSettings(schema, { EMAIL_SENDER_ADRESS: "a" }));
+    expect(problems).toEqual([
+      { path: "EMAIL_SENDER_ADDRESS", reason: "must be set; EMAIL_SENDER_ADRESS is set, but is not a setting" },
+    ]);
   });
 });
 

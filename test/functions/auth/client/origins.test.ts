@@ -140,8 +140,8 @@ it("names the setting that allows a page of another origin only outside Azure", 
 });
 
 describe("a CORS preflight", () => {
-  const preflightOf = (allowed: readonly string[], headers: Record<string, string>) =>
-    clientPreflight(allowed, { strictTransport: false })?.({
+  const preflightOf = (allowed: readonly string[], headers: Record<string, string>, hint?: string) =>
+    clientPreflight(allowed, { strictTransport: false, hint })?.({
       method: "OPTIONS",
       url: new URL("/client/login", origin),
       params: {},
@@ -171,5 +171,11 @@ describe("a CORS preflight", () => {
       body: { error: reason },
     });
     expect(preflightOf([], { origin: app })).toBeUndefined();
+  });
+
+  it("names the setting outside Azure, also if no origin is allowed", async () => {
+    const hint = " To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.";
+    for (const allowed of [[], [app]])
+      expect(await preflightOf(allowed, { origin: "https://evil.example" }, hint)).toMatchObject(refused);
   });
 });
