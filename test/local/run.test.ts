@@ -113,14 +113,17 @@ describe("if everything is installed", () => {
     expect(await npmStart("--fail").ended).toBe(3);
   });
 
-  test.each(["openapi", "settings", "audit", "build", "format"])("npm run %s has a help and refuses arguments", async task => {
-    const help = run("node", ["local/run.mjs", task, "--help"]);
-    expect(await help.ended).toBe(0);
-    expect(help.output()).toContain(`Usage: npm run ${task}\n`);
-    const refused = run("node", ["local/run.mjs", task, "now"]);
-    expect(await refused.ended).toBe(2);
-    expect(refused.output()).toContain(`For help: npm run ${task} -- --help\n`);
-  });
+  test.each(["openapi", "settings", "audit", "build", "format"])(
+    "npm run %s has a help and refuses arguments",
+    async task => {
+      const help = run("node", ["local/run.mjs", task, "--help"]);
+      expect(await help.ended).toBe(0);
+      expect(help.output()).toContain(`Usage: npm run ${task}\n`);
+      const refused = run("node", ["local/run.mjs", task, "now"]);
+      expect(await refused.ended).toBe(2);
+      expect(refused.output()).toContain(`For help: npm run ${task} -- --help\n`);
+    },
+  );
 
   test("does not install again what npm has installed, and replaces outdated packages", async () => {
     rmSync(join(project, "node_modules"), { recursive: true });

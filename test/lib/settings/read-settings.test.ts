@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { describeSettings, effectiveSettings } from "../../../lib/settings/describe-settings.ts";
-import { BadSettings, combineReads, type Environment, misspeltSettings, readSettings } from "../../../lib/settings/read-settings.ts";
+import {
+  BadSettings,
+  combineReads,
+  type Environment,
+  misspeltSettings,
+  readSettings,
+} from "../../../lib/settings/read-settings.ts";
 import { setting } from "../../../lib/settings/setting.ts";
 
 const read = (schema: z.ZodType, value?: string): unknown =>
