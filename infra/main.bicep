@@ -372,8 +372,7 @@ module authVault 'modules/vault.bicep' = {
   params: {
     name: names.authVault
     location: location
-    // The hook before a provision looks for deleted vaults of this name.
-    tags: union(allTags, { 'name-suffix': nameSuffix })
+    tags: allTags
     subnetId: subnetIds.authEndpoints
     zoneId: zoneIds.vault
     locked: resourceLocks
@@ -390,8 +389,7 @@ module connectorVault 'modules/vault.bicep' = {
   params: {
     name: names.connectorVault
     location: location
-    // The hook before a provision looks for deleted vaults of this name.
-    tags: union(allTags, { 'name-suffix': nameSuffix })
+    tags: allTags
     subnetId: subnetIds.connectorEndpoints
     zoneId: zoneIds.vault
     locked: resourceLocks

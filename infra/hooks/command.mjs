@@ -18,18 +18,37 @@ export function setInEnvironment(values) {
   }
 }
 
-/** Returns what az prints as JSON; undefined where it fails, and says why on the console. */
-export function az(...parameters) {
-  const { status, stdout } = run("az", [...parameters, "--output", "json"]);
-  if (status !== 0) return undefined;
-  try {
-    return stdout.trim() === "" ? null : JSON.parse(stdout);
-  } catch {
-    return undefined;
-  }
+/**
+ * Returns a function that runs az and returns what it prints as JSON; undefined where az fails, which prints the reason. If az is
+ * missing, or does not answer in time, it is not called again.
+ * @param timeoutMs of a call; a call with `--wait` may take 15 times as long
+ */
+export function createAz(timeoutMs = 60_000, env = process.env) {
+  let isUsable = true;
+  return (...parameters) => {
+    if (!isUsable) return undefined;
+    const limitMs = parameters.includes("--wait") ? 15 * timeoutMs : timeoutMs;
+    const { status, stdout, error } = run("az", [...parameters, "--output", "json"], { timeout: limitMs, env });
+    if (error !== undefined) {
+      isUsable = false;
+      console.log(unusable(error, parameters, limitMs));
+    }
+    if (status !== 0) return undefined;
+    try {
+      return stdout.trim() === "" ? null : JSON.parse(stdout);
+    } catch {
+      return undefined;
+    }
+  };
 }
 
-/** Reports what az did not say. Returns no problem: it may be missing only the right to look. */
+function unusable({ code, message }, parameters, limitMs) {
+  if (code === "ENOENT") return "The Azure CLI is not installed, so nothing can be asked with it.";
+  if (code !== "ETIMEDOUT") return `The Azure CLI did not start: ${message}`;
+  return `\`az ${parameters.slice(0, 2).join(" ")}\` did not end within ${limitMs / 1000} seconds. The Azure CLI is not asked again in this run.`;
+}
+
+/** Reports what could not be checked. Returns no problem: only the right to look may be missing. */
 export function unchecked(what) {
   console.log(`Not checked: ${what}.`);
   return [];
@@ -44,9 +63,9 @@ export function runToEnd(command, parameters) {
 }
 
 /** Runs a command and returns its status and output. */
-export function run(command, parameters) {
+export function run(command, parameters, more = {}) {
   const [file, args, options] = commandLine(command, parameters, process.platform);
-  return spawnSync(file, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], ...options });
+  return spawnSync(file, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], ...more, ...options });
 }
 
 /**

@@ -1,12 +1,12 @@
 // Before `azd down`, which deletes the resource group with all that is in it.
-import { az } from "./command.mjs";
+import { createAz } from "./command.mjs";
 import { stopOn } from "./values.mjs";
 
 const { AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME, DELETE_EVERYTHING } = process.env;
 
 if (AZURE_RESOURCE_GROUP && DELETE_EVERYTHING !== AZURE_RESOURCE_GROUP) {
   const subscription = AZURE_SUBSCRIPTION_ID ? ["--subscription", AZURE_SUBSCRIPTION_ID] : [];
-  const found = az("resource", "list", "--resource-group", AZURE_RESOURCE_GROUP, ...subscription) ?? [];
+  const found = createAz()("resource", "list", "--resource-group", AZURE_RESOURCE_GROUP, ...subscription) ?? [];
   const others = found.filter(({ tags }) => tags?.["azd-env-name"] !== AZURE_ENV_NAME);
   const otherResources = others.map(({ id }) => `\n    ${id}`).join("");
   const problem = `azd down deletes the resource group ${AZURE_RESOURCE_GROUP}: users, orders and every backup in it.${

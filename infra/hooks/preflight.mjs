@@ -1,6 +1,7 @@
-// What would make a provision fail, found before anything is created: names of deleted vaults stay reserved for 90 days.
+// What would make a provision fail, found before anything is created.
 import { unchecked } from "./command.mjs";
 import { missingRights } from "./rights.mjs";
+import { vaultNames } from "./vault-names.mjs";
 
 /** Every provider of the templates, and Microsoft.App, which subnets are delegated to and no resource of which is in a template. */
 export const providers = [
@@ -24,7 +25,7 @@ export function preflight(environment, az) {
   const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_LOCATION: location = "" } = environment;
   const ask = (...parameters) => az(...parameters, ...(subscription ? ["--subscription", subscription] : []));
   const cloud = az("cloud", "show");
-  if (cloud === undefined) return unchecked("anything: az is not installed");
+  if (cloud === undefined) return unchecked("anything: the Azure CLI did not answer");
   if (cloud.name !== "AzureCloud")
     return [`The templates are for the public cloud, not for ${cloud.name}: \`az cloud set --name AzureCloud\`.`];
   if (ask("account", "show") === undefined)
@@ -90,17 +91,56 @@ function regionProblems(az, ask, environment) {
   return [...noNode, ...noZones];
 }
 
-/** Vaults of an earlier deployment of this environment whose names this deployment would want again. */
+/** Vaults whose names this deployment wants, and which it does not have: a deleted vault keeps its name for 90 days. */
 function takenVaults(ask, environment) {
-  const { AZURE_ENV_NAME: name, AZURE_RESOURCE_GROUP: group = "", NAME_SUFFIX: suffix = "" } = environment;
-  const deleted = ask("keyvault", "list-deleted", "--resource-type", "vault");
-  if (deleted === undefined) return unchecked("whether deleted vaults have the names of new ones");
-  const own = deleted.filter(({ properties: { vaultId = "", tags } }) => {
-    const inGroup = vaultId.toLowerCase().includes(`/resourcegroups/${group.toLowerCase()}/`);
-    return inGroup && tags?.["azd-env-name"] === name && (tags["name-suffix"] ?? "") === suffix;
-  });
-  return own.map(
-    ({ name: vault }) =>
-      `The vault ${vault} was deleted and keeps its name. To go on with its keys: az keyvault recover --name ${vault}. To begin without them: azd env set NAME_SUFFIX to another value.`,
+  const {
+    AZURE_ENV_NAME: environmentName,
+    AZURE_SUBSCRIPTION_ID: subscription,
+    AZURE_RESOURCE_GROUP: group,
+  } = environment;
+  if (!subscription || !group) return unchecked("the names of the vaults: AZURE_RESOURCE_GROUP is not set yet");
+  const groups = ask("group", "list", "--query", "[].{name:name,id:id}");
+  const own = ask(
+    "resource",
+    "list",
+    "--resource-type",
+    "Microsoft.KeyVault/vaults",
+    "--query",
+    "[].{name:name,id:id}",
   );
+  const deleted = ask("keyvault", "list-deleted", "--resource-type", "vault");
+  if (groups === undefined || own === undefined || deleted === undefined) return unchecked("the names of the vaults");
+  // The names depend on the id as Azure writes it, which has the case in which the group was created.
+  const groupId =
+    groups.find(({ name }) => isSame(name, group))?.id ?? `/subscriptions/${subscription}/resourceGroups/${group}`;
+  const isOwn = vault =>
+    own.some(({ name, id }) => isSame(name, vault) && isSame(id.slice(0, groupId.length), groupId));
+  const names = vaultNames({ groupId, environmentName, nameSuffix: environment.NAME_SUFFIX ?? "" });
+  return names
+    .filter(vault => !isOwn(vault))
+    .flatMap(vault => {
+      const found = deleted.find(({ name }) => isSame(name, vault));
+      return found === undefined
+        ? takenElsewhere(ask, vault)
+        : [deletedVault(found, group, environment.AZURE_LOCATION)];
+    });
+}
+
+const otherName = "To begin without them: azd env set NAME_SUFFIX to another value.";
+
+function deletedVault({ name, properties }, group, location) {
+  const purge =
+    properties?.purgeProtectionEnabled === true ? "" : ` To delete it for good: az keyvault purge --name ${name}.`;
+  return `The vault ${name} was deleted and keeps its name. To go on with its keys: az group create --name ${group} --location ${location}, az keyvault recover --name ${name} --resource-group ${group}.${purge} ${otherName}`;
+}
+
+/** A vault of another subscription or tenant, or a deleted one that this account may not list, has the name. */
+function takenElsewhere(ask, vault) {
+  const answer = ask("keyvault", "check-name", "--name", vault, "--resource-type", "vault");
+  if (typeof answer?.nameAvailable !== "boolean") return unchecked(`whether the name ${vault} is taken`);
+  return answer.nameAvailable
+    ? []
+    : [
+        `The name ${vault} is taken by a vault that is not in this resource group and not among the deleted vaults that you may list: azd env set NAME_SUFFIX to another value.`,
+      ];
 }

@@ -1,10 +1,11 @@
 // Before the resources are made: what would fail is reported, and new keys are made.
 import { randomBytes } from "node:crypto";
-import { az, setInEnvironment } from "./command.mjs";
+import { createAz, setInEnvironment } from "./command.mjs";
 import { preflight } from "./preflight.mjs";
 import { brokenValues, stopOn } from "./values.mjs";
 
 const { SKIP_PREFLIGHT } = process.env;
+const az = createAz();
 stopOn([...brokenValues(process.env), ...(SKIP_PREFLIGHT === "true" ? [] : preflight(process.env, az))]);
 
 // New in every run. The template uses them only where a vault has none yet, so those of a second run are worth nothing.

@@ -22,7 +22,7 @@ export function fakeCommands(sources: Readonly<Record<string, string>>, prefix =
   return {
     directory,
     async run(script, args = [], environment = {}) {
-      const env = { ...process.env, ...environment, PATH: `${directory}${delimiter}${process.env.PATH}` };
+      const env = { ...process.env, PATH: `${directory}${delimiter}${process.env.PATH}`, ...environment };
       const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, ...args], { env });
       return stdout + stderr;
     },

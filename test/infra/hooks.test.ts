@@ -1,14 +1,22 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { place } from "./bicep/functions.ts";
 import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
-import { deployed, ofType, required, templates } from "./templates.ts";
+import { deployed, required, templates } from "./templates.ts";
 
 /** A module of the hooks, which are plain JavaScript: a machine that deploys may have an older Node. */
 const hook = <T>(name: string): Promise<T> => import(`../../infra/hooks/${name}.mjs`);
 const { commandLine } = await hook<{
   commandLine(command: string, parameters: readonly string[], platform: string): readonly unknown[];
 }>("command");
+const { createAz } = await hook<{
+  createAz(timeoutMs: number, env: { PATH: string }): (...words: readonly string[]) => unknown;
+}>("command");
+const { uniqueString, vaultNames } = await hook<{
+  uniqueString(...values: readonly string[]): string;
+  vaultNames(of: Readonly<Record<"groupId" | "environmentName" | "nameSuffix", string>>): readonly string[];
+}>("vault-names");
 const { preflight, providers } = await hook<{
   preflight(environment: object, az: (...words: readonly string[]) => unknown): readonly string[];
   readonly providers: readonly string[];
@@ -43,7 +51,12 @@ const fine = {
   "list-flexconsumption-runtimes": [{ version: "22" }, { version: "24" }],
   "account list-locations": [{ name: "swedencentral", zones: [{ logicalZone: "1" }] }],
   permissions: { value: [{ actions: ["*"], notActions: [] }] },
+  "group list": [
+    { name: "rg-Sample", id: "/subscriptions/11111111-1111-4111-8111-111111111111/resourceGroups/rg-Sample" },
+  ],
+  "resource list": [],
   "keyvault list-deleted": [],
+  "keyvault check-name": { nameAvailable: true },
   communicationServices: { value: [] },
 };
 
@@ -88,9 +101,13 @@ const valuesOf = (text = "") =>
   Object.fromEntries([...text.matchAll(/^(\w+)="(.*)"$/gm)].map(([, name, value]) => [name, value]));
 
 describe("the hook before a provision", () => {
+  /** Without the checks, which have tests of their own. */
+  const made = (answers: object = {}, more: object = {}) =>
+    ran("preprovision", answers, { SKIP_PREFLIGHT: "true", ...more });
+
   it("gives the template new keys in each run, by a file that only its owner can read and that is deleted afterwards", async () => {
-    const output = await ran("preprovision");
-    await ran("preprovision");
+    const output = await made();
+    await made();
     const keys = notes().flatMap(({ text }) => {
       const { NEW_AUTH_DATA_KEY, NEW_AUTH_PEPPER, NEW_CONNECTOR_DATA_KEY, NEW_KEYS_EXPIRE_ON } = valuesOf(text);
       expect(Number(NEW_KEYS_EXPIRE_ON) * 1000 - Date.now()).toBeGreaterThan(364 * 86_400_000);
@@ -121,7 +138,7 @@ describe("the hook before a provision", () => {
       services("another", "keys.example.com"),
       { communicationServices: null },
     ];
-    for (const answer of answers) await ran("preprovision", answer);
+    for (const answer of answers) await made(answer);
     expect(notes().map(({ text }) => valuesOf(text).MAIL_DOMAIN_LINKED)).toEqual([
       "false",
       "true",
@@ -135,18 +152,18 @@ describe("the hook before a provision", () => {
     const linkedDomains = ["/emailServices/m/domains/keys.example.com"];
     const service = { tags: { "azd-env-name": "sample" }, properties: { linkedDomains } };
     const answered = { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" };
-    await ran("preprovision", { communicationServices: { value: [service] } }, answered);
+    await made({ communicationServices: { value: [service] } }, answered);
     expect(valuesOf(notes()[0]?.text).MAIL_DOMAIN_LINKED).toBe("true");
   });
 
   it("stops where azd does not accept the keys", async () => {
     commands = fakeCommands({ azd: "process.exitCode = 3;", az });
-    await expect(ran("preprovision")).rejects.toThrow("azd env set failed: status 3");
+    await expect(made()).rejects.toThrow("azd env set failed: status 3");
   });
 
   it("writes its values to azd from a temporary directory with a space in its name", async () => {
     commands = fakeCommands({ azd, az }, "with a space ");
-    await ran("preprovision", {}, { TMPDIR: commands.directory });
+    await made({}, { TMPDIR: commands.directory });
     expect(notes()[0]?.file).toContain("with a space");
     expect(Object.keys(valuesOf(notes()[0]?.text))).toContain("NEW_AUTH_PEPPER");
   });
@@ -243,22 +260,6 @@ describe("preflight", () => {
       { RESOURCE_LOCKS: "true" },
       "Microsoft.Authorization/locks/write",
     ],
-    [
-      "a deleted vault that keeps its name",
-      {
-        "keyvault list-deleted": [
-          {
-            name: "kv-auth-a",
-            properties: {
-              vaultId: "/subscriptions/s/resourceGroups/RG-sample/providers/Microsoft.KeyVault/vaults/kv-auth-a",
-              tags: { "azd-env-name": "sample", "name-suffix": "" },
-            },
-          },
-        ],
-      },
-      {},
-      "az keyvault recover --name kv-auth-a",
-    ],
   ])("finds %s", (_, answers, more, told) => {
     const { problems } = flown(answers, more);
     expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(told)]));
@@ -280,32 +281,29 @@ describe("preflight", () => {
     ]);
   });
 
-  it("leaves deleted vaults of other environments, groups and suffixes alone", async () => {
-    const vault = (group: string, tags: object) => ({
-      name: "kv",
-      properties: { vaultId: `/subscriptions/s/resourceGroups/${group}/providers/x`, tags },
-    });
-    const others = [
-      vault("rg-other", { "azd-env-name": "sample", "name-suffix": "" }),
-      vault("rg-sample", { "azd-env-name": "another", "name-suffix": "" }),
-      vault("rg-sample", { "azd-env-name": "sample", "name-suffix": "second" }),
-    ];
-    expect(flown({ "keyvault list-deleted": others }).problems).toEqual([]);
-  });
-
-  it("looks for vaults by tags that the template writes", () => {
-    const vaults = ofType(deployed({ ...required, nameSuffix: "second" }), "Microsoft.KeyVault/vaults");
-    expect(vaults).toHaveLength(2);
-    for (const { body } of vaults)
-      expect(body.tags).toMatchObject({ "azd-env-name": "sample", "name-suffix": "second" });
-  });
-
-  it("goes on where az is missing or may not look, and reports what it did not check", async () => {
-    expect(flown({ "cloud show": null }).problems).toEqual([]);
+  it("goes on where az may not look, and reports what it did not check", async () => {
     const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
     const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"], "account show": {} });
     expect(output.match(/Not checked/g)).toHaveLength(4);
     expect(notes()).toHaveLength(1);
+  });
+
+  it("goes on without the Azure CLI, and names what is missing", async () => {
+    commands = fakeCommands({ azd });
+    const output = await ran("preprovision", {}, { PATH: commands.directory });
+    expect(output).toContain("The Azure CLI is not installed");
+    expect(output).toContain("Not checked: anything: the Azure CLI did not answer");
+    expect(notes()).toHaveLength(1);
+  });
+
+  it("does not ask an Azure CLI again that does not answer in time", () => {
+    commands = fakeCommands({ az: "setInterval(() => {}, 1000);" });
+    const slow = createAz(500, { PATH: commands.directory });
+    expect(slow("cloud", "show")).toBeUndefined();
+    commands.remove();
+    commands = fakeCommands({ az: "console.log('{}');" });
+    expect(createAz(60_000, { PATH: commands.directory })("account", "show")).toEqual({});
+    expect(slow("account", "show")).toBeUndefined();
   });
 
   it("names the missing login, asks nothing more and goes on", async () => {
@@ -346,11 +344,57 @@ describe("preflight", () => {
   });
 });
 
+describe("a vault name that is taken", () => {
+  const groupId = fine["group list"][0]?.id ?? "";
+  const [authVault = "", connectorVault = ""] = vaultNames({ groupId, environmentName: "sample", nameSuffix: "" });
+  const deleted = (name: string, purgeProtectionEnabled = true) => ({ name, properties: { purgeProtectionEnabled } });
+
+  it("is computed as the template computes it, in the case that the group has in Azure", () => {
+    // By `bicep console`.
+    expect(uniqueString("a", "b")).toBe("i3z4v3sp6aooa");
+    expect(uniqueString("abcdefghijkl", "mnop")).toBe("wvdcxqdvwbgbi");
+    expect(uniqueString("é")).toBe("5i6hbiqzwuby6");
+    const { outputs } = deployed({ ...required, nameSuffix: "second" });
+    const names = vaultNames({ groupId: place.group, environmentName: required.environmentName, nameSuffix: "second" });
+    expect(names).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
+    expect(flown({}).calls.filter(call => call.includes("check-name"))).toEqual([
+      expect.stringContaining(`--name ${authVault} `),
+      expect.stringContaining(`--name ${connectorVault} `),
+    ]);
+  });
+
+  it("by a deleted vault is named before the provision, with how to recover it", () => {
+    const answers = { "keyvault list-deleted": [deleted("kv-other"), deleted(connectorVault.toUpperCase())] };
+    const { problems } = flown(answers);
+    expect(problems).toEqual([expect.stringContaining(`az keyvault recover --name ${connectorVault.toUpperCase()}`)]);
+    expect(problems[0]).toContain("az group create --name rg-sample --location swedencentral");
+    expect(problems[0]).not.toContain("purge");
+  });
+
+  it("by a deleted vault of a trial may be purged", () => {
+    const { problems } = flown({ "keyvault list-deleted": [deleted(authVault, false)] });
+    expect(problems).toEqual([expect.stringContaining(`az keyvault purge --name ${authVault}`)]);
+  });
+
+  it("in another subscription or tenant is found by Azure's own check", () => {
+    const { problems } = flown({ [`check-name --name ${authVault}`]: { nameAvailable: false } });
+    expect(problems).toEqual([expect.stringMatching(`The name ${authVault} is taken .* azd env set NAME_SUFFIX`)]);
+  });
+
+  it("is no problem where the vault is this deployment's own", () => {
+    const own = [authVault, connectorVault].map(name => ({ name, id: `${groupId}/providers/x/vaults/${name}` }));
+    const taken = { "keyvault check-name": { nameAvailable: false } };
+    expect(flown({ ...taken, "resource list": own }).problems).toEqual([]);
+    const others = own.map(({ name }) => ({ name, id: `/subscriptions/s/resourceGroups/rg-other/vaults/${name}` }));
+    expect(flown({ ...taken, "resource list": others }).problems).toHaveLength(2);
+  });
+});
+
 describe("a value that would break the file of parameters", () => {
   it.each(["preup", "preprovision"])("is named by %s, with how to write it", async hook => {
     await expect(ran(hook, {}, { IDPC_SCOPE: 'a "b" c' })).rejects.toThrow(/IDPC_SCOPE: azd writes .* Write \\" for a/);
     await expect(ran(hook, {}, { IDPC_SCOPE: "a\\c" })).rejects.toThrow("IDPC_SCOPE");
-    expect(await ran(hook, {}, { IDPC_SCOPE: 'a \\"b\\" \\\\ c', OTHER: '"' })).toBe("");
+    expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", IDPC_SCOPE: 'a \\"b\\" \\\\ c', OTHER: '"' })).toBe("");
   });
 });
 

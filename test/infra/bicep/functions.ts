@@ -10,16 +10,16 @@ export const place = {
   loginEndpoint: "https://login.microsoftonline.com/",
 };
 
+/** The hooks are plain JavaScript. */
+const { uniqueString }: { uniqueString(...values: readonly string[]): string } = await import(
+  `../../../infra/hooks/${"vault-names"}.mjs`
+);
+
 export type Callable = (...args: readonly unknown[]) => unknown;
 
-/** Equal seeds give equal text, as Azure's own does; the text itself is another. */
-const seeded = (seeds: readonly unknown[], alphabet: string, length: number): string =>
-  [...createHash("sha256").update(JSON.stringify(seeds)).digest().subarray(0, length)]
-    .map(byte => alphabet.charAt(byte % alphabet.length))
-    .join("");
-
+/** Equal seeds give an equal id, as with Azure's own function; the id itself is another. */
 const guid = (...seeds: readonly unknown[]): string => {
-  const hex = seeded(seeds, "0123456789abcdef", 32);
+  const hex = createHash("sha256").update(JSON.stringify(seeds)).digest("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), `5${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20)].join("-");
 };
 
@@ -104,7 +104,7 @@ export const functions: Readonly<Record<string, Callable>> = {
     parts.every(Array.isArray)
       ? [...new Set(parts.flat(1))]
       : parts.map(object).reduce((all, part) => object(merged(all, part))),
-  uniqueString: (...seeds) => seeded(seeds.map(text), "abcdefghijklmnopqrstuvwxyz234567", 13),
+  uniqueString: (...seeds) => uniqueString(...seeds.map(text)),
 };
 
 /** A type and the names of its levels, as a path: `a.b/c/d` and `x`, `y` are `a.b/c/x/d/y`. */
