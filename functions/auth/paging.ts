@@ -3,6 +3,7 @@ import type { Page, Range } from "../../lib/auth/store.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
 import { readQuery } from "../../lib/http/parse/read-pairs.ts";
+import { type Instant, instant } from "../../lib/time.ts";
 
 /** Maximum number of entries of a page: one read of storage returns no more (A11). */
 const maxPageSize = 1000;
@@ -31,26 +32,48 @@ export interface Paging {
   readonly $skiptoken?: number | undefined;
 }
 
-/** Returns the query parameters that are filters. Throws Fault `invalid` for an unknown option. */
-export function filtersOf(call: Call): readonly (readonly [string, string])[] {
-  rejectUnknownOptions(call);
-  return parametersBesidePaging(call);
-}
-
 /**
- * Throws Fault `invalid` for an unknown query parameter whose name begins with `$`: ignoring it would return a complete list that
- * looks filtered.
+ * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is an ordinary name.
+ * Throws Fault `invalid` for the names that `isUnknown` selects: ignoring one would return a complete list that looks filtered.
  */
-export function rejectUnknownOptions(call: Call): void {
-  const problems = parametersBesidePaging(call)
-    .filter(([name]) => name.startsWith("$"))
-    .map(([name]) => ({ path: name, reason: "is not known: lists accept $top and $skiptoken" }));
+export function otherParameters(
+  { url }: Call,
+  query: z.ZodObject,
+  isUnknown: (name: string) => boolean,
+): readonly (readonly [string, string])[] {
+  const others = Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(query.shape, name));
+  const known = Object.keys(query.shape).join(", ");
+  const problems = others
+    .filter(([name]) => isUnknown(name))
+    .map(([name]) => ({ path: name, reason: `is not known: this list accepts ${known}` }));
   if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
+  return others;
 }
 
-/** Reads the parameters from the URL, so that `__proto__` is an ordinary name. */
-const parametersBesidePaging = ({ url }: Call): readonly (readonly [string, string])[] =>
-  Object.entries(readQuery(url)).filter(([name]) => !Object.hasOwn(paging, name));
+/** A past time in a query: a date, which means its beginning in UTC, or a date with time and offset. */
+export const pastTime = (description: string) =>
+  z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })], {
+      error: "must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
+    })
+    .transform((text): Instant => instant(Date.parse(text)))
+    .optional()
+    .meta({ description, shownAs: { type: "string" } });
+
+/** Throws Fault `invalid` for a time in the future, for which every entry would match. */
+export function requirePast(field: string, time: Instant | undefined, now: Instant): void {
+  if (time === undefined || time <= now) return;
+  const problems = [{ path: field, reason: "must not be in the future" }];
+  throw new Fault("invalid", "The request is not valid.", { problems });
+}
+
+/** A flag in a query. */
+export const queryFlag = (description: string) =>
+  z
+    .enum(["true", "false"], { error: "must be true or false" })
+    .transform(text => text === "true")
+    .optional()
+    .meta({ description, shownAs: { type: "boolean" } });
 
 /**
  * Returns a list as a plain array: the whole list, or one page with a link to the next.

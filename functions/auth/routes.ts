@@ -21,6 +21,7 @@ import { unassignOtpkey } from "./core/otpkeys/unassign-otpkey.ts";
 import { createUser } from "./core/users/create-user.ts";
 import { deleteUser } from "./core/users/delete-user.ts";
 import { endSessions } from "./core/users/end-sessions.ts";
+import { getLock } from "./core/users/get-lock.ts";
 import { getUser } from "./core/users/get-user.ts";
 import { listUsers } from "./core/users/list-users.ts";
 import { resetPassword } from "./core/users/reset-password.ts";
@@ -43,6 +44,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreResetPassword: resetPassword,
     coreValidateUser: validateUser,
     coreEndSessions: endSessions,
+    coreGetLock: getLock,
     coreUnlockUser: unlockUser,
     coreAssignOtpkey: assignOtpkey,
     coreListUserOtpkeys: listUserOtpkeys,

@@ -6,6 +6,9 @@ const name = z.string().describe("Unique username.");
 const prefix = z.string().describe("Unique prefix of the OTP key, with which each of its OTPs begins.");
 const enabled = z.boolean().describe("Whether OTPs of the OTP key are accepted.");
 
+/** Returns the schema of an optional time. */
+const time = (description: string) => z.iso.datetime().optional().describe(description);
+
 export const attributesView = z
   .record(z.string(), z.string())
   .meta({ id: "Attributes", description: "Values of attributes by their keys." });
@@ -16,6 +19,7 @@ export const userView = z
     otpkeys: z.array(z.string()).describe("Prefixes of the assigned OTP keys."),
     id,
     name,
+    last_login: time("Time of the last sign-in that was granted. Absent if there was none."),
   })
   .meta({ id: "User" });
 export const otpkeyView = z
@@ -28,13 +32,16 @@ export const otpkeyView = z
       .literal(true)
       .optional()
       .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
+    stopped_since: time("Time at which the otpkey was stopped. Absent if it is not stopped."),
+    failures: z.int().min(1).optional().describe("Number of wrong OTPs since the last valid one. Absent if 0."),
+    last_used: time("Time of the last valid OTP. Absent if there was none."),
   })
   .meta({ id: "OtpKey" });
 export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
 /** Returns the view of an OTP key (specification section 4). */
 export const toOtpkeyView = (
-  { prefix, enabled, id, stopped }: OtpKey,
+  { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed }: OtpKey,
   attributes: Attributes,
 ): z.output<typeof otpkeyView> => ({
   attributes,
@@ -42,4 +49,7 @@ export const toOtpkeyView = (
   enabled,
   id,
   ...(stopped && { stopped: true as const }),
+  ...(stoppedAt !== undefined && { stopped_since: stoppedAt }),
+  ...(failures > 0 && { failures }),
+  ...(lastUsed !== undefined && { last_used: lastUsed }),
 });

@@ -36,6 +36,8 @@ export interface UserView extends UserSummary {
   readonly attributes: Attributes;
   /** Prefixes of the assigned OTP keys. */
   readonly otpkeys: readonly string[];
+  /** Time of the last granted sign-in; absent if there was none. */
+  readonly lastLogin?: Instant;
 }
 
 /** Reference by username hash and id. Finds a user only while the username belongs to that id. */
@@ -77,6 +79,7 @@ export interface Range {
   readonly top: number;
 }
 
+/** A page of a filtered list can have fewer entries than requested, even none, although more follow: it examines at most 1,000. */
 export interface Page<T> {
   readonly entries: readonly T[];
   /** The `after` of the next page; absent on the last page. */
@@ -88,6 +91,16 @@ export interface UserFilter {
   readonly attributes: ReadonlyMap<string, string>;
   /** Prefix of an assigned OTP key. */
   readonly otpkey?: string;
+  /** Only users who were created before this time and have not signed in since. */
+  readonly unusedSince?: Instant;
+}
+
+/** A filter of OTP keys; all conditions must be true (A11). */
+export interface OtpKeyFilter {
+  readonly enabled?: boolean;
+  readonly stopped?: boolean;
+  /** Only OTP keys that were created before this time and have had no valid OTP since. */
+  readonly unusedSince?: Instant;
 }
 
 /**
@@ -105,6 +118,8 @@ export interface Users {
   save(user: Stored<User>, next: Pick<User, "password" | "epoch">): Promise<Stored<User> | undefined>;
   /** Deletes a user with attributes, assignments and throttle; OTP keys stay. Returns false if there is no such user. */
   remove(userRef: UserRef): Promise<boolean>;
+  /** Records a granted sign-in whose throttle is not that of the username, see `Throttles.save`. */
+  recordLogin(user: UserPointer, at: Instant): Promise<void>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
 }
 
@@ -136,6 +151,10 @@ export interface OtpKey {
   readonly failures: number;
   /** Whether wrong OTPs stopped the OTP key until an administrator enables it again. */
   readonly stopped: boolean;
+  /** Time at which the OTP key was stopped; absent if it is not stopped. */
+  readonly stoppedAt?: Instant;
+  /** Time of the last valid OTP; absent if there was none. */
+  readonly lastUsed?: Instant;
   readonly form: KeyForm;
   /** Encrypted for storage. */
   readonly sealedSecret?: string;
@@ -173,7 +192,7 @@ export interface OtpKeys {
   save(key: Stored<OtpKey>, next: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
   /** Deletes an OTP key with its attributes and every assignment. Returns false if there is no such key. */
   remove(prefix: string): Promise<boolean>;
-  list(range: Range): Promise<Page<OtpKeySummary>>;
+  list(range: Range, filter?: OtpKeyFilter): Promise<Page<OtpKeySummary>>;
   /** Assigns an OTP key. Succeeds also if it is assigned already. */
   assign(userRef: UserRef, prefix: string): Promise<"assigned" | "no_user" | "no_key">;
   /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
@@ -206,8 +225,14 @@ export interface Throttles {
   /**
    * Writes a throttle by version. Returns undefined after a conflict.
    * @param ends when the row may be deleted, see `throttleExpiry`; absent: at once
+   * @param login recorded in the same write, if the throttle still belongs to that user
    */
-  save(throttle: ThrottleState, next: Throttle, ends?: Instant): Promise<ThrottleState | undefined>;
+  save(
+    throttle: ThrottleState,
+    next: Throttle,
+    ends?: Instant,
+    login?: { readonly userId: number; readonly at: Instant },
+  ): Promise<ThrottleState | undefined>;
   /** Deletes the throttle of a username. */
   clear(userHash: string): Promise<void>;
 }

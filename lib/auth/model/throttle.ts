@@ -75,6 +75,25 @@ export const withdrawReservation = (throttle: Throttle, id: string): Throttle =>
   reservations: withoutReservation(throttle, id),
 });
 
+/** What an administrator sees of a throttle. */
+export interface Lock {
+  readonly failures: number;
+  /** Time until which every attempt is refused; absent if none is. */
+  readonly lockedUntil?: Instant;
+  readonly runningAttempts: number;
+}
+
+/** Returns the lock at this moment, as the next attempt would find it. */
+export function lockAt(throttle: Throttle, now: Instant, limits: ThrottleLimits): Lock {
+  const { failures, failedAt, reservations } = applyExpiry(throttle, now, limits);
+  const lockedUntil = failedAt === undefined ? undefined : plus(failedAt, waitAfter(failures, limits));
+  return {
+    failures,
+    ...(lockedUntil !== undefined && lockedUntil > now && { lockedUntil }),
+    runningAttempts: reservations.length,
+  };
+}
+
 /** Returns when clean-up may delete the throttle (A19). Undefined if it is empty now. */
 export function throttleExpiry({ failedAt, reservations }: Throttle, limits: ThrottleLimits): Instant | undefined {
   const last = latestOf([failedAt, ...reservations.map(({ at }) => plus(at, limits.reservationMs))]);

@@ -163,11 +163,12 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
  * Throws Fault `not_found`.
  */
 export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
-  const cleared = enabled ? { failures: 0, stopped: false } : {};
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);
     if (key === undefined) throw noSuchKey();
-    return (await deps.otpkeys.save(key, { ...key.value, ...cleared, enabled })) ?? conflict;
+    const { stoppedAt: _, ...kept } = key.value;
+    const next = enabled ? { ...kept, failures: 0, stopped: false } : key.value;
+    return (await deps.otpkeys.save(key, { ...next, enabled })) ?? conflict;
   });
   if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
   deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });

@@ -61,9 +61,16 @@ export async function checkOtp(
     if (outcome === "unavailable") throw noServerResponds();
     if (verdict.next === undefined) return { outcome, key, written: false };
     const { state, ...progress } = verdict.next;
-    const next = { ...stored.value, ...progress, form: { ...stored.value.form, state } };
+    const isStopping = progress.stopped && !stored.value.stopped;
+    const next = {
+      ...stored.value,
+      ...progress,
+      form: { ...stored.value.form, state },
+      ...(isStopping && { stoppedAt: deps.now() }),
+      ...(outcome === "valid" && { lastUsed: deps.now() }),
+    };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
-      if (next.stopped && !stored.value.stopped) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
+      if (isStopping) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
       return { outcome, key, written: true };
     }
     keys = await readCandidates(otp, deps);

@@ -109,10 +109,9 @@ async function conclude(
   // the OTP counted.
   const needsPadding = !result.granted && otp?.written === false;
   const current = needsPadding ? await padTiming(attempt, deps) : attempt;
-  await Promise.all([
-    concludeAttempt(current, result.granted ? "succeeded" : "failed", deps),
-    ...(result.granted ? [onGranted(result), counted?.uncount()] : []),
-  ]);
+  await (result.granted
+    ? Promise.all([succeed(current, result.user.value, deps), onGranted(result), counted?.uncount()])
+    : concludeAttempt(current, "failed", deps));
   await audit(deps, given, {
     outcome: result.granted ? "granted" : "refused",
     user: user?.value,
@@ -122,6 +121,19 @@ async function conclude(
   });
   if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
   return result;
+}
+
+/**
+ * Ends a granted attempt and records the time of the sign-in. The row of the throttle and that of the time are one write, unless the
+ * OTP identified the user: then the throttle is that of the prefix, and the time is written in parallel.
+ */
+async function succeed(attempt: ReservedAttempt, { userHash, id }: User, deps: AuthDeps): Promise<void> {
+  const login = { userId: id, at: deps.now() };
+  const isOwnThrottle = attempt.reserved.userHash === userHash;
+  await Promise.all([
+    concludeAttempt(attempt, "succeeded", deps, login),
+    !isOwnThrottle && deps.users.recordLogin({ by: "userHash", userHash, id }, login.at),
+  ]);
 }
 
 function decide({ facts, otp }: Checked, user: Stored<User> | undefined, { rules }: AuthDeps): SignInResult {

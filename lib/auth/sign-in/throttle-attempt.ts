@@ -1,5 +1,5 @@
 import { Fault } from "../../fault.ts";
-import { between, plus } from "../../time.ts";
+import { between, type Instant, plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import {
   recordFailure,
@@ -80,8 +80,12 @@ function jitterMs(limitMs: number, { random }: Pick<AuthDeps, "random">): number
 const throttled = (retryAfter: number): Fault =>
   new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
 
-const save = (throttle: ThrottleState, next: Throttle, { throttles, rules }: AuthDeps) =>
-  throttles.save(throttle, next, throttleExpiry(next, rules.throttle));
+const save = (
+  throttle: ThrottleState,
+  next: Throttle,
+  { throttles, rules }: AuthDeps,
+  login?: Parameters<AuthDeps["throttles"]["save"]>[3],
+) => throttles.save(throttle, next, throttleExpiry(next, rules.throttle), login);
 
 /** Writes the throttle row unchanged, which takes the time of a real write. Returns the attempt with the new version. */
 export async function padTiming(attempt: ReservedAttempt, deps: AuthDeps): Promise<ReservedAttempt> {
@@ -92,11 +96,13 @@ export async function padTiming(attempt: ReservedAttempt, deps: AuthDeps): Promi
 /**
  * Ends an attempt. A success clears the failures, a failure turns the slot into one, and a withdrawn attempt only releases
  * its slot. Keeps what other attempts have written in the meantime.
+ * @param login recorded in the same write, if the throttle is that of the username
  */
 export async function concludeAttempt(
   { userRef, slot, reserved }: ReservedAttempt,
   outcome: "succeeded" | "failed" | "withdrawn",
   deps: AuthDeps,
+  login?: { readonly userId: number; readonly at: Instant },
 ): Promise<void> {
   const { now, users, rules } = deps;
   const after = (throttle: Throttle): Throttle => {
@@ -105,7 +111,7 @@ export async function concludeAttempt(
   };
   let current: ThrottleState | undefined = reserved;
   while (current !== undefined) {
-    if ((await save(current, after(current.value), deps)) !== undefined) return;
+    if ((await save(current, after(current.value), deps, login)) !== undefined) return;
     current = (await users.signInState(userRef))?.throttle;
   }
 }

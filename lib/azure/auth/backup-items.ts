@@ -18,6 +18,7 @@ import {
   fromUserRow,
   holderPrefix,
   keyRow,
+  loginRow,
   ownerOf,
   userRow,
   valueIn,
@@ -58,6 +59,8 @@ export interface KeyItem {
 export interface UserItem {
   readonly user: User;
   readonly row: Entity;
+  /** The row that records the last sign-in. */
+  readonly login?: Entity;
   readonly attributes: readonly AttributeRow[];
   readonly assigned: readonly { readonly row: Entity; readonly key: AssignedKey }[];
 }
@@ -84,7 +87,8 @@ function readUser(rows: readonly Entity[]): UserItem | undefined {
   const assigned = rows
     .filter(each => each.rowKey.startsWith(assignedPrefix) && ownerOf(asRow(each)) === user.id)
     .map(each => ({ row: each, key: assignedKeyIn(asRow(each)) }));
-  return { user, row, attributes: readAttributes(rows, user.id), assigned };
+  const login = rows.find(each => each.rowKey === loginRow && ownerOf(asRow(each)) === user.id);
+  return { user, row, ...(login && { login }), attributes: readAttributes(rows, user.id), assigned };
 }
 
 const readAttributes = (rows: readonly Entity[], owner: number): readonly AttributeRow[] =>

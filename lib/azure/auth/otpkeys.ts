@@ -6,7 +6,15 @@ import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { insertSpentOtp } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
-import { type ListOwners, listPage, markClean, markDirty, removeListRow, reserveId } from "./index/id-lists.ts";
+import {
+  filteredListPage,
+  type ListOwners,
+  listPage,
+  markClean,
+  markDirty,
+  removeListRow,
+  reserveId,
+} from "./index/id-lists.ts";
 import { assignmentEntry, removeIndexRow, userReferencedBy } from "./index/index-entries.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
 import { listedKeySchema, prefixSchema } from "./rows/row-schemas.ts";
@@ -111,7 +119,24 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       return true;
     },
 
-    list: range => listPage(tables, list, listedKeys(tables), range),
+    list: (range, { enabled, stopped, unusedSince } = {}) => {
+      const owners = listedKeys(tables);
+      if (enabled === undefined && stopped === undefined && unusedSince === undefined)
+        return listPage(tables, list, owners, range);
+      const readsKey = stopped !== undefined || unusedSince !== undefined;
+      const isMatch = async (entry: OtpKeySummary, listed: Row) => {
+        if (enabled !== undefined && entry.enabled !== enabled) return false;
+        if (!readsKey) return true;
+        const row = await owners.find(listed);
+        const key = row && fromKeyRow(row).value;
+        return (
+          key !== undefined &&
+          (stopped === undefined || key.stopped === stopped) &&
+          (unusedSince === undefined || (key.lastUsed ?? key.createdAt) < unusedSince)
+        );
+      };
+      return filteredListPage(tables, list, owners, range, { isMatch, createdBefore: unusedSince });
+    },
   };
 }
 

@@ -70,7 +70,7 @@ async function restoreKey(tables: AuthTables, { key, attributes }: KeyItem, list
 
 async function restoreUser(
   tables: AuthTables,
-  { user: { id, name, userHash }, row, attributes, assigned: allAssigned }: UserItem,
+  { user: { id, name, userHash }, row, login, attributes, assigned: allAssigned }: UserItem,
   { keyIds, lists }: { readonly keyIds: ReadonlyMap<string, number>; readonly lists: Lists },
 ): Promise<void> {
   // An OTP key that was deleted during the backup is not restored, and neither are its assignments.
@@ -90,6 +90,7 @@ async function restoreUser(
   ]);
   await upsertAll(tables.users, [
     row,
+    ...(login === undefined ? [] : [login]),
     ...[...attributes, ...assigned].map(each => each.row),
     ...headOf(userHash, id, attributes),
   ]);

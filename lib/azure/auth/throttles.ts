@@ -3,17 +3,28 @@ import type { AddressCounts, Throttles } from "../../auth/store.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import { saveExpiring } from "./clean-up/expiry-index.ts";
 import { addressSchema } from "./rows/row-schemas.ts";
-import { checkedVersion, schemaVersion, throttleRow, toThrottleColumns } from "./rows/rows.ts";
+import {
+  checkedVersion,
+  loginRow,
+  schemaVersion,
+  throttleRow,
+  toLoginColumns,
+  toThrottleColumns,
+} from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 /** Stores throttles. They are read together with the user, by `Users.signInState`. */
 export function throttleStore(tables: AuthTables): Throttles {
   return {
-    async save(throttle, next, ends = tables.now()) {
+    async save(throttle, next, ends = tables.now(), login) {
       const { userHash, userId, version } = throttle;
       const columns = { ...toThrottleColumns(userId, next), ends };
       const row = { ...columns, partitionKey: userHash, rowKey: throttleRow };
-      const etag = await saveExpiring(tables, "throttle", row, version);
+      const more =
+        login !== undefined && login.userId === userId
+          ? [{ upsert: { rowKey: loginRow, ...toLoginColumns(userId, login.at) } }]
+          : [];
+      const etag = await saveExpiring(tables, "throttle", row, version, more);
       return etag === undefined ? undefined : { ...throttle, value: next, version: etag };
     },
     clear: async userHash => {

@@ -1,5 +1,6 @@
 import type {
   AssignedKey,
+  Page,
   Range,
   SignInState,
   Stored,
@@ -15,8 +16,16 @@ import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";
-import { filteredUsers } from "./index/filter.ts";
-import { type ListOwners, listPage, markClean, markDirty, removeListRow, reserveId } from "./index/id-lists.ts";
+import { filteredUsers, isUnused } from "./index/filter.ts";
+import {
+  filteredListPage,
+  type ListOwners,
+  listPage,
+  markClean,
+  markDirty,
+  removeListRow,
+  reserveId,
+} from "./index/id-lists.ts";
 import { ifMatches, locateUser, userHashIn } from "./index/locate-user.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";
 import {
@@ -25,8 +34,11 @@ import {
   attributesIn,
   fromThrottleRow,
   fromUserRow,
+  lastLoginIn,
+  loginRow,
   ownerOf,
   throttleRow,
+  toLoginColumns,
   toUserColumns,
   userRow,
 } from "./rows/rows.ts";
@@ -72,11 +84,16 @@ export function userStore(tables: AuthTables): Users {
       const user = ifMatches(userRowOf(rows), at);
       if (user === undefined) return undefined;
       const { id, name } = fromUserRow(user).value;
+      const lastLogin = lastLoginIn(
+        rows.find(({ rowKey }) => rowKey === loginRow),
+        id,
+      );
       return {
         id,
         name,
         attributes: attributesIn(rows, id),
         otpkeys: assignedIn(rows, id).map(({ prefix }) => prefix),
+        ...(lastLogin !== undefined && { lastLogin }),
       };
     },
 
@@ -115,10 +132,11 @@ export function userStore(tables: AuthTables): Users {
       return true;
     },
 
-    list: (range: Range, filter?: UserFilter) =>
-      filter === undefined || (filter.attributes.size === 0 && filter.otpkey === undefined)
-        ? listPage(tables, "users", listedUsers(tables), range)
-        : filteredUsers(tables, filter, range),
+    async recordLogin({ userHash, id }, at) {
+      await users.upsert({ partitionKey: userHash, rowKey: loginRow, ...toLoginColumns(id, at) });
+    },
+
+    list: (range: Range, filter: UserFilter = { attributes: new Map() }) => listUsers(tables, range, filter),
   };
 }
 
@@ -156,6 +174,16 @@ function signInStateOf(userHash: string, rows: readonly Row[], at: { readonly id
 
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
+
+function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
+  const { attributes, otpkey, unusedSince } = filter;
+  if (attributes.size > 0 || otpkey !== undefined) return filteredUsers(tables, filter, range);
+  const owners = listedUsers(tables);
+  if (unusedSince === undefined) return listPage(tables, "users", owners, range);
+  const isMatch = ({ id }: UserSummary, listed: Row) =>
+    isUnused(tables, { userHash: userHashIn(listed), id }, unusedSince);
+  return filteredListPage(tables, "users", owners, range, { isMatch, createdBefore: unusedSince });
+}
 
 const listedUsers = (tables: AuthTables): ListOwners<UserSummary> => ({
   fromListed: row => parseRow("list", row, listedUserSchema, { id: Number(row.rowKey), name: row.name }),

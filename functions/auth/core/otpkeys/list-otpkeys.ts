@@ -1,22 +1,34 @@
 import * as z from "zod";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { omitUndefined } from "../../../../lib/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
-import { listReply, paging, rejectUnknownOptions } from "../../paging.ts";
+import { listReply, otherParameters, paging, pastTime, queryFlag, requirePast } from "../../paging.ts";
 import { otpkeySummary } from "../../views.ts";
 
-/** Lists OTP keys (A10). */
+const query = z.object({
+  ...paging,
+  enabled: queryFlag("Only enabled otpkeys, or only disabled ones."),
+  stopped: queryFlag("Only otpkeys that wrong OTPs stopped, or only others."),
+  unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
+});
+
+/** Lists OTP keys, all or filtered (A10, A11). */
 export const listOtpkeys = endpoint({
   routes: ["GET /otpkeys"],
   access: "caller",
   tag: "OTP keys",
   summary: "List otpkeys",
   description:
-    "Returns id, prefix and state of all OTP keys. With `$top` the list is paged: follow the `Link` header with " +
-    '`rel="next"` until there is none.',
-  query: z.object(paging),
+    "Returns id, prefix and state of all OTP keys, or of those that match every filter. With `$top` the list is " +
+    'paged: follow the `Link` header with `rel="next"` until there is none. A page of a filtered list examines at ' +
+    "most 1,000 OTP keys, so it can have fewer entries than `$top`, even none.",
+  query,
   answers: { 200: { description: "OTP keys, sorted by id.", headers: ["link"], schema: z.array(otpkeySummary) } },
-  handle: ({ query }, { otpkeys, coreUrl }: AuthContext, { call }) => {
-    rejectUnknownOptions(call);
-    return listReply(call, query, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range));
+  handle: ({ query: { enabled, stopped, unused_since, ...page } }, context: AuthContext, { call }) => {
+    const { otpkeys, coreUrl, now } = context;
+    otherParameters(call, query, () => true);
+    requirePast("unused_since", unused_since, now());
+    const filter = omitUndefined({ enabled, stopped, unusedSince: unused_since });
+    return listReply(call, page, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range, filter));
   },
 });

@@ -18,7 +18,7 @@ export const getUser = endpoint({
   handle: async ({ params }, { users }: AuthContext) => {
     const view = params.user && (await users.view(params.user));
     if (view === undefined) throw noSuchUser();
-    const { attributes, otpkeys, id, name } = view;
-    return ok({ attributes, otpkeys, id, name });
+    const { attributes, otpkeys, id, name, lastLogin } = view;
+    return ok({ attributes, otpkeys, id, name, ...(lastLogin !== undefined && { last_login: lastLogin }) });
   },
 });

@@ -1,7 +1,7 @@
 import type { Instant } from "../../../time.ts";
 import { mapConcurrently, removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
-import type { Entity, Page, Row, Table } from "../../tables/tables.ts";
+import type { Action, Entity, Page, Row, Table } from "../../tables/tables.ts";
 import { endsSchema, expirySchema } from "../rows/row-schemas.ts";
 import { checkedVersion, schemaVersion } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
@@ -27,20 +27,27 @@ const expiryRowOf = (queue: Queue, { partitionKey, rowKey, ends }: ExpiringRow) 
   row: rowKey,
 });
 
-/** Inserts a row and its index row in parallel. Returns the ETag, undefined if the row exists. */
-async function insertExpiring(tables: AuthTables, queue: Queue, row: ExpiringRow): Promise<string | undefined> {
-  const [etag] = await Promise.all([tableOf(tables, queue).insert(row), tables.expiry.upsert(expiryRowOf(queue, row))]);
-  return etag;
-}
-
-/** Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the ETag. */
-export const saveExpiring = (
+/**
+ * Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the ETag.
+ * @param more changes in the same partition, in one transaction with the row
+ */
+export async function saveExpiring(
   tables: AuthTables,
   queue: Queue,
   row: ExpiringRow,
   version: string | undefined,
-): Promise<string | undefined> =>
-  version === undefined ? insertExpiring(tables, queue, row) : tableOf(tables, queue).replace(row, version);
+  more: readonly Action[] = [],
+): Promise<string | undefined> {
+  const table = tableOf(tables, queue);
+  const save = async () => {
+    if (more.length === 0) return version === undefined ? table.insert(row) : table.replace(row, version);
+    const { partitionKey, ...columns } = row;
+    const first = version === undefined ? { insert: columns } : { replace: columns, etag: version };
+    return (await table.transact(partitionKey, [first, ...more]))?.[0];
+  };
+  const [etag] = await Promise.all([save(), version === undefined && tables.expiry.upsert(expiryRowOf(queue, row))]);
+  return etag;
+}
 
 /** Records an OTP of kind `remote` as used (A8). Returns false if it was used before. */
 export const insertSpentOtp = async (
@@ -48,13 +55,10 @@ export const insertSpentOtp = async (
   prefix: string,
   otpHash: string,
   ends: Instant,
-): Promise<boolean> =>
-  (await insertExpiring(tables, "spentotp", {
-    partitionKey: prefix,
-    rowKey: otpHash,
-    schema: schemaVersion,
-    ends,
-  })) !== undefined;
+): Promise<boolean> => {
+  const row = { partitionKey: prefix, rowKey: otpHash, schema: schemaVersion, ends };
+  return (await saveExpiring(tables, "spentotp", row, undefined)) !== undefined;
+};
 
 /** Deletes the expired rows of a queue, and returns their number. */
 export async function cleanUpQueue(tables: AuthTables, queue: Queue, signal: AbortSignal | undefined): Promise<number> {

@@ -1,14 +1,14 @@
 import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.ts";
 import type { Log } from "../../../log.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import { minutes, plus } from "../../../time.ts";
+import { type Instant, minutes, plus } from "../../../time.ts";
 import { mapConcurrently } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { indexSchema } from "../rows/row-schemas.ts";
-import { checkedVersion, fromUserRow, idKey, ownerOf, userRow } from "../rows/rows.ts";
+import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { pageOf } from "./id-lists.ts";
+import { createdAt, findMatches, maxExamined, pageOf } from "./id-lists.ts";
 import {
   assignmentEntry,
   attributeEntry,
@@ -28,24 +28,36 @@ export async function filteredUsers(
   { after = 0, top }: Range,
 ): Promise<Page<UserSummary>> {
   const entries = entriesOf(tables, filter);
+  const { unusedSince } = filter;
+  const examine = (candidate: Candidate) =>
+    readOrLog(tables.log, async () => {
+      const user = await checkCandidate(tables, entries, candidate);
+      const isMatch =
+        user !== undefined && (unusedSince === undefined || (await isUnused(tables, candidate, unusedSince)));
+      return isMatch ? user : undefined;
+    });
   const found: UserSummary[] = [];
-  let from: number | undefined = after + 1;
-  while (from !== undefined && found.length <= top) {
-    const { candidates, next }: Candidates = await candidatesFrom(entries, from, tables.log);
-    for (let start = 0; start < candidates.length && found.length <= top; start += batchSize) {
-      const some = candidates.slice(start, start + batchSize);
-      const users = await mapConcurrently(some, candidate =>
-        readOrLog(tables.log, () => checkCandidate(tables, entries, candidate)),
-      );
-      for (const user of users) if (user !== undefined) found.push(user);
-    }
+  let examined = 0;
+  let from = after + 1;
+  while (examined < maxExamined) {
+    const { candidates, next } = await candidatesFrom(entries, from, tables.log);
+    found.push(...(await findMatches(candidates, top - found.length, examine)));
+    if (found.length > top || next === undefined) return pageOf(found, top);
+    examined += candidates.length;
     from = next;
   }
-  return pageOf(found, top);
+  return { entries: found, next: from - 1 };
 }
 
-/** Number of candidates that are checked in parallel. */
-const batchSize = 32;
+/** Returns whether a user was created before a time and has not signed in since. */
+export async function isUnused(
+  { users }: AuthTables,
+  { userHash, id }: { readonly userHash: string; readonly id: number },
+  since: Instant,
+): Promise<boolean> {
+  const lastLogin = lastLoginIn(await users.get(userHash, loginRow), id);
+  return (lastLogin ?? createdAt(id)) < since;
+}
 
 const entriesOf = (tables: AuthTables, { attributes, otpkey }: UserFilter): readonly IndexEntry[] => [
   ...[...attributes].map(([key, value]) => attributeEntry(tables, key, value)),

@@ -1,6 +1,6 @@
 import type { Page, Range } from "../../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import { type Instant, minutes, plus } from "../../../time.ts";
+import { type Instant, instant, minutes, plus } from "../../../time.ts";
 import type { Value } from "../../tables/entity.ts";
 import { mapConcurrently } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog, storedInstant } from "../../tables/row-schema.ts";
@@ -50,6 +50,12 @@ export const reserveId = ({ ids, now, random }: AuthTables, list: ListName, show
 
 const idEpochMs = Date.UTC(2026, 0);
 const idsPerMs = 2 ** 12;
+
+/** Returns when an id was created. */
+export const createdAt = (id: number): Instant => instant(idEpochMs + Math.floor(id / idsPerMs));
+
+/** Returns the smallest id that can be created at a time. */
+const firstIdAt = (time: Instant): number => Math.max(1, (Date.parse(time) - idEpochMs) * idsPerMs);
 
 /** Returns a new id: milliseconds since 2026 and 12 random bits. It is below 2^53 for 69 years, and needs no shared counter. */
 function newId(now: Instant, random: AuthTables["random"]): number {
@@ -133,6 +139,59 @@ export function pageOf<T extends { readonly id: number }>(entries: readonly T[],
   const shown = entries.slice(0, top);
   const last = shown.at(-1);
   return entries.length > top && last !== undefined ? { entries: shown, next: last.id } : { entries: shown };
+}
+
+/** Maximum number of list rows or candidates that one page of a filtered list examines: it bounds the storage calls of the page. */
+export const maxExamined = 1000;
+
+/** How a list is filtered. */
+export interface ListFilter<T> {
+  /** Returns whether an entry matches. May read its owner. */
+  isMatch(entry: T, listed: Row): Promise<boolean>;
+  /** Only entries that were created before this time. */
+  readonly createdBefore?: Instant | undefined;
+}
+
+/** Returns the entries of a page that match, sorted by id. Examines one page of list rows. */
+export async function filteredListPage<T extends { readonly id: number }>(
+  tables: AuthTables,
+  list: ListName,
+  owners: ListOwners<T>,
+  { after = 0, top }: Range,
+  { isMatch, createdBefore }: ListFilter<T>,
+): Promise<Page<T>> {
+  const before = createdBefore === undefined ? {} : { before: idKey(firstIdAt(createdBefore)) };
+  const range = { partitionKey: list, from: idKey(after + 1), ...before };
+  let page: { rows: readonly Row[]; continuation?: string } = { rows: [] };
+  do {
+    page = await tables.ids.queryPage(range, { top: maxExamined, continuation: page.continuation });
+  } while (page.rows.length === 0 && page.continuation !== undefined);
+  const examine = (row: Row) =>
+    readOrLog(tables.log, async () => {
+      const entry = await entryOf(tables, list, owners, checkedVersion(row));
+      return entry !== undefined && (await isMatch(entry, row)) ? entry : undefined;
+    });
+  const found = pageOf(await findMatches(page.rows, top, examine), top);
+  const last = page.rows.at(-1);
+  const isAtEnd = page.continuation === undefined || last === undefined;
+  return found.next !== undefined || isAtEnd ? found : { ...found, next: Number(last.rowKey) };
+}
+
+/** Number of rows that are examined in parallel. */
+const batchSize = 32;
+
+/** Returns the matches among rows, in order. Stops after the batch in which it finds more than `top`. */
+export async function findMatches<R, T>(
+  rows: readonly R[],
+  top: number,
+  examine: (row: R) => Promise<T | undefined>,
+): Promise<readonly T[]> {
+  const found: T[] = [];
+  for (let start = 0; start < rows.length && found.length <= top; start += batchSize) {
+    const entries = await mapConcurrently(rows.slice(start, start + batchSize), examine);
+    for (const entry of entries) if (entry !== undefined) found.push(entry);
+  }
+  return found;
 }
 
 async function entryOf<T>(tables: AuthTables, list: ListName, owners: ListOwners<T>, row: Row): Promise<T | undefined> {

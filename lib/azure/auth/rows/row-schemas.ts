@@ -32,6 +32,8 @@ export const keySchema = schemaOf<OtpKey>()(
     enabled: z.boolean(),
     failures: count,
     stopped: z.boolean(),
+    stoppedAt: storedInstant.exactOptional(),
+    lastUsed: storedInstant.exactOptional(),
     form: z.object({
       digits: count.exactOptional(),
       period: count.exactOptional(),

@@ -3,7 +3,8 @@ import { type AttributeHead, noAttributes } from "../../../auth/model/attributes
 import type { Session } from "../../../auth/model/session.ts";
 import { noFailures, type Throttle } from "../../../auth/model/throttle.ts";
 import type { AssignedKey, Attributes, OtpKey, Stored, User } from "../../../auth/store.ts";
-import { checkVersion, jsonColumn, parseRow } from "../../tables/row-schema.ts";
+import type { Instant } from "../../../time.ts";
+import { checkVersion, jsonColumn, parseRow, storedInstant } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import {
   headSchema,
@@ -22,6 +23,8 @@ type Columns = Record<string, string | number | boolean | undefined>;
 
 export const userRow = "user";
 export const throttleRow = "throttle";
+/** The time of a user's last sign-in. Sorts between assignments and throttle, in the range of a sign-in state. */
+export const loginRow = "login";
 export const headRow = "attributes";
 export const attributePrefix = "attr:";
 /** Prefix of the row key of an assignment in the user's partition. */
@@ -98,6 +101,8 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
   enabled: key.enabled,
   failures: key.failures,
   stopped: key.stopped,
+  stoppedAt: key.stoppedAt,
+  lastUsed: key.lastUsed,
   form: JSON.stringify(key.form),
   sealedSecret: key.sealedSecret,
   createdAt: key.createdAt,
@@ -121,6 +126,13 @@ export const toThrottleColumns = (userId: number | undefined, value: Throttle): 
   id: userId,
   value: JSON.stringify(value),
 });
+
+/** Returns the columns of the row that records a user's last sign-in. */
+export const toLoginColumns = (userId: number, at: Instant): Columns => ({ schema: schemaVersion, id: userId, at });
+
+/** Returns the time of the user's last sign-in; undefined if there was none. */
+export const lastLoginIn = (row: Row | undefined, userId: number): Instant | undefined =>
+  row !== undefined && ownerOf(row) === userId ? parseRow("login", row, storedInstant, row.at) : undefined;
 
 /** Returns the throttle of that user, or of an unknown username; `noFailures` if the row belongs to another owner. */
 export const fromThrottleRow = (row: Row | undefined, userId: number | undefined): Throttle =>

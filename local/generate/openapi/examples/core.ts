@@ -59,6 +59,11 @@ export const coreExamples: Examples = {
     answer: { valid_password: true, valid_otp: true },
   },
   coreEndSessions: { params: user, ...done },
+  coreGetLock: {
+    params: user,
+    status: 200,
+    answer: { failures: 10, locked_until: "2026-01-31T10:00:30.000Z", running_attempts: 0 },
+  },
   coreUnlockUser: { params: user, ...done },
   coreAssignOtpkey: { params: { user: "alice" }, body: { otpkey: "vvccccbcdefu" }, ...done },
   coreListUserOtpkeys: { params: user, status: 200, answer: ["vvccccbcdeft"] },

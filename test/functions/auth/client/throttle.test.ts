@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { between, days, minutes, seconds } from "../../../../lib/time.ts";
+import { between, days, minutes, plus, seconds } from "../../../../lib/time.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -150,6 +150,26 @@ describe("an administrator", () => {
       expect((await auth.post(`/core/users/${segment}/unlock`)).status).toBe(404);
     }
     expect(await waitOf(next.name)).toBe(30);
+  });
+
+  it("shows failures, the end of the lock and running attempts, also of a name that no user has, by one read", async () => {
+    const user = await makeUser(auth);
+    const lockOf = async (whom: string | number) => (await auth.get(`/core/users/${whom}/lock`)).body;
+    for (const name of [user.name, newName()]) {
+      expect(await lockOf(name)).toEqual({ failures: 0, locked_until: null, running_attempts: 0 });
+      await fail(name, 2);
+      expect(await lockOf(name)).toEqual({ failures: 2, locked_until: null, running_attempts: 0 });
+      await fail(name, 1);
+      const locked = { failures: 3, locked_until: plus(auth.now(), seconds(30)), running_attempts: 0 };
+      const { result, total } = await auth.counted(() => lockOf(name));
+      expect([result, total]).toEqual([locked, 1]);
+      auth.advance(seconds(30));
+      expect(await lockOf(name)).toEqual({ ...locked, locked_until: null });
+    }
+    expect(await lockOf(user.id)).toMatchObject({ failures: 3 });
+    for (const segment of ["4711", "007", "a%2Fb"]) {
+      expect((await auth.get(`/core/users/${segment}/lock`)).status).toBe(404);
+    }
   });
 
   it("clears failures by a reset too", async () => {

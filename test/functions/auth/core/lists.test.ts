@@ -1,5 +1,15 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { type MadeUser, makeUser, newPassword, origin, type TestAuth, testAuth } from "../../../support/auth.ts";
+import { hours } from "../../../../lib/time.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newPassword,
+  origin,
+  type TestAuth,
+  testAuth,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey } from "../../../support/software-key.ts";
 
 let auth: TestAuth;
 let users: readonly MadeUser[];
@@ -158,15 +168,27 @@ describe("GET /core/users (specification section 4)", () => {
     ["$skiptoken=9999999999999999", "$skiptoken must be a value from the link to the next page"],
     ["$top=1&$top=2", "$top must be given once"],
     ["team=red&team=blue", "team must be given once"],
-    ["$filter=team", "$filter is not known: lists accept $top and $skiptoken"],
-    ["$TOP=1", "$TOP is not known: lists accept $top and $skiptoken"],
-    ["$=1", "$ is not known: lists accept $top and $skiptoken"],
   ])("answers ?%s with 400: no list that only looks filtered or paged", async (query, error) => {
     for (const list of ["users", "otpkeys"]) {
       const { status, body } = await auth.call("GET", `/core/${list}?${query}`);
       expect({ status, body }).toEqual({ status: 400, body: { error } });
     }
   });
+
+  test.each(["$filter", "$TOP", "$"])(
+    "refuses the unknown parameter %s with 400, and names the known ones",
+    async name => {
+      const known = {
+        users: "otpkey, $top, $skiptoken, $unused_since",
+        otpkeys: "$top, $skiptoken, enabled, stopped, unused_since",
+      };
+      for (const [list, names] of Object.entries(known)) {
+        const { status, body } = await auth.call("GET", `/core/${list}?${name}=1`);
+        const error = `${name} is not known: this list accepts ${names}`;
+        expect({ status, body }).toEqual({ status: 400, body: { error } });
+      }
+    },
+  );
 
   it("takes at most 32 parameters: more are refused before a storage call", async () => {
     const filters = (count: number) => Array.from({ length: count }, (_, n) => `k${n}=v`).join("&");
@@ -202,5 +224,104 @@ describe("GET /core/otpkeys", () => {
     expect(first.headers.get("link")).toBe(`<${origin}/core/otpkeys?%24top=2&%24skiptoken=${ids[1]}>; rel="next"`);
     const second = await own.call("GET", `/core/otpkeys?$top=2&$skiptoken=${ids[1]}`);
     expect([second.body, second.headers.get("link")]).toEqual([(body as unknown[]).slice(2), null]);
+  });
+
+  it("refuses every parameter that it does not know", async () => {
+    const { status, body } = await auth.get("/core/otpkeys", { enable: "true" });
+    expect([status, body]).toEqual([
+      400,
+      { error: "enable is not known: this list accepts $top, $skiptoken, enabled, stopped, unused_since" },
+    ]);
+  });
+
+  it("lists the OTP keys that match every filter, and bounds the storage calls of a page by what it examines", async () => {
+    const own = await testAuth({ still: true, settings: { AUTH_KEY_STOP_FAILURES: "1" } });
+    const user = await makeUser(own);
+    const [used, stopped, disabled, unused] = [hotpKey(), hotpKey(), hotpKey(), hotpKey()];
+    for (const key of [used, stopped, disabled, unused]) {
+      await giveKey(own, user, key);
+      // Ids of one millisecond are in no order.
+      own.advance(1);
+    }
+    const listed = async (fields: Record<string, string>) =>
+      ((await own.get("/core/otpkeys", fields)).body as { prefix: string }[]).map(({ prefix }) => prefix);
+    const midway = own.now();
+    own.advance(hours(48));
+    await loggedIn(own, user, used.otp(0));
+    await own.post("/client/login", { username: user.name, password: user.password, otp: `${stopped.prefix}000000` });
+    await own.post(`/core/otpkeys/${disabled.prefix}/disable`);
+    own.advance(hours(1));
+    expect(await listed({ enabled: "false" })).toEqual([disabled.prefix]);
+    expect(await listed({ enabled: "true", stopped: "false" })).toEqual([used.prefix, unused.prefix]);
+    expect(await listed({ stopped: "true" })).toEqual([stopped.prefix]);
+    expect(await listed({ unused_since: own.now().slice(0, 10) })).toEqual([
+      stopped.prefix,
+      disabled.prefix,
+      unused.prefix,
+    ]);
+    const since = midway.replace("Z", "+00:00");
+    expect(await listed({ unused_since: since, enabled: "true" })).toEqual([stopped.prefix, unused.prefix]);
+    const view = (await own.get(`/core/otpkeys/${stopped.prefix}`)).body;
+    expect(view).toMatchObject({ stopped: true, stopped_since: expect.stringMatching(/Z$/), failures: 1 });
+    expect(view).not.toHaveProperty("last_used");
+    const { total } = await own.counted(() => own.get("/core/otpkeys", { stopped: "true", $top: "1" }));
+    expect(total).toBe(1 + 4);
+    const byState = await own.counted(() => own.get("/core/otpkeys", { enabled: "false", $top: "1" }));
+    expect(byState.total).toBe(1);
+    await own.post(`/core/otpkeys/${stopped.prefix}/enable`);
+    expect((await own.get(`/core/otpkeys/${stopped.prefix}`)).body).toEqual({
+      attributes: {},
+      prefix: stopped.prefix,
+      enabled: true,
+      id: expect.any(Number),
+    });
+  });
+
+  test.each([
+    ["enabled=yes", "enabled must be true or false"],
+    ["stopped=", "stopped must be true or false"],
+    [
+      "unused_since=yesterday",
+      "unused_since must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
+    ],
+    [
+      "unused_since=2026-02-30",
+      "unused_since must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
+    ],
+    ["unused_since=2999-01-01", "unused_since must not be in the future"],
+  ])("refuses ?%s with 400", async (query, error) => {
+    const { status, body } = await auth.call("GET", `/core/otpkeys?${query}`);
+    expect([status, body]).toEqual([400, { error }]);
+  });
+});
+
+describe("last sign-in", () => {
+  it("is shown in the view of a user, and filters the list of users, also with attributes", async () => {
+    const own = await testAuth({ still: true });
+    const active = await makeUser(own);
+    own.advance(1);
+    const idle = await makeUser(own);
+    for (const user of [active, idle])
+      await own.post(`/core/users/${user.id}/attributes`, { key: "team", value: "red" });
+    const view = async (user: MadeUser) => (await own.get(`/core/users/${user.id}`)).body;
+    expect(await view(active)).not.toHaveProperty("last_login");
+    own.advance(hours(48));
+    const since = own.now();
+    await own.post("/client/authenticate", { username: active.name, password: "wrong" });
+    expect(await view(active)).not.toHaveProperty("last_login");
+    await own.post("/client/authenticate", { username: active.name, password: active.password });
+    expect(await view(active)).toMatchObject({ last_login: since });
+    await own.post(`/core/users/${active.id}/unlock`);
+    own.advance(hours(48));
+    await own.context.cleanUp();
+    expect(await view(active)).toMatchObject({ last_login: since });
+    const listed = async (fields: Record<string, string>) => (await own.get("/core/users", fields)).body;
+    expect(await listed({ $unused_since: since })).toEqual(shown(idle));
+    expect(await listed({ $unused_since: since, team: "red" })).toEqual(shown(idle));
+    expect(await listed({ $unused_since: since, team: "blue" })).toEqual([]);
+    expect(await listed({ $unused_since: own.now() })).toEqual(shown(active, idle));
+    expect(await listed({ $unused_since: "2026-01-01" })).toEqual([]);
+    const { total } = await own.counted(() => own.get("/core/users", { $unused_since: since, $top: "5" }));
+    expect(total).toBe(1 + 2);
   });
 });

@@ -54,6 +54,23 @@ describe("storage round trips of an endpoint, without contention", () => {
     expect(await roundTrips(call({ password, otp: key.otp(next++) }))).toBe(5);
   });
 
+  test("a login records the time of the sign-in without a further call; identified by OTP with one in parallel", async () => {
+    const totals = async (fields: Record<string, string>) =>
+      (await auth.counted(() => auth.post("/client/login", fields))).calls.filter(call => !call.startsWith("GET"));
+    const lastLogin = async (user: MadeUser) =>
+      ((await auth.get(`/core/users/${user.id}`)).body as { last_login: string }).last_login;
+    auth.advance(minutes(1));
+    const before = auth.now();
+    const { name, password } = plain;
+    // The reservation, the end of the attempt with the time, and the session.
+    expect(await totals({ username: name, password })).toHaveLength(3);
+    expect((await lastLogin(plain)) >= before).toBe(true);
+    expect(await totals({ password: owner.password, otp: key.otp(next++) })).toHaveLength(5);
+    expect((await lastLogin(owner)) >= before).toBe(true);
+    const { last_used } = (await auth.get(`/core/otpkeys/${key.prefix}`)).body as { last_used: string };
+    expect(last_used >= before).toBe(true);
+  });
+
   test("a login reads a key once, whether the OTP names it, the user has it, or both", async () => {
     const reads = async (fields: Record<string, string>) => {
       const { calls } = await auth.counted(() => auth.post("/client/login", { password: owner.password, ...fields }));
