@@ -12,8 +12,11 @@ export interface SoftwareKey {
   otp(factor: number): string;
 }
 
-/** A prefix that no other key has: letters only, so that an OTP of digits is cut in one way. */
-export const newPrefix = (): string => modhexOf(randomBytes(6));
+/**
+ * A prefix that no other key has: letters only, so that an OTP of digits is cut in one way. It begins with a letter that neither
+ * Dvorak nor Colemak types for a key, so that an OTP is read in one way.
+ */
+export const newPrefix = (): string => `r${modhexOf(randomBytes(6)).slice(1)}`;
 
 export function hotpKey({
   prefix = newPrefix(),

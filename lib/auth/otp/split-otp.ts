@@ -1,6 +1,7 @@
 import { accepted, type Parsed, refused } from "../model/parsed.ts";
 import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../model/prefix.ts";
 import type { CodeForm } from "./contract.ts";
+import { readOtherLayouts } from "./keyboard-layouts.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
 import { modhexPattern } from "./modhex.ts";
 
@@ -23,26 +24,36 @@ const forms: readonly CodeForm[] = otpKindNames
 
 /**
  * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7). Digits at
- * the end allow three splits, modhex one, so that finding the OTP key takes at most three reads in parallel.
+ * the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout follow.
  */
 export const possibleCuts = (otp: string): readonly Cut[] =>
   formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
 
+/** Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six. */
+export const possiblePrefixes = (otp: string): readonly string[] => [
+  ...new Set(formedCuts(otp).map(({ prefix }) => prefix)),
+];
+
 /**
  * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in digits
  * could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the user passes that user's
- * keys first.
+ * keys first. The text as it was typed comes before other keyboard layouts, and those count only if they lead to one OTP of one
+ * key.
  * @param shapeOf returns the shape of the key with a prefix of `possibleCuts`, undefined for an unknown prefix
  */
 export function splitOtp<S extends KeyShape>(
   otp: string,
   shapeOf: (prefix: string) => S | undefined,
 ): (Cut & { readonly key: S }) | undefined {
-  for (const { prefix, code, form } of formedCuts(otp)) {
+  const found = new Map<number, Cut & { readonly key: S }>();
+  for (const { prefix, code, form, reading } of formedCuts(otp)) {
     const key = shapeOf(prefix);
-    if (key !== undefined && matchesKey(key, form)) return { prefix, code, key };
+    if (key === undefined || !matchesKey(key, form) || found.has(reading)) continue;
+    if (reading === 0) return { prefix, code, key };
+    found.set(reading, { prefix, code, key });
   }
-  return undefined;
+  const [only, ...others] = found.values();
+  return others.length === 0 ? only : undefined;
 }
 
 /**
@@ -50,19 +61,34 @@ export function splitOtp<S extends KeyShape>(
  * as its prefix, and the OTP is not checked.
  */
 export function parsePrefixOrOtp(text: string): Parsed<string> {
-  const [cut, ...others] = text.length > prefixMaxLength ? possibleCuts(text) : [];
+  const cuts = text.length > prefixMaxLength ? formedCuts(text) : [];
+  const asTyped = cuts.filter(({ reading }) => reading === 0);
+  const [cut, ...others] = asTyped.length > 0 ? asTyped : cuts;
   const prefix = others.length === 0 ? (cut?.prefix ?? parsePrefix(text)) : undefined;
   return prefix === undefined
     ? refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`)
     : accepted(prefix);
 }
 
-function formedCuts(otp: string): readonly (Cut & { readonly form: CodeForm })[] {
+interface FormedCut extends Cut {
+  readonly form: CodeForm;
+  /** 0: the text as it was typed. Others: one number for each keyboard layout. */
+  readonly reading: number;
+}
+
+function formedCuts(otp: string): readonly FormedCut[] {
   // Check the length first: folding a megabyte is slow, and an OTP is short.
   const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
-  const text = fitting.length === 0 ? "" : foldPrefix(otp);
+  if (fitting.length === 0) return [];
+  const asTyped = cutsOf(foldPrefix(otp), fitting, 0);
+  // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost more reads.
+  if (asTyped.some(({ form }) => form.alphabet === "digits")) return asTyped;
+  return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => cutsOf(text, fitting, index + 1))];
+}
+
+function cutsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly FormedCut[] {
   return fitting
-    .map(form => ({ form, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
+    .map(form => ({ form, reading, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
     .filter(({ form, prefix, code }) => isPrefix(prefix) && matchesAlphabet(form, code))
     .sort((one, other) => other.prefix.length - one.prefix.length);
 }

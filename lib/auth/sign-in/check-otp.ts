@@ -3,11 +3,10 @@ import { Fault } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { foldPrefix } from "../model/prefix.ts";
 import type { RemoteKind } from "../otp/contract.ts";
 import { secretContext, secretFromText } from "../otp/key-secret.ts";
 import { otpKind } from "../otp/kinds.ts";
-import { possibleCuts, splitOtp } from "../otp/split-otp.ts";
+import { possiblePrefixes, splitOtp } from "../otp/split-otp.ts";
 import { type KeyVerdict, toVerdict } from "../otp/verdict.ts";
 import type { AssignedKey, OtpKey, Stored } from "../store.ts";
 
@@ -23,9 +22,9 @@ export interface OtpResult {
 /** The OTP keys that an OTP may belong to, as read. */
 export type OtpCandidates = readonly Stored<OtpKey>[];
 
-/** Reads the OTP keys that an OTP may belong to: at most three, in parallel (A7). */
+/** Reads the OTP keys that an OTP may belong to, in parallel: for most OTPs one (A7). */
 export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "otpkeys">): Promise<OtpCandidates> {
-  const found = await Promise.all(possibleCuts(otp).map(({ prefix }) => otpkeys.find(prefix)));
+  const found = await Promise.all(possiblePrefixes(otp).map(prefix => otpkeys.find(prefix)));
   return found.filter(key => key !== undefined);
 }
 
@@ -44,7 +43,7 @@ export async function checkOtp(
   { assigned, counts }: { assigned: readonly AssignedKey[]; counts: (key: OtpKey) => boolean },
   deps: AuthDeps,
 ): Promise<OtpResult> {
-  const query = queryOnce(otp, deps);
+  const query = queryOnce(deps);
   let keys = candidates;
   return retryOnConflict(async () => {
     const cut = splitByKeys(otp, keys, assigned);
@@ -112,13 +111,13 @@ function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly Assign
 type Decided = Parameters<typeof toVerdict>[1];
 
 /** Sends an OTP of a key to the validation servers. */
-type QueryServers = (key: OtpKey, kind: RemoteKind) => Promise<Decided>;
+type QueryServers = (code: string, key: OtpKey, kind: RemoteKind) => Promise<Decided>;
 
 async function decide(code: string, key: OtpKey, deps: AuthDeps, query: QueryServers): Promise<Decided> {
   if (key.kind === undefined) return { outcome: "invalid" };
   const kind = otpKind(key.kind);
   if (kind.checkedBy === "validation-server") {
-    const result = await query(key, kind);
+    const result = await query(code, key, kind);
     // The counter does not change, but the row is written: the write fails if the key was disabled during the query.
     return result.outcome === "valid" ? { ...result, nextState: key.form.state } : result;
   }
@@ -128,10 +127,11 @@ async function decide(code: string, key: OtpKey, deps: AuthDeps, query: QuerySer
 }
 
 /** Caches the validation server's verdict across retries: a second query would answer REPLAYED_OTP. */
-function queryOnce(otp: string, deps: AuthDeps): QueryServers {
+function queryOnce(deps: AuthDeps): QueryServers {
   const results = new Map<number, Promise<Decided>>();
-  return (key, kind) => {
-    const result = results.get(key.id) ?? spendAndQuery(foldPrefix(otp), key, kind, deps);
+  return (code, key, kind) => {
+    // As the key sent it: an OTP that is typed again under another keyboard layout is the same OTP.
+    const result = results.get(key.id) ?? spendAndQuery(key.prefix + code, key, kind, deps);
     results.set(key.id, result);
     return result;
   };

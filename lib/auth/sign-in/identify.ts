@@ -1,7 +1,7 @@
 import type { AuthDeps } from "../deps.ts";
 import { identifyByKey } from "../model/policy.ts";
 import { parseUsername } from "../model/username.ts";
-import { possibleCuts, splitOtp } from "../otp/split-otp.ts";
+import { possiblePrefixes, splitOtp } from "../otp/split-otp.ts";
 import type { OtpKeys, SignInState, UserRef } from "../store.ts";
 import { noUser, prefixPointer } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
@@ -35,7 +35,7 @@ export async function identify({ username, otp }: Credentials, deps: AuthDeps): 
 }
 
 async function identifyByOtp(otp: string, { otpkeys }: AuthDeps): Promise<Identified | undefined> {
-  const prefixes = possibleCuts(otp).map(({ prefix }) => prefix);
+  const prefixes = possiblePrefixes(otp);
   const found = (await Promise.all(prefixes.map(prefix => otpkeys.findHolders(prefix)))).filter(
     holders => holders !== undefined,
   );

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it, test } from "vitest";
+import { possiblePrefixes } from "../../../../lib/auth/otp/split-otp.ts";
 import { seconds } from "../../../../lib/time.ts";
 import { yubicoCode } from "../../../lib/auth/otp/codes.ts";
 import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth.ts";
@@ -89,6 +90,27 @@ describe("kind `yubico`", () => {
       false,
       true,
     ]);
+  });
+
+  it.each([
+    ["Dvorak", "jxe.uidchtnbpygk"],
+    ["Colemak", "cbsftdhuneikpglv"],
+  ])("accepts an OTP that is typed under %s once under any layout, with one read of its key", async (_, layout) => {
+    const key = await giveKey(auth, user, yubicoKey());
+    const typed = (otp: string) => otp.replace(/./g, letter => layout.charAt("cbdefghijklnrtuv".indexOf(letter)));
+    const reads = async (otp: string) => {
+      const { calls, result } = await auth.counted(() => login(otp));
+      expect(result.status).toBe(200);
+      return calls.filter(call => call.startsWith("GET") && call.includes("/otpkeys")).length;
+    };
+    // By chance an OTP can be one under another layout too, and then that reading is looked up as well.
+    const otps = Array.from({ length: 40 }, (_, use) => key.otp(use + 1))
+      .filter(otp => possiblePrefixes(typed(otp)).length === 1)
+      .slice(0, 2);
+    expect(otps).toHaveLength(2);
+    for (const otp of otps) expect(await reads(typed(otp))).toBe(1);
+    expect(await validOtp(otps.at(-1) ?? "")).toBe(false);
+    expect(await validOtp(typed(otps.at(-1) ?? ""))).toBe(false);
   });
 
   it("takes no block of another private id, another secret, or with a broken checksum", async () => {

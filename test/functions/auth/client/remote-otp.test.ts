@@ -114,6 +114,17 @@ describe("what validation servers do and do not say", () => {
     expect(server.requests()).toHaveLength(1);
   });
 
+  it("an OTP that was typed under Dvorak is sent as the key sent it, and is the same OTP", async () => {
+    const server = await start();
+    const auth = asking(server);
+    const key = await remoteKey(auth, server);
+    const otp = key.otp(1);
+    const typed = otp.replace(/./g, letter => "jxe.uidchtnbpygk".charAt("cbdefghijklnrtuv".indexOf(letter)));
+    expect(await authenticate(auth, typed)).toBe(true);
+    expect([await authenticate(auth, otp), await authenticate(auth, typed)]).toEqual([false, false]);
+    expect(server.requests()).toHaveLength(1);
+  });
+
   it("a time-out leaves it spent, whatever the server would say later; that counts against no key", async () => {
     const server = await start();
     const auth = asking(server);
