@@ -60,7 +60,7 @@ param softDeleteDays int = 7
 
 // Of the network
 
-@description('Addresses of the network, at least a /24. The first /24 is used, the rest is free for subnets of your own.')
+@description('Addresses of the network, at least a /24. The first /24 is used, the rest is free for subnets of your own. With a network of yours a free /24 of it.')
 param networkPrefix string = '10.90.0.0/23'
 
 @description('Subnets of your own in the network, each with name and addressPrefix, as for a machine that deploys Core.')
@@ -77,6 +77,9 @@ param natGatewayId string = ''
 
 @description('Id of a route table of yours for the subnets of the apps, as to a firewall, which then have no other way out.')
 param routeTableId string = ''
+
+@description('Id of a virtual network of yours, in the region of the deployment, for the subnets and their security groups. Empty: one is created.')
+param existingNetworkId string = ''
 
 @description('Ids of subnets of yours, by use: core, client, connector, authEndpoints, connectorEndpoints, coreEndpoint. All or none; then no network is made.')
 param existingSubnetIds object = {}
@@ -287,17 +290,22 @@ var givenSubnets = union(
 )
 var givenZones = union({ blob: '', table: '', vault: '', sites: '' }, existingDnsZoneIds)
 var givenIdentities = union({ core: '', client: '', connector: '' }, existingIdentityIds)
-var ownNetwork = !trial && empty(givenSubnets.core)
-var makesZones = ownNetwork && privateDns == 'own'
+var ownSubnets = !trial && empty(givenSubnets.core)
+// subscriptions, its id, resourceGroups, its name, providers, Microsoft.Network, virtualNetworks, its name.
+var networkParts = split(
+  empty(existingNetworkId) ? '${resourceGroup().id}/providers/Microsoft.Network/virtualNetworks/${names.network}' : existingNetworkId,
+  '/'
+)
+var makesZones = ownSubnets && privateDns == 'own'
 var ownZones = makesZones
   ? map(filter(items(givenZones), zone => empty(zone.value)), zone => zone.key)
   : []
-var subnetIds = ownNetwork ? network!.outputs.subnetIds : givenSubnets
+var subnetIds = ownSubnets ? network!.outputs.subnetIds : givenSubnets
 var zoneIds = {
-  blob: makesZones && empty(givenZones.blob) ? network!.outputs.zoneIds.blob : givenZones.blob
-  table: makesZones && empty(givenZones.table) ? network!.outputs.zoneIds.table : givenZones.table
-  vault: makesZones && empty(givenZones.vault) ? network!.outputs.zoneIds.vault : givenZones.vault
-  sites: makesZones && empty(givenZones.sites) ? network!.outputs.zoneIds.sites : givenZones.sites
+  blob: makesZones && empty(givenZones.blob) ? dns!.outputs.zoneIds.blob : givenZones.blob
+  table: makesZones && empty(givenZones.table) ? dns!.outputs.zoneIds.table : givenZones.table
+  vault: makesZones && empty(givenZones.vault) ? dns!.outputs.zoneIds.vault : givenZones.vault
+  sites: makesZones && empty(givenZones.sites) ? dns!.outputs.zoneIds.sites : givenZones.sites
 }
 
 module identities 'modules/identity.bicep' = [
@@ -311,17 +319,29 @@ module identities 'modules/identity.bicep' = [
   }
 ]
 
-module network 'modules/network.bicep' = if (ownNetwork) {
+module network 'modules/network.bicep' = if (ownSubnets) {
+  scope: resourceGroup(networkParts[2], networkParts[4])
   params: {
-    ownZones: ownZones
+    name: networkParts[8]
+    exists: !empty(existingNetworkId)
+    subnetPrefix: empty(existingNetworkId) ? '' : 'snet-${token}-'
+    groupPrefix: 'nsg-${token}-'
     natGatewayId: natGatewayId
     routeTableId: routeTableId
-    name: names.network
     location: location
     tags: allTags
     addressPrefix: networkPrefix
     additionalSubnets: additionalSubnets
     operatorRange: operatorRange
+  }
+}
+
+module dns 'modules/dns.bicep' = if (makesZones) {
+  params: {
+    linkName: names.network
+    tags: allTags
+    networkId: network!.outputs.id
+    parts: ownZones
   }
 }
 
@@ -648,7 +668,7 @@ output CLIENT_APP_NAME string = names.client
 output CONNECTOR_APP_NAME string = names.connector
 
 @description('Name of the network, for peerings and machines of your own.')
-output NETWORK_NAME string = ownNetwork ? names.network : ''
+output NETWORK_NAME string = ownSubnets ? networkParts[8] : ''
 
 @description('Name of the vault of the authentication server.')
 output AUTH_VAULT_NAME string = names.authVault

@@ -1,7 +1,8 @@
 // What would make a provision fail, found before anything is created.
 import { unchecked } from "./command.mjs";
+import { isSame, nameToken, vaultNames } from "./names.mjs";
+import { networkProblems } from "./network.mjs";
 import { missingRights } from "./rights.mjs";
-import { vaultNames } from "./vault-names.mjs";
 
 /** Every provider of the templates, and Microsoft.App, which subnets are delegated to and no resource of which is in a template. */
 export const providers = [
@@ -30,13 +31,15 @@ export function preflight(environment, az) {
     return [`The templates are for the public cloud, not for ${cloud.name}: \`az cloud set --name AzureCloud\`.`];
   if (ask("account", "show") === undefined)
     return unchecked("anything: run `az login`, with an account that may see the subscription");
+  const token = tokenOf(ask, environment);
   return [
     ...unregistered(ask),
     ...(location === ""
       ? unchecked("the region: AZURE_LOCATION is not set yet")
       : regionProblems(az, ask, environment)),
     ...missingRights(az, environment),
-    ...takenVaults(ask, environment),
+    ...networkProblems(az, environment, token),
+    ...(token === undefined ? unchecked("the names of the vaults") : takenVaults(ask, environment, token)),
   ];
 }
 
@@ -54,8 +57,6 @@ function unregistered(ask) {
     ];
   });
 }
-
-const isSame = (one, other) => one.replaceAll(" ", "").toLowerCase() === other.replaceAll(" ", "").toLowerCase();
 
 function regionProblems(az, ask, environment) {
   const {
@@ -91,38 +92,27 @@ function regionProblems(az, ask, environment) {
   return [...noNode, ...noZones];
 }
 
+/** Returns the part that names have in common; undefined where the resource group is not known. */
+function tokenOf(ask, environment) {
+  const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_RESOURCE_GROUP: group } = environment;
+  const groups = subscription && group ? ask("group", "list", "--query", "[].{name:name,id:id}") : undefined;
+  if (groups === undefined) return undefined;
+  // The id as Azure writes it counts, in the case in which the group was created.
+  const found = groups.find(({ name }) => isSame(name, group));
+  return nameToken(found?.id ?? `/subscriptions/${subscription}/resourceGroups/${group}`, environment);
+}
+
 /** Vaults whose names this deployment wants, and which it does not have: a deleted vault keeps its name for 90 days. */
-function takenVaults(ask, environment) {
-  const {
-    AZURE_ENV_NAME: environmentName,
-    AZURE_SUBSCRIPTION_ID: subscription,
-    AZURE_RESOURCE_GROUP: group,
-  } = environment;
-  if (!subscription || !group) return unchecked("the names of the vaults: AZURE_RESOURCE_GROUP is not set yet");
-  const groups = ask("group", "list", "--query", "[].{name:name,id:id}");
-  const own = ask(
-    "resource",
-    "list",
-    "--resource-type",
-    "Microsoft.KeyVault/vaults",
-    "--query",
-    "[].{name:name,id:id}",
-  );
+function takenVaults(ask, { AZURE_RESOURCE_GROUP: group, AZURE_LOCATION: location }, token) {
+  const inSubscription = ask("resource", "list", "--resource-type", "Microsoft.KeyVault/vaults");
   const deleted = ask("keyvault", "list-deleted", "--resource-type", "vault");
-  if (groups === undefined || own === undefined || deleted === undefined) return unchecked("the names of the vaults");
-  // The names depend on the id as Azure writes it, which has the case in which the group was created.
-  const groupId =
-    groups.find(({ name }) => isSame(name, group))?.id ?? `/subscriptions/${subscription}/resourceGroups/${group}`;
-  const isOwn = vault =>
-    own.some(({ name, id }) => isSame(name, vault) && isSame(id.slice(0, groupId.length), groupId));
-  const names = vaultNames({ groupId, environmentName, nameSuffix: environment.NAME_SUFFIX ?? "" });
-  return names
-    .filter(vault => !isOwn(vault))
+  if (inSubscription === undefined || deleted === undefined) return unchecked("the names of the vaults");
+  const own = inSubscription.filter(({ resourceGroup }) => isSame(resourceGroup, group));
+  return vaultNames(token)
+    .filter(vault => !own.some(({ name }) => isSame(name, vault)))
     .flatMap(vault => {
       const found = deleted.find(({ name }) => isSame(name, vault));
-      return found === undefined
-        ? takenElsewhere(ask, vault)
-        : [deletedVault(found, group, environment.AZURE_LOCATION)];
+      return found === undefined ? takenElsewhere(ask, vault) : [deletedVault(found, group, location)];
     });
 }
 

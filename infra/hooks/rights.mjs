@@ -33,6 +33,9 @@ function missingInGroup(read, environment) {
 
 /** What the use of an existing resource needs, by the name of its variable, and the narrowest built-in role that has it. */
 const uses = [
+  [/^NETWORK_ID$/, "Microsoft.Network/virtualNetworks/subnets/write", "Network Contributor"],
+  [/^NETWORK_GROUP$/, "Microsoft.Network/networkSecurityGroups/write", "Network Contributor"],
+  [/^NETWORK_GROUP$/, "Microsoft.Resources/deployments/write", "Network Contributor"],
   [/^SUBNET_ID_/, "Microsoft.Network/virtualNetworks/subnets/join/action", "Network Contributor"],
   [/^NAT_GATEWAY_ID$/, "Microsoft.Network/natGateways/join/action", "Network Contributor"],
   [/^ROUTE_TABLE_ID$/, "Microsoft.Network/routeTables/join/action", "Network Contributor"],
@@ -47,7 +50,10 @@ const uses = [
 ];
 
 function missingOnExisting(read, environment) {
-  const given = Object.entries(environment).filter(([, id]) => id);
+  const { NETWORK_ID: network } = environment;
+  // The security groups of its subnets are created beside the network.
+  const groupOfNetwork = network && { NETWORK_GROUP: network.split("/").slice(0, 5).join("/") };
+  const given = Object.entries({ ...environment, ...groupOfNetwork }).filter(([, id]) => id);
   return uses
     .filter(() => environment.TRIAL !== "true")
     .flatMap(([variable, action, role, sameAction = action]) =>

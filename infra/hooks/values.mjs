@@ -9,11 +9,16 @@ export function brokenValues(environment) {
   const broken = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
   const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
   const missing = subnets.filter(name => !environment[name]);
-  if (missing.length === subnets.length) return broken;
+  if (missing.length === subnets.length) return [...broken, ...missingPrefix(environment)];
+  if (environment.NETWORK_ID) return [...broken, "Either the network is yours or the subnets: unset NETWORK_ID."];
   if (missing.length > 0)
     return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
   return [...broken, ...missingZones(names, environment)];
 }
+
+/** The default is a range of a new network. */
+const missingPrefix = ({ NETWORK_ID, NETWORK_PREFIX }) =>
+  NETWORK_ID && !NETWORK_PREFIX ? ["With a network of yours set NETWORK_PREFIX to a free /24 of it."] : [];
 
 /** The template creates zones only with a network of its own; without zone or policy no app finds its storage and vault. */
 function missingZones(names, environment) {

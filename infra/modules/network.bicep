@@ -1,7 +1,16 @@
-metadata description = 'The network: a subnet for each app, subnets of private endpoints by service, and private DNS.'
+metadata description = 'A subnet for each app, and subnets of private endpoints by service: in a network of their own, or in one of yours.'
 
-@description('Name of the network, and the first part of the names of its security groups.')
+@description('Name of the network.')
 param name string
+
+@description('Whether the network is there already. Only the subnets are created then.')
+param exists bool
+
+@description('First part of the names of the subnets.')
+param subnetPrefix string
+
+@description('First part of the names of the security groups.')
+param groupPrefix string
 
 @description('Region of the network.')
 param location string
@@ -9,204 +18,77 @@ param location string
 @description('Tags of every resource.')
 param tags object
 
-@description('Addresses of the network. The first /24 of it is used; what follows is free for subnets of your own.')
+@description('Addresses of the subnets: the first /24 of it. All of it are the addresses of a new network.')
 param addressPrefix string
 
 @description('Addresses of operators, in the network or in one that is peered with it; empty: none.')
 param operatorRange string
 
-@description('Subnets of your own, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run. It needs a way out of its own.')
+@description('Further subnets of a new network, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
 param additionalSubnets array
 
-@description('Parts of resources whose private DNS zones are made here.')
-param ownZones string[]
-
-@description('Id of a NAT gateway for the subnets of the apps; empty: none.')
+@description('Id of a NAT gateway for the subnets of the apps and for further subnets; empty: none.')
 param natGatewayId string
 
-@description('Id of a route table for the subnets of the apps; empty: none.')
+@description('Id of a route table for the same subnets; empty: none.')
 param routeTableId string
 
-var corePrefix = cidrSubnet(addressPrefix, 26, 0)
-var clientPrefix = cidrSubnet(addressPrefix, 26, 1)
-var connectorPrefix = cidrSubnet(addressPrefix, 26, 2)
-
-var zoneNames = {
-  blob: 'privatelink.blob.${environment().suffixes.storage}'
-  table: 'privatelink.table.${environment().suffixes.storage}'
-  vault: 'privatelink.vaultcore.azure.net'
-  sites: 'privatelink.azurewebsites.net'
-}
-
-var operatorRules = empty(operatorRange)
-  ? []
-  : [
-      {
-        name: 'operators'
-        properties: {
-          description: 'Operators upload files and secrets from here. Roles decide who may.'
-          priority: 200
-          direction: 'Inbound'
-          access: 'Allow'
-          protocol: 'Tcp'
-          sourceAddressPrefix: operatorRange
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '443'
-        }
-      }
-    ]
-
-resource openGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
-  name: '${name}-default'
-  location: location
-  tags: tags
-  properties: {
-    securityRules: []
-  }
-}
-
-resource authGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
-  name: '${name}-auth-endpoints'
-  location: location
-  tags: tags
-  properties: {
-    securityRules: concat(
-      [
-        {
-          name: 'apps-of-the-service'
-          properties: {
-            description: 'Core and Client reach the storage and the vault of the authentication server.'
-            priority: 100
-            direction: 'Inbound'
-            access: 'Allow'
-            protocol: 'Tcp'
-            sourceAddressPrefixes: [
-              corePrefix
-              clientPrefix
-            ]
-            sourcePortRange: '*'
-            destinationAddressPrefix: '*'
-            destinationPortRange: '443'
-          }
-        }
-      ],
-      operatorRules,
-      [
-        {
-          name: 'deny-other-sources'
-          properties: {
-            description: 'An attacker in the connector app has no network path to them.'
-            priority: 4000
-            direction: 'Inbound'
-            access: 'Deny'
-            protocol: '*'
-            sourceAddressPrefix: '*'
-            sourcePortRange: '*'
-            destinationAddressPrefix: '*'
-            destinationPortRange: '*'
-          }
-        }
-      ]
-    )
-  }
-}
-
-resource connectorGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
-  name: '${name}-connector-endpoints'
-  location: location
-  tags: tags
-  properties: {
-    securityRules: concat(
-      [
-        {
-          name: 'apps-of-the-service'
-          properties: {
-            description: 'The connector reaches its storage and its vault.'
-            priority: 100
-            direction: 'Inbound'
-            access: 'Allow'
-            protocol: 'Tcp'
-            sourceAddressPrefix: connectorPrefix
-            sourcePortRange: '*'
-            destinationAddressPrefix: '*'
-            destinationPortRange: '443'
-          }
-        }
-      ],
-      operatorRules,
-      [
-        {
-          name: 'deny-other-sources'
-          properties: {
-            description: 'An attacker in the Client app has no network path to them.'
-            priority: 4000
-            direction: 'Inbound'
-            access: 'Deny'
-            protocol: '*'
-            sourceAddressPrefix: '*'
-            sourcePortRange: '*'
-            destinationAddressPrefix: '*'
-            destinationPortRange: '*'
-          }
-        }
-      ]
-    )
-  }
-}
-
-resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
-  name: '${name}-core-endpoint'
-  location: location
-  tags: tags
-  properties: {
-    securityRules: [
-      {
-        name: 'no-other-app'
-        properties: {
-          description: 'Core is for administrators: a compromised public app has no network path to it.'
-          priority: 100
-          direction: 'Inbound'
-          access: 'Deny'
-          protocol: '*'
-          sourceAddressPrefixes: [
-            clientPrefix
-            connectorPrefix
-          ]
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '*'
-        }
-      }
-    ]
-  }
-}
-
-var appSubnets = [
-  {
-    name: 'core'
-    addressPrefix: corePrefix
-  }
-  {
-    name: 'client'
-    addressPrefix: clientPrefix
-  }
-  {
-    name: 'connector'
-    addressPrefix: connectorPrefix
-  }
+var apps = [
+  { name: 'core', addressPrefix: cidrSubnet(addressPrefix, 26, 0), group: 'apps' }
+  { name: 'client', addressPrefix: cidrSubnet(addressPrefix, 26, 1), group: 'apps' }
+  { name: 'connector', addressPrefix: cidrSubnet(addressPrefix, 26, 2), group: 'apps' }
 ]
+var endpoints = [
+  { name: 'auth-endpoints', addressPrefix: cidrSubnet(addressPrefix, 28, 12), group: 'auth-endpoints' }
+  { name: 'connector-endpoints', addressPrefix: cidrSubnet(addressPrefix, 28, 13), group: 'connector-endpoints' }
+  { name: 'core-endpoint', addressPrefix: cidrSubnet(addressPrefix, 28, 14), group: 'core-endpoint' }
+]
+var planned = concat(apps, endpoints)
 
-// Identity providers, mail and Entra are reached from the apps. With a way out of your own the subnets are private.
+module groups 'security-groups.bicep' = {
+  params: {
+    prefix: groupPrefix
+    location: location
+    tags: tags
+    corePrefix: apps[0].addressPrefix
+    clientPrefix: apps[1].addressPrefix
+    connectorPrefix: apps[2].addressPrefix
+    operatorRange: operatorRange
+  }
+}
+
 var wayOut = union(
-  { defaultOutboundAccess: empty(natGatewayId) && empty(routeTableId) },
   empty(natGatewayId) ? {} : { natGateway: { id: natGatewayId } },
   empty(routeTableId) ? {} : { routeTable: { id: routeTableId } }
 )
+var forApps = union(wayOut, {
+  delegations: [
+    {
+      name: 'functions'
+      properties: {
+        serviceName: 'Microsoft.App/environments'
+      }
+    }
+  ]
+})
 
-var usedZones = filter(items(zoneNames), zone => contains(ownZones, zone.key))
+// Every subnet is private. In those of the apps that changes nothing: Azure Functions calls out from addresses of its own, unless there
+// is a NAT gateway or a route table.
+var subnets = map(planned, subnet => {
+  name: '${subnetPrefix}${subnet.name}'
+  properties: union(
+    subnet.group == 'apps' ? forApps : { privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' },
+    {
+      addressPrefix: subnet.addressPrefix
+      networkSecurityGroup: {
+        id: groups.outputs.ids[subnet.group]
+      }
+      defaultOutboundAccess: false
+    }
+  )
+})
 
-resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
+resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = if (!exists) {
   name: name
   location: location
   tags: tags
@@ -218,105 +100,41 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = {
     }
     // Inline, because a network that is written again without its subnets can lose them.
     subnets: concat(
-      map(appSubnets, subnet => {
+      subnets,
+      map(additionalSubnets, subnet => {
         name: subnet.name
         properties: union(wayOut, {
           addressPrefix: subnet.addressPrefix
-          delegations: [
-            {
-              name: 'functions'
-              properties: {
-                serviceName: 'Microsoft.App/environments'
-              }
-            }
-          ]
-          networkSecurityGroup: {
-            id: openGroup.id
-          }
+          defaultOutboundAccess: false
         })
-      }),
-      [
-        {
-          name: 'auth-endpoints'
-          properties: {
-            addressPrefix: cidrSubnet(addressPrefix, 28, 12)
-            networkSecurityGroup: {
-              id: authGroup.id
-            }
-            privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
-            defaultOutboundAccess: false
-          }
-        }
-        {
-          name: 'connector-endpoints'
-          properties: {
-            addressPrefix: cidrSubnet(addressPrefix, 28, 13)
-            networkSecurityGroup: {
-              id: connectorGroup.id
-            }
-            privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
-            defaultOutboundAccess: false
-          }
-        }
-        {
-          name: 'core-endpoint'
-          properties: {
-            addressPrefix: cidrSubnet(addressPrefix, 28, 14)
-            networkSecurityGroup: {
-              id: coreGroup.id
-            }
-            privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled'
-            defaultOutboundAccess: false
-          }
-        }
-      ],
-      map(additionalSubnets, subnet => {
-        name: subnet.name
-        properties: {
-          addressPrefix: subnet.addressPrefix
-        }
       })
     )
   }
 }
 
-resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
-  for zone in usedZones: {
-    name: zone.value
-    location: 'global'
-    tags: tags
-  }
-]
-
-resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
-  for (zone, position) in usedZones: {
-    parent: zones[position]
-    name: name
-    location: 'global'
-    tags: tags
-    properties: {
-      registrationEnabled: false
-      virtualNetwork: {
-        id: network.id
-      }
-    }
-  }
-]
-
-@description('Subnets by what lies in them.')
-output subnetIds object = {
-  core: '${network.id}/subnets/core'
-  client: '${network.id}/subnets/client'
-  connector: '${network.id}/subnets/connector'
-  authEndpoints: '${network.id}/subnets/auth-endpoints'
-  connectorEndpoints: '${network.id}/subnets/connector-endpoints'
-  coreEndpoint: '${network.id}/subnets/core-endpoint'
+resource present 'Microsoft.Network/virtualNetworks@2025-09-01' existing = if (exists) {
+  name: name
 }
 
-@description('Private DNS zones by the part of a resource that they name.')
-output zoneIds object = toObject(
-  items(zoneNames),
-  zone => zone.key,
-  zone => resourceId('Microsoft.Network/privateDnsZones', zone.value)
-)
+// One after the other: a network refuses a second change while one is being made.
+@batchSize(1)
+resource added 'Microsoft.Network/virtualNetworks/subnets@2025-09-01' = [
+  for (subnet, position) in exists ? planned : []: {
+    parent: present
+    name: '${subnetPrefix}${subnet.name}'
+    properties: subnets[position].properties
+  }
+]
 
+@description('Id of the network.')
+output id string = resourceId('Microsoft.Network/virtualNetworks', name)
+
+@description('Subnets by what is in them.')
+output subnetIds object = {
+  core: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}core')
+  client: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}client')
+  connector: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}connector')
+  authEndpoints: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}auth-endpoints')
+  connectorEndpoints: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}connector-endpoints')
+  coreEndpoint: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}core-endpoint')
+}

@@ -50,6 +50,7 @@ const variables: Readonly<Record<string, string>> = {
   natGatewayId: "NAT_GATEWAY_ID",
   routeTableId: "ROUTE_TABLE_ID",
   privateDns: "PRIVATE_DNS=own",
+  existingNetworkId: "NETWORK_ID",
   existingWorkspaceId: "WORKSPACE_ID",
   existingActionGroupId: "ACTION_GROUP_ID",
   tenantId: "CLOUD_TENANT_ID",

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { azdParameters } from "./azd-parameters.ts";
-import { existingResources } from "./existing-resources.ts";
+import { place } from "./bicep/functions.ts";
+import { existingNetworkId, existingResources } from "./existing-resources.ts";
 import { held } from "./isolation.ts";
-import { appSettings, deployed, ofType, required, sample } from "./templates.ts";
+import { appSettings, deployed, ofType, required, sample, templates } from "./templates.ts";
 
 const network = [
   "Microsoft.Network/virtualNetworks",
@@ -73,20 +74,77 @@ describe("existing resources of a platform team", () => {
   });
 });
 
-describe("private subnets", () => {
-  const subnetsOf = (given: object) => {
-    const [made] = ofType(deployed({ ...sample, ...given }), "Microsoft.Network/virtualNetworks");
-    return held(made?.body.properties, "subnets") as readonly { name: string; properties: Record<string, unknown> }[];
-  };
+describe("an existing network", () => {
+  const given = deployed({ ...sample, existingNetworkId, networkPrefix: "10.20.4.0/24" });
+  const subnets = ofType(given, "Microsoft.Network/virtualNetworks/subnets");
+  const own = ofType(deployed(), "Microsoft.Network/virtualNetworks").flatMap(
+    ({ body }) => held(body.properties, "subnets") as readonly { name: string; properties: Record<string, unknown> }[],
+  );
 
-  it("are those of the private endpoints always, and those of the apps when there is another way out", () => {
-    const open = (given: object) =>
-      subnetsOf(given).flatMap(({ name, properties }) => (properties.defaultOutboundAccess === false ? [] : [name]));
-    expect(open({})).toEqual(["core", "client", "connector"]);
-    expect(open({ natGatewayId: "/nat" })).toEqual([]);
-    expect(open({ routeTableId: "/routes" })).toEqual([]);
-    const [core] = subnetsOf({ natGatewayId: "/nat", routeTableId: "/routes" });
-    expect(core?.properties).toMatchObject({ natGateway: { id: "/nat" }, routeTable: { id: "/routes" } });
+  it("gets the same subnets as a network of the template, in its own resource group, and is not written itself", () => {
+    expect(ofType(given, "Microsoft.Network/virtualNetworks")).toEqual([]);
+    const token = String(given.outputs.AUTH_VAULT_NAME).replace("kv-auth-", "");
+    expect(subnets.map(({ body }) => body.name)).toEqual(own.map(({ name }) => `snet-${token}-${name}`));
+    for (const { id } of subnets) expect(id.slice(0, existingNetworkId.length)).toBe(existingNetworkId);
+    const [group] = existingNetworkId.split("/providers");
+    const withoutPlace = (properties: unknown) =>
+      JSON.parse(
+        JSON.stringify(properties)
+          .replaceAll(group ?? "", place.group)
+          .replaceAll(/10\.(20\.4|90\.0)\./g, ""),
+      );
+    expect(subnets.map(({ body }) => withoutPlace(body.properties))).toEqual(
+      own.map(({ properties }) => withoutPlace(properties)),
+    );
+  });
+
+  it("gets the security groups, which Azure wants in the subscription of the network, and every endpoint and app", () => {
+    const groups = ofType(given, "Microsoft.Network/networkSecurityGroups").map(({ id }) => id);
+    expect(groups).toHaveLength(4);
+    for (const id of groups) expect(id.split("/providers")[0]).toBe(existingNetworkId.split("/providers")[0]);
+    expect(subnets.map(({ body }) => held(body.properties, "networkSecurityGroup.id"))).toEqual(
+      expect.arrayContaining(groups),
+    );
+    const used = [
+      ...ofType(given, "Microsoft.Network/privateEndpoints").map(({ body }) => held(body.properties, "subnet.id")),
+      ...ofType(given, "Microsoft.Web/sites").map(({ body }) => held(body.properties, "virtualNetworkSubnetId")),
+    ];
+    expect(new Set(used)).toEqual(new Set(subnets.map(({ id }) => id)));
+    expect(given.outputs.NETWORK_NAME).toBe("vnet-spoke");
+  });
+
+  it("gets one subnet after the other, because Azure refuses two changes of a network at once", () => {
+    const added = templates.get("modules/network.bicep")?.declarations.find(({ name }) => name === "added");
+    expect(added?.decorators.map(({ name, args: [size] }) => [name, size])).toEqual([
+      ["batchSize", expect.objectContaining({ value: 1 })],
+    ]);
+  });
+
+  it("is linked to the DNS zones of the template, which are in the resource group of the deployment", () => {
+    const zones = ofType(given, "Microsoft.Network/privateDnsZones");
+    expect(zones.map(({ id }) => id.slice(0, place.group.length))).toEqual(Array(4).fill(place.group));
+    const links = ofType(given, "Microsoft.Network/privateDnsZones/virtualNetworkLinks");
+    expect(links.map(({ body }) => held(body.properties, "virtualNetwork.id"))).toEqual(
+      Array(4).fill(existingNetworkId),
+    );
+    const none = deployed({ ...sample, existingNetworkId, privateDns: "none" });
+    expect(ofType(none, "Microsoft.Network/privateDnsZones")).toEqual([]);
+  });
+});
+
+describe("a way out", () => {
+  it("of yours is that of the apps' subnets and of further ones, and of no endpoint", () => {
+    const id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network";
+    const ways = { natGatewayId: `${id}/natGateways/nat`, routeTableId: `${id}/routeTables/routes` };
+    const additionalSubnets = [{ name: "runners", addressPrefix: "10.90.1.0/26" }];
+    const [made] = ofType(deployed({ ...sample, ...ways, additionalSubnets }), "Microsoft.Network/virtualNetworks");
+    const subnets = held(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
+    const wayOut = { natGateway: { id: ways.natGatewayId }, routeTable: { id: ways.routeTableId } };
+    for (const { name, properties } of subnets) {
+      const isEndpoint = name.includes("endpoint");
+      if (isEndpoint) expect(Object.keys(properties)).not.toEqual(expect.arrayContaining(["natGateway"]));
+      else expect(properties, name).toMatchObject({ ...wayOut, defaultOutboundAccess: false });
+    }
   });
 });
 
@@ -111,8 +169,9 @@ describe("a set for trying out", () => {
       expect(body.properties).not.toHaveProperty("virtualNetworkSubnetId");
   });
 
-  it("takes no subnets of a platform team", () => {
-    const given = { ...sample, trial: true, existingSubnetIds: existingResources.existingSubnetIds };
+  it("takes no network or subnets of a platform team", () => {
+    const { existingSubnetIds } = existingResources;
+    const given = { ...sample, trial: true, existingSubnetIds, existingNetworkId };
     expect(deployed(given).resources).toEqual(deployed({ ...sample, trial: true }).resources);
   });
 

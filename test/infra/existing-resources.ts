@@ -3,6 +3,9 @@ const subnet = (name: string) => `${platform}/Microsoft.Network/virtualNetworks/
 const zone = (name: string) => `${platform}/Microsoft.Network/privateDnsZones/${name}`;
 const identity = (name: string) => `${platform}/Microsoft.ManagedIdentity/userAssignedIdentities/${name}`;
 
+/** A network of a platform team, in another resource group and subscription. */
+export const existingNetworkId = `${platform}/Microsoft.Network/virtualNetworks/vnet-spoke`;
+
 /** Every resource that a platform team may own, as ids of another resource group and subscription. */
 export const existingResources = {
   existingSubnetIds: {

@@ -13,10 +13,11 @@ const { commandLine } = await hook<{
 const { createAz } = await hook<{
   createAz(timeoutMs: number, env: { PATH: string }): (...words: readonly string[]) => unknown;
 }>("command");
-const { uniqueString, vaultNames } = await hook<{
+const { nameToken, uniqueString, vaultNames } = await hook<{
+  nameToken(groupId: string, environment: object): string;
   uniqueString(...values: readonly string[]): string;
-  vaultNames(of: Readonly<Record<"groupId" | "environmentName" | "nameSuffix", string>>): readonly string[];
-}>("vault-names");
+  vaultNames(token: string): readonly string[];
+}>("names");
 const { preflight, providers } = await hook<{
   preflight(environment: object, az: (...words: readonly string[]) => unknown): readonly string[];
   readonly providers: readonly string[];
@@ -346,7 +347,7 @@ describe("preflight", () => {
 
 describe("a vault name that is taken", () => {
   const groupId = fine["group list"][0]?.id ?? "";
-  const [authVault = "", connectorVault = ""] = vaultNames({ groupId, environmentName: "sample", nameSuffix: "" });
+  const [authVault = "", connectorVault = ""] = vaultNames(nameToken(groupId, environment));
   const deleted = (name: string, purgeProtectionEnabled = true) => ({ name, properties: { purgeProtectionEnabled } });
 
   it("is computed as the template computes it, in the case that the group has in Azure", () => {
@@ -355,8 +356,8 @@ describe("a vault name that is taken", () => {
     expect(uniqueString("abcdefghijkl", "mnop")).toBe("wvdcxqdvwbgbi");
     expect(uniqueString("é")).toBe("5i6hbiqzwuby6");
     const { outputs } = deployed({ ...required, nameSuffix: "second" });
-    const names = vaultNames({ groupId: place.group, environmentName: required.environmentName, nameSuffix: "second" });
-    expect(names).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
+    const given = { AZURE_ENV_NAME: required.environmentName, NAME_SUFFIX: "second" };
+    expect(vaultNames(nameToken(place.group, given))).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
     expect(flown({}).calls.filter(call => call.includes("check-name"))).toEqual([
       expect.stringContaining(`--name ${authVault} `),
       expect.stringContaining(`--name ${connectorVault} `),
@@ -382,11 +383,62 @@ describe("a vault name that is taken", () => {
   });
 
   it("is no problem where the vault is this deployment's own", () => {
-    const own = [authVault, connectorVault].map(name => ({ name, id: `${groupId}/providers/x/vaults/${name}` }));
+    const vaults = (resourceGroup: string) => [authVault, connectorVault].map(name => ({ name, resourceGroup }));
     const taken = { "keyvault check-name": { nameAvailable: false } };
-    expect(flown({ ...taken, "resource list": own }).problems).toEqual([]);
-    const others = own.map(({ name }) => ({ name, id: `/subscriptions/s/resourceGroups/rg-other/vaults/${name}` }));
-    expect(flown({ ...taken, "resource list": others }).problems).toHaveLength(2);
+    expect(flown({ ...taken, "resource list": vaults("RG-sample") }).problems).toEqual([]);
+    expect(flown({ ...taken, "resource list": vaults("rg-other") }).problems).toHaveLength(2);
+  });
+});
+
+describe("a network of yours", () => {
+  const id = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/virtualNetworks/spoke";
+  const subnet = (name: string, addressPrefix: string) => ({ name, properties: { addressPrefix } });
+  const network = (location: string, ...subnets: readonly object[]) => ({
+    [`${id}?`]: { location, properties: { addressSpace: { addressPrefixes: ["10.20.0.0/21"] }, subnets } },
+  });
+  const more = { NETWORK_ID: id, NETWORK_PREFIX: "10.20.4.0/24" };
+  const token = nameToken(fine["group list"][0]?.id ?? "", environment);
+
+  it("is accepted in the region of the deployment with a free /24, also when the subnets are there from the last run", () => {
+    const fits = network(
+      "Sweden Central",
+      subnet("others", "10.20.5.0/24"),
+      subnet(`snet-${token}-core`, "10.20.4.0/26"),
+    );
+    expect(flown(fits, more).problems).toEqual([]);
+  });
+
+  it.each([
+    ["another region", network("westeurope"), {}, "NETWORK_ID is in westeurope, the deployment in swedencentral."],
+    ["another range", network("swedencentral"), { NETWORK_PREFIX: "10.90.0.0/24" }, "is no /24 of NETWORK_ID"],
+    ["too small a range", network("swedencentral"), { NETWORK_PREFIX: "10.20.4.0/25" }, "is no /24 of NETWORK_ID"],
+    [
+      "a range in use",
+      network("swedencentral", subnet("snet-other-core", "10.20.4.192/26")),
+      {},
+      "overlaps with the subnet snet-other-core",
+    ],
+  ])("is refused with %s", (_, answers, other, problem) => {
+    expect(flown(answers, { ...more, ...other }).problems).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it("is refused without a range of its own, and together with subnets of yours", async () => {
+    await expect(ran("preup", {}, { NETWORK_ID: id })).rejects.toThrow("set NETWORK_PREFIX to a free /24 of it");
+    const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
+    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, "/subnet"]));
+    await expect(ran("preup", {}, { ...subnets, ...more })).rejects.toThrow("unset NETWORK_ID");
+  });
+
+  it("needs the right to create subnets in it, and their security groups in its resource group", () => {
+    const read = { permissions: { value: [{ actions: ["*"] }] } };
+    const onPlatform = { "rg-platform/providers/Microsoft.Auth": { value: [{ actions: ["*/read"] }] } };
+    const onNetwork = { "/spoke/providers": { value: [{ actions: ["*/read"] }] } };
+    const { problems } = flown({ ...network("swedencentral"), ...read, ...onPlatform, ...onNetwork }, more);
+    expect(problems).toEqual([
+      expect.stringContaining("virtualNetworks/subnets/write"),
+      expect.stringContaining("networkSecurityGroups/write"),
+      expect.stringContaining("Microsoft.Resources/deployments/write"),
+    ]);
   });
 });
 

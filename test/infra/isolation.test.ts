@@ -122,9 +122,16 @@ describe("every door that is to be closed", () => {
     [
       "a subnet of endpoints that is delegated",
       "modules/network.bicep",
-      "            defaultOutboundAccess: false\n",
-      "            defaultOutboundAccess: false\n            delegations: [{ name: 'a', properties: { serviceName: 'Microsoft.App/environments' } }]\n",
+      "{ privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' }",
+      "{ delegations: [{ name: 'a', properties: { serviceName: 'Microsoft.App/environments' } }] }",
       "auth-endpoints is delegated to Microsoft.App/environments",
+    ],
+    [
+      "a subnet with a way out of its own",
+      "modules/network.bicep",
+      "      defaultOutboundAccess: false\n",
+      "",
+      "core is no private subnet",
     ],
     [
       "storage that is encrypted once",
@@ -281,7 +288,7 @@ describe("least privilege", () => {
       denyOthers,
     ]);
     expect(allowed("connector-endpoints")).toEqual([
-      { access: "Allow", from: prefixOf("connector"), port: "443" },
+      { access: "Allow", from: [prefixOf("connector")], port: "443" },
       denyOthers,
     ]);
     expect(allowed("core-endpoint")).toEqual([
@@ -319,7 +326,7 @@ describe("least privilege", () => {
       const priorities = rules.map(rule => Number(held(rule, "properties.priority")));
       expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
     }
-    for (const group of ["default", "core-endpoint"]) expect(JSON.stringify(rulesOf(group))).not.toContain("operators");
+    for (const group of ["apps", "core-endpoint"]) expect(JSON.stringify(rulesOf(group))).not.toContain("operators");
   });
 
   it("puts no two subnets in one place", () => {

@@ -67,7 +67,7 @@ export function isolationFaults(deployment: Deployment): readonly string[] {
     ...fixed,
     ...ofType(deployment, "Microsoft.Web/sites").flatMap(site => siteFaults(site, deployment)),
     ...endpointFaults(deployment),
-    ...ofType(deployment, "Microsoft.Network/virtualNetworks").flatMap(delegationFaults),
+    ...ofType(deployment, "Microsoft.Network/virtualNetworks").flatMap(subnetFaults),
     ...ofType(deployment, "Microsoft.Insights/diagnosticSettings").flatMap(diagnosticFaults),
     ...ofType(deployment, "Microsoft.KeyVault/vaults/secrets").flatMap(({ name, onlyIfNotExists }) =>
       onlyIfNotExists ? [] : [`${name}: a second run would write it again`],
@@ -117,15 +117,19 @@ function endpointFaults(deployment: Deployment): readonly string[] {
   });
 }
 
-/** Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. */
-function delegationFaults({ body }: Deployed): readonly string[] {
+/** Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. All are private. */
+function subnetFaults({ body }: Deployed): readonly string[] {
   const subnets = held(body.properties, "subnets") as readonly Readonly<Record<string, unknown>>[];
   return subnets.flatMap(subnet => {
     const delegated = held(subnet, "properties.delegations.0.properties.serviceName");
     const wanted = ["core", "client", "connector"].includes(String(subnet.name))
       ? "Microsoft.App/environments"
       : undefined;
-    return delegated === wanted ? [] : [`${subnet.name} is delegated to ${delegated ?? "nothing"}`];
+    const isPrivate = held(subnet, "properties.defaultOutboundAccess") === false;
+    return [
+      ...(delegated === wanted ? [] : [`${subnet.name} is delegated to ${delegated ?? "nothing"}`]),
+      ...(isPrivate ? [] : [`${subnet.name} is no private subnet`]),
+    ];
   });
 }
 

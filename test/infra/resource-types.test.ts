@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Deployment, deploy } from "./bicep/deploy.ts";
-import { existingResources } from "./existing-resources.ts";
+import { existingNetworkId, existingResources } from "./existing-resources.ts";
 import { faultsOf, type ResourceType, readType, typesFolder } from "./resource-types.ts";
 import { deployed, planted, sample, templates } from "./templates.ts";
 
@@ -104,6 +104,7 @@ const given = [
   },
   { ...sample, trial: true, coreDeployRange: "203.0.113.7/32" },
   { ...sample, ...existingResources, privateDns: "none" },
+  { ...sample, existingNetworkId },
   ...allowedValues().map(([name, value]) => ({ ...sample, [name]: value })),
 ];
 

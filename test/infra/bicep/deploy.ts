@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { BicepFault, type BicepFile, type Declaration, type Expression, type Module, type Resource } from "./ast.ts";
 import { misfit, outOfBounds } from "./conforms.ts";
 import { evaluate, loopNames, type Scope, withNames } from "./evaluate.ts";
-import { isObject, pathOf, place } from "./functions.ts";
+import { groupFunctions, isObject, pathOf, place } from "./functions.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -38,8 +38,17 @@ export interface Azure {
   readonly tells: (resource: Omit<Deployed, "body"> & { readonly body: Values }) => Values;
 }
 
-/** Works a template out with its modules: every resource and output for these parameters. Throws BicepFault. */
-export function deploy(path: string, given: Values, azure: Azure, way: readonly string[] = []): Deployment {
+/**
+ * Works a template out with its modules: every resource and output for these parameters. Throws BicepFault.
+ * @param group id of the resource group
+ */
+export function deploy(
+  path: string,
+  given: Values,
+  azure: Azure,
+  way: readonly string[] = [],
+  group = place.group,
+): Deployment {
   const file = fileAt(path, azure);
   const named = new Map(
     file.declarations.filter(({ kind }) => kind !== "output" && kind !== "metadata").map(each => [each.name, each]),
@@ -53,6 +62,7 @@ export function deploy(path: string, given: Values, azure: Azure, way: readonly 
   const scope: Scope = {
     path,
     functions: {
+      ...groupFunctions(group),
       loadTextContent: name => loaded(name),
       loadJsonContent: name => JSON.parse(loaded(name)),
     },
@@ -126,7 +136,7 @@ export function deploy(path: string, given: Values, azure: Azure, way: readonly 
       throw fault(declared.line, `${declared.name} is no child of ${parent.type}`);
     }
     const name = parent === undefined ? told.name : `${parent.name}/${told.name}`;
-    const holder = isObject(on) && typeof on.id === "string" ? on.id : place.group;
+    const holder = isObject(on) && typeof on.id === "string" ? on.id : group;
     const made: Deployed = {
       file: path,
       line: declared.line,
@@ -172,7 +182,7 @@ export function deploy(path: string, given: Values, azure: Azure, way: readonly 
   const moduleOf = (declared: Module, body: Expression, inside: Scope, at: number | undefined): unknown => {
     if (declared.condition !== undefined && evaluate(declared.condition, inside) !== true) return null;
     const target = posix.join(posix.dirname(path), declared.path);
-    const { params = {}, dependsOn, ...others } = propertiesOf(body, inside);
+    const { params = {}, dependsOn, scope: on, ...others } = propertiesOf(body, inside);
     void dependsOn;
     const unknown = Object.keys(others).find(name => name !== "name");
     if (unknown !== undefined) throw fault(declared.line, `a module has no ${unknown}`);
@@ -181,7 +191,7 @@ export function deploy(path: string, given: Values, azure: Azure, way: readonly 
     const stranger = Object.keys(params).find(name => !its.some(param => param.name === name));
     if (stranger !== undefined) throw fault(declared.line, `${target} has no parameter ${stranger}`);
     const step = at === undefined ? declared.name : `${declared.name}[${at}]`;
-    const inner = deploy(target, params, azure, [...way, step]);
+    const inner = deploy(target, params, azure, [...way, step], isObject(on) ? String(on.id) : group);
     resources.push(...inner.resources);
     return { name: step, outputs: inner.outputs };
   };

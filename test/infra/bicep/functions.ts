@@ -12,7 +12,7 @@ export const place = {
 
 /** The hooks are plain JavaScript. */
 const { uniqueString }: { uniqueString(...values: readonly string[]): string } = await import(
-  `../../../infra/hooks/${"vault-names"}.mjs`
+  `../../../infra/hooks/${"names"}.mjs`
 );
 
 export type Callable = (...args: readonly unknown[]) => unknown;
@@ -88,11 +88,6 @@ export const functions: Readonly<Record<string, Callable>> = {
   last: items => list(items).at(-1),
   map: (items, change) => list(items).map((item, position) => lambda(change)(item, position)),
   replace: (whole, from, to) => text(whole).replaceAll(text(from), text(to)),
-  resourceGroup: (subscription, group) =>
-    group === undefined
-      ? { id: place.group, name: "rg-sample", location: place.location }
-      : { id: `/subscriptions/${text(subscription)}/resourceGroups/${text(group)}` },
-  resourceId: (type, ...names) => `${place.group}/providers/${pathOf(text(type), names.map(text))}`,
   split: (whole, by) => text(whole).split(text(by)),
   subscriptionResourceId: (type, ...names) => `${place.subscription}/providers/${pathOf(text(type), names.map(text))}`,
   tenant: () => ({ tenantId: place.tenantId }),
@@ -106,6 +101,15 @@ export const functions: Readonly<Record<string, Callable>> = {
       : parts.map(object).reduce((all, part) => object(merged(all, part))),
   uniqueString: (...seeds) => uniqueString(...seeds.map(text)),
 };
+
+/** The functions that depend on the resource group of a deployment. @param own its id */
+export const groupFunctions = (own: string): Readonly<Record<string, Callable>> => ({
+  resourceGroup: (subscription, group) =>
+    group === undefined
+      ? { id: own, name: own.split("/").at(-1), location: place.location }
+      : { id: `/subscriptions/${text(subscription)}/resourceGroups/${text(group)}` },
+  resourceId: (type, ...names) => `${own}/providers/${pathOf(text(type), names.map(text))}`,
+});
 
 /** A type and the names of its levels, as a path: `a.b/c/d` and `x`, `y` are `a.b/c/x/d/y`. */
 export function pathOf(type: string, names: readonly string[]): string {

@@ -1,10 +1,17 @@
-// The names of the vaults as the template computes them, so that a taken name is found before anything is created.
+// Names as the template computes them, so that a taken one is found before anything is created.
 
 /** Returns the names of both vaults of a deployment. */
-export function vaultNames({ groupId, environmentName, nameSuffix }) {
-  const token = uniqueString(groupId, environmentName, nameSuffix);
-  return [`kv-auth-${token}`, `kv-conn-${token}`];
-}
+export const vaultNames = token => [`kv-auth-${token}`, `kv-conn-${token}`];
+
+/** Returns the first part of the names of the subnets that a deployment creates in a network of yours. */
+export const subnetPrefix = token => `snet-${token}-`;
+
+/** Returns the part of every name that is unique in the world. */
+export const nameToken = (groupId, { AZURE_ENV_NAME = "", NAME_SUFFIX = "" }) =>
+  uniqueString(groupId, AZURE_ENV_NAME, NAME_SUFFIX);
+
+/** Whether two names are the same for Azure. */
+export const isSame = (one, other) => one.replaceAll(" ", "").toLowerCase() === other.replaceAll(" ", "").toLowerCase();
 
 /** Returns what the function of the same name returns in a template: MurmurHash of 64 bits, as 13 letters and digits. */
 export function uniqueString(...values) {
