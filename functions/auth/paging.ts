@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { Page, Range } from "../../lib/auth/store.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
 import { readQuery } from "../../lib/http/parse/read-pairs.ts";
@@ -17,19 +16,20 @@ const number = (max: number, error: string) =>
     .meta({ shownAs: { type: "integer", minimum: 1, maximum: max } })
     .optional();
 
+/** Why a start of a page is refused. */
+export const notFromLink = "must be a value from the link to the next page";
+
 /** Query parameters of every list. */
 export const paging = {
   $top: number(maxPageSize, `must be a number from 1 to ${maxPageSize}`).describe(
     `Maximum number of entries, 1 to ${maxPageSize}. Without it the response is the whole list.`,
   ),
-  $skiptoken: number(Number.MAX_SAFE_INTEGER, "must be a value from the link to the next page").describe(
-    "Start of the page, from the link to it.",
-  ),
+  $skiptoken: number(Number.MAX_SAFE_INTEGER, notFromLink).describe("Start of the page, from the link to it."),
 };
 
-export interface Paging {
+export interface Paging<P = number> {
   readonly $top?: number | undefined;
-  readonly $skiptoken?: number | undefined;
+  readonly $skiptoken?: P | undefined;
 }
 
 /**
@@ -79,11 +79,14 @@ export const queryFlag = (description: string) =>
  * Returns a list as a plain array: the whole list, or one page with a link to the next.
  * @param address absolute URL of the list
  */
-export async function listReply<T>(
+export async function listReply<T, P extends number | string>(
   { url }: Call,
-  { $top, $skiptoken }: Paging,
+  { $top, $skiptoken }: Paging<P>,
   address: string,
-  read: (range: Range) => Promise<Page<T>>,
+  read: (range: { readonly after?: P; readonly top: number }) => Promise<{
+    readonly entries: readonly T[];
+    readonly next?: P;
+  }>,
 ): Promise<Reply> {
   if ($top !== undefined) {
     const page = await read({ top: $top, ...($skiptoken !== undefined && { after: $skiptoken }) });
@@ -95,7 +98,7 @@ export async function listReply<T>(
   const entries: T[] = [];
   let from = $skiptoken;
   do {
-    const page: Page<T> = await read({ top: maxPageSize, ...(from !== undefined && { after: from }) });
+    const page = await read({ top: maxPageSize, ...(from !== undefined && { after: from }) });
     entries.push(...page.entries);
     from = page.next;
   } while (from !== undefined);

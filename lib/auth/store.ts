@@ -86,6 +86,20 @@ export interface Page<T> {
   readonly next?: number;
 }
 
+/** Part of the list sorted by name. */
+export interface NameRange {
+  /** `next` of the page before. */
+  readonly after?: string;
+  /** Maximum number of entries, at least 1. */
+  readonly top: number;
+}
+
+/** A page of the list sorted by name. `next` is opaque. */
+export interface NamePage {
+  readonly entries: readonly UserSummary[];
+  readonly next?: string;
+}
+
 /** A filter of users; all conditions must be true (A11). */
 export interface UserFilter {
   readonly attributes: ReadonlyMap<string, string>;
@@ -121,6 +135,8 @@ export interface Users {
   /** Records a granted sign-in whose throttle is not that of the username, see `Throttles.save`. */
   recordLogin(user: UserPointer, at: Instant): Promise<void>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
+  /** Lists the users whose names begin with a text, in any case, sorted by name. */
+  listByName(prefix: string, range: NameRange, filter?: UserFilter): Promise<NamePage>;
 }
 
 /** The owner of attributes. Both fields together mean the OTP key, if it is assigned to that user (A14). */

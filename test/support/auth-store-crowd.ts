@@ -1,4 +1,5 @@
 import { hashUsername } from "../../lib/auth/user-hash.ts";
+import { namePlace } from "../../lib/azure/auth/index/name-index.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Action } from "../../lib/azure/tables/tables.ts";
 import type { AuthStorage } from "./auth-store.ts";
@@ -28,6 +29,12 @@ export async function addUsers(
     "ids",
     "users",
     inserts(({ id, name }) => ({ rowKey: idKey(id), name, clean: true })),
+  );
+  await inBatches(
+    tables,
+    "ids",
+    "names",
+    inserts(({ id, name }) => ({ rowKey: namePlace({ id, name }).rowKey, name, clean: true })),
   );
   await inBatches(
     tables,

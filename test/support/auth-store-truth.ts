@@ -1,5 +1,6 @@
 import type { UserFilter } from "../../lib/auth/store.ts";
 import { hashUsername } from "../../lib/auth/user-hash.ts";
+import { listedId } from "../../lib/azure/auth/index/id-lists.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Row, Tables } from "../../lib/azure/tables/tables.ts";
 
@@ -72,8 +73,9 @@ export async function breaches(tables: Tables, truths: readonly Truth[]): Promis
 /** What must hold of list rows at every moment: a settled one tells the truth, and nobody is without one. */
 export async function listBreaches(tables: Tables, name: string, prefix: string): Promise<string[]> {
   const userHash = hashUsername(name);
-  const [users, keys, user, key] = await Promise.all([
+  const [users, names, keys, user, key] = await Promise.all([
     rowsOf(tables, "ids", "users"),
+    rowsOf(tables, "ids", "names"),
     rowsOf(tables, "ids", "otpkeys"),
     tables.table("users").get(userHash, "user"),
     tables.table("otpkeys").get(prefix, "key"),
@@ -81,9 +83,10 @@ export async function listBreaches(tables: Tables, name: string, prefix: string)
   const found: string[] = [];
   for (const [owner, rows] of [
     [user, users.filter(row => row.userHash === userHash)],
+    [user, names.filter(row => row.userHash === userHash)],
     [key, keys.filter(row => row.prefix === prefix)],
   ] as const) {
-    const isOwn = (row: Row) => Number(row.rowKey) === owner?.id;
+    const isOwn = (row: Row) => listedId(row) === owner?.id;
     if (owner !== undefined && !rows.some(isOwn)) found.push(`${owner.rowKey} ${owner.id} is not listed`);
     for (const row of rows.filter(({ clean }) => clean === true)) {
       if (!isOwn(row)) found.push(`${row.rowKey} is listed, and gone`);
@@ -109,8 +112,9 @@ export async function residue(
   const found: string[] = [];
   const truths = await truthOf(tables, names);
   const living = new Set(truths.map(({ id }) => id));
-  const [listedUsers, listedKeys] = await Promise.all([
+  const [listedUsers, listedNames, listedKeys] = await Promise.all([
     rowsOf(tables, "ids", "users"),
+    rowsOf(tables, "ids", "names"),
     rowsOf(tables, "ids", "otpkeys"),
   ]);
 
@@ -119,10 +123,12 @@ export async function residue(
     for (const { rowKey, id } of await rowsOf(tables, "users", userHash)) {
       if (id !== undefined && !living.has(Number(id))) found.push(`${rowKey} of user ${id}, who is gone`);
     }
-    const listed = listedUsers.filter(row => row.userHash === userHash);
-    const ids = truths.filter(({ id }) => listed.some(row => Number(row.rowKey) === id));
-    if (listed.length !== ids.length) found.push(`${listed.length} list rows of ${name} for ${ids.length} users`);
-    if (listed.some(({ clean }) => clean !== true)) found.push(`an open list row of ${name}`);
+    for (const list of [listedUsers, listedNames]) {
+      const listed = list.filter(row => row.userHash === userHash);
+      const ids = truths.filter(({ id }) => listed.some(row => listedId(row) === id));
+      if (listed.length !== ids.length) found.push(`${listed.length} list rows of ${name} for ${ids.length} users`);
+      if (listed.some(({ clean }) => clean !== true)) found.push(`an open list row of ${name}`);
+    }
   }
   for (const prefix of prefixes) {
     const rows = await rowsOf(tables, "otpkeys", prefix);

@@ -11,7 +11,7 @@ export type UserReference =
   | { readonly by: "id"; readonly id: number }
   | { readonly by: "name"; readonly folded: string };
 
-const usernameMaxCodePoints = 128;
+export const usernameMaxCodePoints = 128;
 /** Maximum number of code points that NFC composes to one (U+1F82). */
 const maxComposedCodePoints = 4;
 

@@ -10,9 +10,10 @@ import {
   filteredListPage,
   type ListOwners,
   listPage,
+  listPlace,
   markClean,
   markDirty,
-  removeListRow,
+  removeListRows,
   reserveId,
 } from "./index/id-lists.ts";
 import { assignmentEntry, removeIndexRow, userReferencedBy } from "./index/index-entries.ts";
@@ -68,7 +69,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
     async create(given) {
       const { prefix, enabled } = given;
       const shown = { prefix, enabled };
-      const [existing, { id, version }] = await Promise.all([
+      const [existing, { id, listed }] = await Promise.all([
         keyWithAttributes(tables, prefix, ["schema", "id"]),
         reserveId(tables, list, shown),
       ]);
@@ -76,12 +77,12 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const isTaken = existing.some(({ rowKey }) => rowKey === keyRow);
       const etag = isTaken ? undefined : await insertKey(tables, key);
       if (etag === undefined) {
-        await removeListRow(tables, list, id);
+        await removeListRows(tables, [listPlace(list, id)]);
         return undefined;
       }
       const former = new Set(existing.map(ownerOf).filter(owner => owner !== undefined));
       await Promise.all([
-        markClean(tables, list, { id, version, shown }),
+        markClean(tables, listed, shown),
         mapConcurrently([...former], owner => sweepKey(tables, { prefix, id: owner })),
       ]);
       return { value: key, version: etag };
@@ -91,10 +92,10 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const next: OtpKey = { ...given, id, prefix, createdAt };
       const shown = { prefix, enabled: next.enabled };
       const isUnchanged = next.enabled === enabled;
-      const dirty = isUnchanged ? undefined : await markDirty(tables, list, id, shown);
+      const dirty = isUnchanged ? [] : await markDirty(tables, [listPlace(list, id)], shown);
       const etag = await otpkeys.replace({ partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) }, version);
       if (etag === undefined) return undefined;
-      if (dirty !== undefined) await markClean(tables, list, { id, version: dirty, shown });
+      await markClean(tables, dirty, shown);
       return { value: next, version: etag };
     },
 
@@ -111,7 +112,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
         );
         if (removed.includes(false)) return conflict;
         removing = keyId;
-        await markDirty(tables, list, keyId, { prefix, enabled: key.enabled === true });
+        await markDirty(tables, [listPlace(list, keyId)], { prefix, enabled: key.enabled === true });
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
@@ -163,6 +164,7 @@ const listedKeys = ({ otpkeys, ...rest }: AuthTables): ListOwners<OtpKeySummary>
   touch: async ({ partitionKey, etag, schema }: Row) =>
     (await otpkeys.merge({ partitionKey, rowKey: keyRow, schema: Number(schema) }, etag)) !== undefined,
   shown: row => ({ prefix: row.partitionKey, enabled: fromKeyRow(row).value.enabled }),
+  isPlaceOf: () => true,
   sweep: row => sweepKey({ otpkeys, ...rest }, { prefix: prefixIn(row), id: Number(row.rowKey) }),
 });
 

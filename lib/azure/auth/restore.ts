@@ -7,8 +7,9 @@ import { createBatchWriter, upsertAll } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { insertSpentOtp } from "./clean-up/expiry-index.ts";
-import { type ListName, listRowOf } from "./index/id-lists.ts";
+import { type ListName, listPlace, listRowOf } from "./index/id-lists.ts";
 import { assignmentEntry, attributeEntry, type IndexEntry, indexRowOf } from "./index/index-entries.ts";
+import { namePlace } from "./index/name-index.ts";
 import { headRow, keyRow, schemaVersion, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
@@ -28,7 +29,8 @@ export async function restoreAuth(
   { uses, windows }: { readonly uses: number; readonly windows: OtpWindows },
 ): Promise<AuthRestored> {
   const keyIds = new Map<string, number>();
-  const lists: Lists = { users: createBatchWriter(tables.ids), otpkeys: createBatchWriter(tables.ids) };
+  const writer = () => createBatchWriter(tables.ids);
+  const lists: Lists = { users: writer(), names: writer(), otpkeys: writer() };
   let users = 0;
   const work: AuthWork = {
     key: async item => {
@@ -44,7 +46,7 @@ export async function restoreAuth(
     spent: async ({ prefix, hash, ends }) => void (await insertSpentOtp(tables, prefix, hash, ends)),
   };
   await forEachAuthItem(backup, work, tables.log);
-  await Promise.all([lists.users.flush(), lists.otpkeys.flush()]);
+  await Promise.all(Object.values(lists).map(list => list.flush()));
   return { users, otpkeys: keyIds.size };
 }
 
@@ -56,11 +58,13 @@ function advanceCounter(key: OtpKey, uses: number, at: { now: string; windows: O
 }
 
 /** Writers of the list rows. Each list is one partition. */
-type Lists = Readonly<Record<ListName, ReturnType<typeof createBatchWriter>>>;
+type Lists = Readonly<Record<ListName | "names", ReturnType<typeof createBatchWriter>>>;
 
 async function restoreKey(tables: AuthTables, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;
-  await lists.otpkeys.add(listRowOf("otpkeys", id, { prefix, enabled, clean: true, writtenAt: tables.now() }));
+  await lists.otpkeys.add(
+    listRowOf(listPlace("otpkeys", id), { prefix, enabled, clean: true, writtenAt: tables.now() }),
+  );
   await upsertAll(tables.otpkeys, [
     { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(key) },
     ...attributes.map(({ row }) => row),
@@ -79,8 +83,10 @@ async function restoreUser(
     ...attributes.map(({ key, value }) => attributeEntry(tables, key, value)),
     ...assigned.map(({ key }) => assignmentEntry(tables, key.prefix, key.id)),
   ];
+  const listed = { userHash, name, clean: true, writtenAt: tables.now() };
   await Promise.all([
-    lists.users.add(listRowOf("users", id, { userHash, name, clean: true, writtenAt: tables.now() })),
+    lists.users.add(listRowOf(listPlace("users", id), listed)),
+    lists.names.add(listRowOf(namePlace({ id, name }), listed)),
     ...entries.map(entry =>
       entry.index.table.upsert({
         partitionKey: entry.index.partitionKey,

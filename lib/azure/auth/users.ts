@@ -1,5 +1,7 @@
 import type {
   AssignedKey,
+  NamePage,
+  NameRange,
   Page,
   Range,
   SignInState,
@@ -16,17 +18,21 @@ import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";
-import { filteredUsers, isUnused } from "./index/filter.ts";
+import { filteredUsers, matchesFilter } from "./index/filter.ts";
 import {
   filteredListPage,
   type ListOwners,
+  listedId,
   listPage,
+  listPlace,
   markClean,
   markDirty,
-  removeListRow,
+  type RowPlace,
+  removeListRows,
   reserveId,
 } from "./index/id-lists.ts";
 import { ifMatches, locateUser, userHashIn } from "./index/locate-user.ts";
+import { listByName, namePlace } from "./index/name-index.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
@@ -59,20 +65,20 @@ export function userStore(tables: AuthTables): Users {
     async create({ username: { name, folded }, password }) {
       const userHash = hashUsername(folded);
       const shown = { userHash, name };
-      const [existing, { id, version }] = await Promise.all([
+      const [existing, { id, listed }] = await Promise.all([
         readAllRows(users.query({ partitionKey: userHash }, { select: ["schema", "id"] })),
-        reserveId(tables, "users", shown),
+        reserveId(tables, "users", shown, reserved => placesOf({ id: reserved, name })),
       ]);
       const user: User = { id, name, userHash, ...(password && { password }), epoch: 1, createdAt: tables.now() };
       const isTaken = existing.some(({ rowKey }) => rowKey === userRow);
       const etag = isTaken ? undefined : await insertUser(tables, user);
       if (etag === undefined) {
-        await removeListRow(tables, "users", id);
+        await removeListRows(tables, placesOf({ id, name }));
         return undefined;
       }
       await Promise.all([
-        markClean(tables, "users", { id, version, shown }),
-        mapConcurrently(ownersOf(existing), former => sweepUser(tables, { userHash, id: former })),
+        markClean(tables, listed, shown),
+        mapConcurrently(ownersOf(existing), former => sweepUser(tables, { userHash, id: former, name })),
       ]);
       return { value: user, version: etag };
     },
@@ -118,17 +124,17 @@ export function userStore(tables: AuthTables): Users {
       const at = await locateUser(tables, userRef);
       if (at === undefined) return false;
       const { userHash } = at;
-      let removing: number | undefined;
-      const id = await retryOnConflict(async () => {
-        const row = ifMatches(await users.get(userHash, userRow), removing === undefined ? at : { id: removing });
+      let removing: UserSummary | undefined;
+      const removed = await retryOnConflict(async () => {
+        const row = ifMatches(await users.get(userHash, userRow), removing ?? at);
         if (row === undefined) return removing;
         const { value } = fromUserRow(row);
-        removing = value.id;
-        await markDirty(tables, "users", value.id, { userHash, name: value.name });
+        removing = value;
+        await markDirty(tables, placesOf(value), { userHash, name: value.name });
         return (await users.remove(userHash, userRow, row.etag)) ? removing : conflict;
       });
-      if (id === undefined) return false;
-      await sweepUser(tables, { userHash, id });
+      if (removed === undefined) return false;
+      await sweepUser(tables, { userHash, id: removed.id, name: removed.name });
       return true;
     },
 
@@ -137,6 +143,7 @@ export function userStore(tables: AuthTables): Users {
     },
 
     list: (range: Range, filter: UserFilter = { attributes: new Map() }) => listUsers(tables, range, filter),
+    listByName: (prefix, range, filter = { attributes: new Map() }) => listUsersByName(tables, prefix, range, filter),
   };
 }
 
@@ -175,19 +182,33 @@ function signInStateOf(userHash: string, rows: readonly Row[], at: { readonly id
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
 
+/** Returns the places of a user in the lists of users. */
+const placesOf = (user: UserSummary): readonly RowPlace[] => [listPlace("users", user.id), namePlace(user)];
+
 function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
   const { attributes, otpkey, unusedSince } = filter;
   if (attributes.size > 0 || otpkey !== undefined) return filteredUsers(tables, filter, range);
   const owners = listedUsers(tables);
   if (unusedSince === undefined) return listPage(tables, "users", owners, range);
-  const isMatch = ({ id }: UserSummary, listed: Row) =>
-    isUnused(tables, { userHash: userHashIn(listed), id }, unusedSince);
+  const isMatch = isMatching(tables, filter);
   return filteredListPage(tables, "users", owners, range, { isMatch, createdBefore: unusedSince });
 }
 
+function listUsersByName(tables: AuthTables, prefix: string, range: NameRange, filter: UserFilter): Promise<NamePage> {
+  const { attributes, otpkey, unusedSince } = filter;
+  const isFiltered = attributes.size > 0 || otpkey !== undefined || unusedSince !== undefined;
+  return listByName(tables, listedUsers(tables), prefix, range, isFiltered ? isMatching(tables, filter) : undefined);
+}
+
+const isMatching = (tables: AuthTables, filter: UserFilter) => (user: UserSummary, listed: Row) =>
+  matchesFilter(tables, filter, { userHash: userHashIn(listed), id: user.id });
+
+const listedUser = (row: Row): UserSummary =>
+  parseRow("list", row, listedUserSchema, { id: listedId(row), name: row.name });
+
 const listedUsers = (tables: AuthTables): ListOwners<UserSummary> => ({
-  fromListed: row => parseRow("list", row, listedUserSchema, { id: Number(row.rowKey), name: row.name }),
-  find: async row => ifMatches(await tables.users.get(userHashIn(row), userRow), { id: Number(row.rowKey) }),
+  fromListed: listedUser,
+  find: async row => ifMatches(await tables.users.get(userHashIn(row), userRow), { id: listedId(row) }),
   fromRow: row => {
     const { id, name } = fromUserRow(row).value;
     return { id, name };
@@ -195,5 +216,9 @@ const listedUsers = (tables: AuthTables): ListOwners<UserSummary> => ({
   touch: async ({ partitionKey, etag, schema }) =>
     (await tables.users.merge({ partitionKey, rowKey: userRow, schema: Number(schema) }, etag)) !== undefined,
   shown: row => ({ userHash: row.partitionKey, name: fromUserRow(row).value.name }),
-  sweep: row => sweepUser(tables, { userHash: userHashIn(row), id: Number(row.rowKey) }),
+  isPlaceOf: (listed, owner) => {
+    const { value } = fromUserRow(owner);
+    return placesOf(value).some(place => place.partitionKey === listed.partitionKey && place.rowKey === listed.rowKey);
+  },
+  sweep: row => sweepUser(tables, { userHash: userHashIn(row), ...listedUser(row) }),
 });

@@ -1,8 +1,9 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
-import { removeListRow } from "../index/id-lists.ts";
+import { listPlace, removeListRows } from "../index/id-lists.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
+import { namePlace } from "../index/name-index.ts";
 import {
   assignedPrefix,
   attributePrefix,
@@ -18,8 +19,12 @@ import type { AuthTables } from "../rows/tables.ts";
 /**
  * Deletes all remaining rows of a deleted user: index rows first and the list row last, so that the next list finds the rest after
  * a crash. Only for ids whose `user` row is deleted.
+ * @param name any spelling of the username
  */
-export async function sweepUser(tables: AuthTables, { userHash, id }: { userHash: string; id: number }): Promise<void> {
+export async function sweepUser(
+  tables: AuthTables,
+  { userHash, id, name }: { readonly userHash: string; readonly id: number; readonly name: string },
+): Promise<void> {
   const { users, attributeUsers, otpkeys } = tables;
   await retryOnConflict(async () => {
     const remaining = remainingOf(await readAllRows(users.query({ partitionKey: userHash })), id, userRow);
@@ -34,7 +39,7 @@ export async function sweepUser(tables: AuthTables, { userHash, id }: { userHash
     });
     return (await removeRows(users, remaining)) || conflict;
   });
-  await removeListRow(tables, "users", id);
+  await removeListRows(tables, [listPlace("users", id), namePlace({ id, name })]);
 }
 
 /** Deletes all remaining rows of a deleted OTP key. A key is deleted only after its assignments, so only attributes can remain. */
@@ -43,7 +48,7 @@ export async function sweepKey(tables: AuthTables, { prefix, id }: { prefix: str
     const remaining = remainingOf(await keyWithAttributes(tables, prefix), id, keyRow);
     return (await removeRows(tables.otpkeys, remaining)) || conflict;
   });
-  await removeListRow(tables, "otpkeys", id);
+  await removeListRows(tables, [listPlace("otpkeys", id)]);
 }
 
 const remainingOf = (rows: readonly Row[], id: number, except: string): readonly Row[] =>

@@ -49,8 +49,20 @@ export async function filteredUsers(
   return { entries: found, next: from - 1 };
 }
 
+/** Returns whether a user matches every condition of a filter. */
+export async function matchesFilter(
+  tables: AuthTables,
+  filter: UserFilter,
+  user: { readonly userHash: string; readonly id: number },
+): Promise<boolean> {
+  const entries = entriesOf(tables, filter);
+  const { unusedSince } = filter;
+  if (unusedSince !== undefined && !(await isUnused(tables, user, unusedSince))) return false;
+  return entries.length === 0 || (await checkCandidate(tables, entries, { ...user, pointed: [] })) !== undefined;
+}
+
 /** Returns whether a user was created before a time and has not signed in since. */
-export async function isUnused(
+async function isUnused(
   { users }: AuthTables,
   { userHash, id }: { readonly userHash: string; readonly id: number },
   since: Instant,

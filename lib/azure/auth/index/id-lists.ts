@@ -16,6 +16,18 @@ type Shown = Readonly<Record<string, Value>>;
 
 export const pointerRow = "pointer";
 
+/** Where a row is. */
+export interface RowPlace {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+}
+
+/** Returns the place of an owner in the list sorted by id. */
+export const listPlace = (list: ListName, id: number): RowPlace => ({ partitionKey: list, rowKey: idKey(id) });
+
+/** Returns the id of the owner of a list row. Every list's row keys end with it. */
+export const listedId = ({ rowKey }: RowPlace): number => Number(rowKey.slice(-16));
+
 /** Returns the pointer row of an id. */
 const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
   schema: schemaVersion,
@@ -27,26 +39,41 @@ const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
 
 /** Returns a list row. */
 export const listRowOf = (
-  list: ListName,
-  id: number,
+  place: RowPlace,
   columns: Shown & { readonly clean: boolean; readonly writtenAt: Instant },
-) => ({ schema: schemaVersion, ...columns, partitionKey: list, rowKey: idKey(id) });
+) => ({ schema: schemaVersion, ...columns, ...place });
 
 /**
- * Reserves a new id: inserts its pointer and a dirty list row, which says only that the owner may exist. Pointers are never removed,
+ * Reserves a new id: inserts its pointer and dirty list rows, which say only that the owner may exist. Pointers are never removed,
  * so an id is never used twice (A20).
+ * @param placesOf the rows of the lists; the first is in the list sorted by id
  */
-export const reserveId = ({ ids, now, random }: AuthTables, list: ListName, shown: Shown) =>
+export const reserveId = (
+  { ids, now, random }: AuthTables,
+  list: ListName,
+  shown: Shown,
+  placesOf = (id: number): readonly RowPlace[] => [listPlace(list, id)],
+) =>
   retryOnConflict(async () => {
     const id = newId(now(), random);
-    const [pointer, version] = await Promise.all([
+    const places = placesOf(id);
+    const [pointer, ...versions] = await Promise.all([
       ids.insert(pointerRowOf(list, id, shown)),
-      ids.insert(listRowOf(list, id, { ...shown, clean: false, writtenAt: now() })),
+      ...places.map(place => ids.insert(listRowOf(place, { ...shown, clean: false, writtenAt: now() }))),
     ]);
-    if (pointer !== undefined && version !== undefined) return { id, version };
-    if (version !== undefined) await ids.remove(list, idKey(id), version);
+    const isReserved = pointer !== undefined && versions.every(version => version !== undefined);
+    if (isReserved) return { id, listed: places.map((place, at) => ({ place, version: String(versions[at]) })) };
+    await Promise.all(
+      places.map(({ partitionKey, rowKey }, at) => versions[at] && ids.remove(partitionKey, rowKey, versions[at])),
+    );
     return conflict;
   });
+
+/** A list row that was marked dirty, with the version that it got. */
+export interface DirtyRow {
+  readonly place: RowPlace;
+  readonly version: string;
+}
 
 const idEpochMs = Date.UTC(2026, 0);
 const idsPerMs = 2 ** 12;
@@ -71,31 +98,33 @@ export async function readPointer({ ids }: AuthTables, list: ListName, id: numbe
 }
 
 /**
- * Marks a list row dirty and returns its version. Call it after the owner's version was read, and before the owner is created, deleted
- * or changed by that version: then another process that marks the row clean in between makes that write fail.
+ * Marks list rows dirty and returns their versions. Call it after the owner's version was read, and before the owner is created, deleted
+ * or changed by that version: then another process that marks a row clean in between makes that write fail.
  */
-export const markDirty = ({ ids, now }: AuthTables, list: ListName, id: number, shown: Shown): Promise<string> =>
-  ids.upsert({
-    schema: schemaVersion,
-    ...shown,
-    partitionKey: list,
-    rowKey: idKey(id),
-    clean: false,
-    writtenAt: now(),
-  });
-
-/** Marks a list row clean after its owner was written. Does nothing if the row was marked dirty again since `version`. */
-export async function markClean(
+export const markDirty = (
   { ids, now }: AuthTables,
-  list: ListName,
-  { id, version, shown }: { id: number; version: string; shown: Shown },
-): Promise<void> {
-  const row = { schema: schemaVersion, ...shown, clean: true, writtenAt: now() };
-  await ids.replace({ ...row, partitionKey: list, rowKey: idKey(id) }, version);
+  places: readonly RowPlace[],
+  shown: Shown,
+): Promise<readonly DirtyRow[]> =>
+  Promise.all(
+    places.map(async place => ({
+      place,
+      version: await ids.upsert(listRowOf(place, { ...shown, clean: false, writtenAt: now() })),
+    })),
+  );
+
+/** Marks list rows clean after their owner was written. Leaves a row as it is that was marked dirty again since. */
+export async function markClean({ ids, now }: AuthTables, listed: readonly DirtyRow[], shown: Shown): Promise<void> {
+  await Promise.all(
+    listed.map(({ place, version }) =>
+      ids.replace(listRowOf(place, { ...shown, clean: true, writtenAt: now() }), version),
+    ),
+  );
 }
 
-export const removeListRow = ({ ids }: AuthTables, list: ListName, id: number): Promise<boolean> =>
-  ids.remove(list, idKey(id));
+export async function removeListRows({ ids }: AuthTables, places: readonly RowPlace[]): Promise<void> {
+  await Promise.all(places.map(({ partitionKey, rowKey }) => ids.remove(partitionKey, rowKey)));
+}
 
 /** How a list reads and repairs the owners of its rows. */
 export interface ListOwners<T> {
@@ -108,6 +137,8 @@ export interface ListOwners<T> {
   /** Rewrites the owner's row by its version, so that a writer that is about to change it gets a conflict. */
   touch(row: Row): Promise<boolean>;
   shown(row: Row): Shown;
+  /** Returns whether a list row is where the owner belongs. A list sorted by name can have one of a former name. */
+  isPlaceOf(listed: Row, owner: Row): boolean;
   /** Deletes what a crashed deletion has left, the list row last. */
   sweep(listed: Row): Promise<void>;
 }
@@ -127,7 +158,7 @@ export async function listPage<T extends { readonly id: number }>(
       { top: Math.min(1000, top + 1 - entries.length), continuation },
     );
     const found = await mapConcurrently(page.rows, row =>
-      readOrLog(tables.log, () => entryOf(tables, list, owners, checkedVersion(row))),
+      readOrLog(tables.log, () => entryOf(tables, owners, checkedVersion(row))),
     );
     for (const entry of found) if (entry !== undefined) entries.push(entry);
     ({ continuation } = page);
@@ -168,7 +199,7 @@ export async function filteredListPage<T extends { readonly id: number }>(
   } while (page.rows.length === 0 && page.continuation !== undefined);
   const examine = (row: Row) =>
     readOrLog(tables.log, async () => {
-      const entry = await entryOf(tables, list, owners, checkedVersion(row));
+      const entry = await entryOf(tables, owners, checkedVersion(row));
       return entry !== undefined && (await isMatch(entry, row)) ? entry : undefined;
     });
   const found = pageOf(await findMatches(page.rows, top, examine), top);
@@ -194,17 +225,18 @@ export async function findMatches<R, T>(
   return found;
 }
 
-async function entryOf<T>(tables: AuthTables, list: ListName, owners: ListOwners<T>, row: Row): Promise<T | undefined> {
+/** Returns the entry of a list row; undefined if it has no owner. Reads the owner of a dirty row, and repairs the row. */
+export async function entryOf<T>(tables: AuthTables, owners: ListOwners<T>, row: Row): Promise<T | undefined> {
   if (row.clean === true) return owners.fromListed(row);
   const owner = await owners.find(row);
-  await repair(tables, list, owners, row, owner);
-  return owner && owners.fromRow(owner);
+  await repair(tables, owners, row, owner);
+  return owner && owners.isPlaceOf(row, owner) ? owners.fromRow(owner) : undefined;
 }
 
 /** Longer than any call takes. After that the writer that marked the row dirty has finished or crashed. */
 const repairAfterMs = { forOwner: minutes(10), withoutOwner: minutes(60) };
 
-async function repair<T>(tables: AuthTables, list: ListName, owners: ListOwners<T>, row: Row, owner: Row | undefined) {
+async function repair<T>(tables: AuthTables, owners: ListOwners<T>, row: Row, owner: Row | undefined) {
   const writtenAt = parseRow("list", row, storedInstant, row.writtenAt);
   const isOlderThan = (ms: number) => plus(writtenAt, ms) < tables.now();
   if (owner === undefined) {
@@ -212,6 +244,10 @@ async function repair<T>(tables: AuthTables, list: ListName, owners: ListOwners<
     return;
   }
   if (!isOlderThan(repairAfterMs.forOwner) || !(await owners.touch(owner))) return;
-  const current = { id: Number(row.rowKey), version: row.etag, shown: owners.shown(owner) };
-  await markClean(tables, list, current);
+  const { partitionKey, rowKey, etag: version } = row;
+  if (owners.isPlaceOf(row, owner)) {
+    await markClean(tables, [{ place: { partitionKey, rowKey }, version }], owners.shown(owner));
+  } else {
+    await tables.ids.remove(partitionKey, rowKey, version);
+  }
 }

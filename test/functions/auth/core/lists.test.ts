@@ -179,7 +179,7 @@ describe("GET /core/users (specification section 4)", () => {
     "refuses the unknown parameter %s with 400, and names the known ones",
     async name => {
       const known = {
-        users: "otpkey, $top, $skiptoken, $unused_since",
+        users: "otpkey, $top, $skiptoken, $prefix, $unused_since",
         otpkeys: "$top, $skiptoken, enabled, stopped, unused_since",
       };
       for (const [list, names] of Object.entries(known)) {
@@ -291,6 +291,96 @@ describe("GET /core/otpkeys", () => {
     ["unused_since=2999-01-01", "unused_since must not be in the future"],
   ])("refuses ?%s with 400", async (query, error) => {
     const { status, body } = await auth.call("GET", `/core/otpkeys?${query}`);
+    expect([status, body]).toEqual([400, { error }]);
+  });
+});
+
+describe("GET /core/users?$prefix=", () => {
+  const found = async (own: TestAuth, fields: Record<string, string>) =>
+    ((await own.get("/core/users", fields)).body as { name: string }[]).map(({ name }) => name);
+
+  it("lists the users whose names begin with the text, ignoring case, sorted by name", async () => {
+    const own = await testAuth();
+    const family = "\u{1f468}\u200d\u{1f469}".repeat(40);
+    const names = [
+      "Zoe",
+      "zo",
+      "ΟΔΟΣ",
+      "ΟΔΟΣΑ",
+      "e\u0301mile",
+      "Émilie",
+      "a'b%c&d",
+      "a b",
+      "İnci",
+      family,
+      `${family}1`,
+    ];
+    for (const name of names) await makeUser(own, { name });
+    await own.post("/core/users/zo/attributes", { key: "team", value: "red" });
+    const prefixes: Record<string, string[]> = {
+      z: ["zo", "Zoe"],
+      ZO: ["zo", "Zoe"],
+      zoe: ["Zoe"],
+      zoes: [],
+      // The last letter of the first is folded to another sigma than that of the beginning of the second.
+      οδοσ: ["ΟΔΟΣ", "ΟΔΟΣΑ"],
+      ΟΔΟΣ: ["ΟΔΟΣ", "ΟΔΟΣΑ"],
+      οδος: ["ΟΔΟΣ", "ΟΔΟΣΑ"],
+      É: ["Émilie", "émile"].toSorted(),
+      "E\u0301": ["Émilie", "émile"].toSorted(),
+      e: [],
+      "a'": ["a'b%c&d"],
+      "a'b%": ["a'b%c&d"],
+      "a ": ["a b"],
+      " a": ["a b", "a'b%c&d"],
+      "i\u0307": ["İnci"],
+      İ: ["İnci"],
+      [family]: [family, `${family}1`],
+      [`${family}1`]: [`${family}1`],
+      "a/": [],
+      "a\\": [],
+      "a?": [],
+      "a#": [],
+      "\u0000": [],
+      "%": [],
+      _: [],
+    };
+    for (const [prefix, expected] of Object.entries(prefixes)) {
+      const result = await found(own, { $prefix: prefix });
+      expect(result.map(name => name.normalize("NFC")).toSorted(), prefix).toEqual(
+        expected.map(name => name.normalize("NFC")).toSorted(),
+      );
+    }
+    expect(await found(own, { $prefix: "z" })).toEqual(["zo", "Zoe"]);
+    expect(await found(own, { $prefix: "z", team: "red" })).toEqual(["zo"]);
+    expect(await found(own, { $prefix: "Zoe", team: "red" })).toEqual([]);
+    await own.call("DELETE", "/core/users/zo");
+    expect(await found(own, { $prefix: "z" })).toEqual(["Zoe"]);
+  });
+
+  it("is paged by links, like every list", async () => {
+    const own = await testAuth();
+    for (const name of ["page3", "page1", "Page2", "other"]) await makeUser(own, { name });
+    const all: unknown[] = [];
+    let path: string | undefined = "/core/users?$prefix=page&$top=1";
+    while (path !== undefined) {
+      const { body, headers }: Awaited<ReturnType<TestAuth["get"]>> = await own.call("GET", path);
+      expect(body).toHaveLength(1);
+      all.push(...(body as unknown[]));
+      path = /^<([^>]+)>; rel="next"$/.exec(headers.get("link") ?? "")?.[1]?.slice(origin.length);
+    }
+    expect(all.map(user => (user as { name: string }).name)).toEqual(["page1", "Page2", "page3"]);
+    expect(await found(own, { $prefix: "page" })).toEqual(["page1", "Page2", "page3"]);
+  });
+
+  test.each([
+    ["$prefix=", "$prefix must not be empty"],
+    ["$prefix=%20", "$prefix must not be empty"],
+    [`$prefix=${"x".repeat(513)}`, "$prefix must have at most 128 characters"],
+    ["$prefix=a&$skiptoken=5", "$skiptoken must be a value from the link to the next page"],
+    ["$skiptoken=61-0000000000000005", "$skiptoken must be a value from the link to the next page"],
+  ])("refuses ?%s with 400", async (query, error) => {
+    const { status, body } = await auth.call("GET", `/core/users?${query}`);
     expect([status, body]).toEqual([400, { error }]);
   });
 });

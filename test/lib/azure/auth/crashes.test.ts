@@ -78,6 +78,9 @@ async function expectConsistent({ user, other, prefix, value, next }: Names) {
   expect(await breaches(tables, truths)).toEqual([]);
   const listed = (await store.users.list({ top: 1000 })).entries.filter(({ name }) => name === user || name === other);
   expect(listed.map(({ id }) => id).sort()).toEqual(truths.map(({ id }) => id).sort());
+  const byName = await Promise.all([user, other].map(name => store.users.listByName(name, { top: 1000 })));
+  const named = byName.flatMap(({ entries }) => entries).filter(({ name }) => name === user || name === other);
+  expect(named.map(({ id }) => id).sort()).toEqual(truths.map(({ id }) => id).sort());
   for (const each of [value, next]) {
     const found = await store.users.list({ top: 1000 }, { attributes: new Map([["a", each]]) });
     const expected = truths.filter(({ attributes }) => attributes.get("a") === each);
@@ -96,6 +99,7 @@ async function expectHealed({ user, other, prefix, value, next }: Names) {
   const { store, pass } = storage;
   pass(minutes(61));
   await store.users.list({ top: 1000 });
+  for (const name of [user, other]) await store.users.listByName(name, { top: 1000 });
   await store.otpkeys.list({ top: 1000 });
   for (const each of [value, next]) await store.users.list({ top: 1000 }, { attributes: new Map([["a", each]]) });
   await store.users.list({ top: 1000 }, { attributes: new Map(), otpkey: prefix });
@@ -181,12 +185,12 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     const { store, tables } = storage;
     for (const each of [createUser, createKey, assign, set, failOnce]) await each(store, of);
     const former = await store.users.find(named(of.user));
-    const deletion = crashingAfter(tables, 3);
+    const deletion = crashingAfter(tables, 4);
     await expect(removeUser(storage.on(deletion.tables), of)).rejects.toThrow(Crash);
     expect(await store.users.find(named(of.user))).toBeUndefined();
     // Nobody's throttle: the count of the former owner says nothing any more.
     expect((await store.users.signInState(named(of.user)))?.throttle.value).toEqual(noFailures);
-    const creation = crashingAfter(tables, 4);
+    const creation = crashingAfter(tables, 5);
     await expect(createUser(storage.on(creation.tables), of)).rejects.toThrow(Crash);
     await creation.dead();
 

@@ -409,6 +409,7 @@ describe("lists tell the truth at every storage call", () => {
       two: write(writers[1], "two"),
       reader: async () => {
         await reader.users.list({ top: 1000 });
+        await reader.users.listByName(of.user, { top: 1000 });
         await reader.otpkeys.list({ top: 1000 });
       },
     };

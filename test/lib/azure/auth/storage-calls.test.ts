@@ -86,7 +86,8 @@ describe("storage calls one after another, without contention", () => {
 
   test("create user 3, and 409 no more", async () => {
     const create = () => store.users.create({ username: username("Zaphod") });
-    expect(await callsOf(create)).toEqual({ total: 5, depth: 3 });
+    // The partition, pointer, two list rows; the user; both list rows marked clean.
+    expect(await callsOf(create)).toEqual({ total: 7, depth: 3 });
     const again = await counted(create);
     expect(again.result).toBeUndefined();
     expect(again.calls.depth).toBe(2);
@@ -224,6 +225,20 @@ describe("a filtered list costs in proportion to its matches", () => {
       "by key and an attribute that everybody has": { total: 8, depth: 3 },
       "by a value that nobody has": { total: 1, depth: 1 },
     });
+    const byName = await crowd.counted(() => crowd.store.users.listByName("CROWD", { top: 1000 }));
+    expect(byName.result.entries).toHaveLength(Math.min(others, 1000));
+    expect(byName.calls.total).toBe(1);
+    const few = await crowd.counted(() => crowd.store.users.listByName("crowd2", { top: 20 }));
+    expect(few.calls).toEqual({ total: 1, depth: 1 });
+    const rest = await crowd.counted(() => crowd.store.users.listByName("marv", { top: 20 }));
+    expect(rest).toEqual({
+      result: { entries: [{ id: match.value.id, name: "Marvin" }] },
+      calls: { total: 1, depth: 1 },
+    });
+    const both = await crowd.counted(() => crowd.store.users.listByName("crowd", { top: 5 }, filters["by attribute"]));
+    expect(both.result.entries).toEqual([]);
+    // One page of names, then user and attribute of each.
+    expect(both.calls.total).toBe(1 + 2 * Math.min(others, 1000));
     const unfiltered = await crowd.counted(() => crowd.store.users.list({ top: 5000 }));
     expect(unfiltered.result.entries).toHaveLength(others + 1);
     expect(unfiltered.calls.total).toBe(Math.ceil((others + 1) / 1000));
