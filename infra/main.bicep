@@ -288,25 +288,37 @@ var givenSubnets = union(
   { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' },
   trial ? {} : existingSubnetIds
 )
-var givenZones = union({ blob: '', table: '', vault: '', sites: '' }, existingDnsZoneIds)
+var givenZones = toObject(
+  filter(items(existingDnsZoneIds), zone => !empty(zone.value)),
+  zone => zone.key,
+  zone => zone.value
+)
 var givenIdentities = union({ core: '', client: '', connector: '' }, existingIdentityIds)
 var ownSubnets = !trial && empty(givenSubnets.core)
-// subscriptions, its id, resourceGroups, its name, providers, Microsoft.Network, virtualNetworks, its name.
-var networkParts = split(
-  empty(existingNetworkId) ? '${resourceGroup().id}/providers/Microsoft.Network/virtualNetworks/${names.network}' : existingNetworkId,
-  '/'
-)
+// Ids that are known at the start, not outputs of modules: a preview (what-if) shows every resource then.
+var networkId = empty(existingNetworkId) ? resourceId('Microsoft.Network/virtualNetworks', names.network) : existingNetworkId
+// '', subscriptions, its id, resourceGroups, its name, providers, Microsoft.Network, virtualNetworks, its name.
+var networkParts = split(networkId, '/')
+var subnetPrefix = empty(existingNetworkId) ? '' : 'snet-${token}-'
 var makesZones = ownSubnets && privateDns == 'own'
-var ownZones = makesZones
-  ? map(filter(items(givenZones), zone => empty(zone.value)), zone => zone.key)
-  : []
-var subnetIds = ownSubnets ? network!.outputs.subnetIds : givenSubnets
-var zoneIds = {
-  blob: makesZones && empty(givenZones.blob) ? dns!.outputs.zoneIds.blob : givenZones.blob
-  table: makesZones && empty(givenZones.table) ? dns!.outputs.zoneIds.table : givenZones.table
-  vault: makesZones && empty(givenZones.vault) ? dns!.outputs.zoneIds.vault : givenZones.vault
-  sites: makesZones && empty(givenZones.sites) ? dns!.outputs.zoneIds.sites : givenZones.sites
+var zoneNames = {
+  blob: 'privatelink.blob.${environment().suffixes.storage}'
+  table: 'privatelink.table.${environment().suffixes.storage}'
+  vault: 'privatelink.vaultcore.azure.net'
+  sites: 'privatelink.azurewebsites.net'
 }
+var ownZoneIds = mapValues(zoneNames, name => makesZones ? resourceId('Microsoft.Network/privateDnsZones', name) : '')
+var zoneIds = union(ownZoneIds, givenZones)
+var subnetIds = ownSubnets
+  ? {
+      core: '${networkId}/subnets/${subnetPrefix}core'
+      client: '${networkId}/subnets/${subnetPrefix}client'
+      connector: '${networkId}/subnets/${subnetPrefix}connector'
+      authEndpoints: '${networkId}/subnets/${subnetPrefix}auth-endpoints'
+      connectorEndpoints: '${networkId}/subnets/${subnetPrefix}connector-endpoints'
+      coreEndpoint: '${networkId}/subnets/${subnetPrefix}core-endpoint'
+    }
+  : givenSubnets
 
 module identities 'modules/identity.bicep' = [
   for app in apps: {
@@ -324,7 +336,7 @@ module network 'modules/network.bicep' = if (ownSubnets) {
   params: {
     name: networkParts[8]
     exists: !empty(existingNetworkId)
-    subnetPrefix: empty(existingNetworkId) ? '' : 'snet-${token}-'
+    subnetPrefix: subnetPrefix
     groupPrefix: 'nsg-${token}-'
     natGatewayId: natGatewayId
     routeTableId: routeTableId
@@ -340,9 +352,12 @@ module dns 'modules/dns.bicep' = if (makesZones) {
   params: {
     linkName: names.network
     tags: allTags
-    networkId: network!.outputs.id
-    parts: ownZones
+    networkId: networkId
+    names: map(filter(items(zoneNames), zone => !contains(givenZones, zone.key)), zone => zone.value)
   }
+  dependsOn: [
+    network
+  ]
 }
 
 module monitoring 'modules/monitoring.bicep' = {
@@ -371,6 +386,10 @@ module authStore 'modules/store.bicep' = {
     subnetId: subnetIds.authEndpoints
     zoneIds: zoneIds
   }
+  dependsOn: [
+    network
+    dns
+  ]
 }
 
 module connectorStore 'modules/store.bicep' = {
@@ -386,6 +405,10 @@ module connectorStore 'modules/store.bicep' = {
     subnetId: subnetIds.connectorEndpoints
     zoneIds: zoneIds
   }
+  dependsOn: [
+    network
+    dns
+  ]
 }
 
 module authVault 'modules/vault.bicep' = {
@@ -403,6 +426,10 @@ module authVault 'modules/vault.bicep' = {
     keysExpireOn: keysExpireOn
     tokenHashesName: takesStaticTokens ? 'core-api-tokens' : ''
   }
+  dependsOn: [
+    network
+    dns
+  ]
 }
 
 module connectorVault 'modules/vault.bicep' = {
@@ -419,6 +446,10 @@ module connectorVault 'modules/vault.bicep' = {
     keysExpireOn: keysExpireOn
     tokenHashesName: takesStaticTokens ? 'connector-api-tokens' : ''
   }
+  dependsOn: [
+    network
+    dns
+  ]
 }
 
 module mailOrigin 'modules/mail-domain.bicep' = {
@@ -525,6 +556,10 @@ module corePrivateEndpoint 'modules/private-endpoint.bicep' = if (!trial) {
     group: 'sites'
     zoneId: zoneIds.sites
   }
+  dependsOn: [
+    network
+    dns
+  ]
 }
 
 module client 'modules/app.bicep' = {

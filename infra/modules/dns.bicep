@@ -9,26 +9,19 @@ param tags object
 @description('Id of the network.')
 param networkId string
 
-@description('Parts of resources whose zones are created: blob, table, vault, sites.')
-param parts string[]
-
-var zoneNames = {
-  blob: 'privatelink.blob.${environment().suffixes.storage}'
-  table: 'privatelink.table.${environment().suffixes.storage}'
-  vault: 'privatelink.vaultcore.azure.net'
-  sites: 'privatelink.azurewebsites.net'
-}
+@description('Names of the zones.')
+param names string[]
 
 resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [
-  for part in parts: {
-    name: zoneNames[part]
+  for name in names: {
+    name: name
     location: 'global'
     tags: tags
   }
 ]
 
 resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [
-  for (part, position) in parts: {
+  for (name, position) in names: {
     parent: zones[position]
     name: linkName
     location: 'global'
@@ -41,10 +34,3 @@ resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01
     }
   }
 ]
-
-@description('Zones by the part of a resource that they name.')
-output zoneIds object = toObject(
-  items(zoneNames),
-  zone => zone.key,
-  zone => resourceId('Microsoft.Network/privateDnsZones', zone.value)
-)

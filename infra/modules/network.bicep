@@ -125,16 +125,3 @@ resource added 'Microsoft.Network/virtualNetworks/subnets@2025-09-01' = [
     properties: subnets[position].properties
   }
 ]
-
-@description('Id of the network.')
-output id string = resourceId('Microsoft.Network/virtualNetworks', name)
-
-@description('Subnets by what is in them.')
-output subnetIds object = {
-  core: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}core')
-  client: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}client')
-  connector: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}connector')
-  authEndpoints: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}auth-endpoints')
-  connectorEndpoints: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}connector-endpoints')
-  coreEndpoint: resourceId('Microsoft.Network/virtualNetworks/subnets', name, '${subnetPrefix}core-endpoint')
-}

@@ -297,6 +297,14 @@ describe("the order of a deployment", () => {
     expect(waitsFor("core", files)).not.toContain("roles");
   });
 
+  const inNetwork = ["authStore", "connectorStore", "authVault", "connectorVault", "corePrivateEndpoint"];
+  it.each([...inNetwork, "core", "client", "connector"])(
+    "creates the network and its DNS before %s and its endpoints",
+    name => {
+      expect(waitsFor(name)).toEqual(expect.arrayContaining(["network", "dns"]));
+    },
+  );
+
   it("lets only the connector wait for mail, so that Core and Client do not fail with it", () => {
     expect(waitsFor("connector")).toEqual(expect.arrayContaining(["mail", "mailOrigin", "mailRole"]));
     for (const app of ["core", "client", "alerts", "corePrivateEndpoint"])

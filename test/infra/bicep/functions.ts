@@ -86,6 +86,8 @@ export const functions: Readonly<Record<string, Callable>> = {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, each]) => ({ key, value: each })),
   last: items => list(items).at(-1),
+  mapValues: (value, change) =>
+    Object.fromEntries(Object.entries(object(value)).map(([key, each]) => [key, lambda(change)(each)])),
   map: (items, change) => list(items).map((item, position) => lambda(change)(item, position)),
   replace: (whole, from, to) => text(whole).replaceAll(text(from), text(to)),
   split: (whole, by) => text(whole).split(text(by)),
