@@ -16,6 +16,7 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   --dry-run             read and check the files; send nothing
   --digits N            6 to 8, length of HOTP codes where a log does not specify it; 6 by default
   --identifier TEXT     text that HOTP keys type before their serial number where a log does not specify it, such as ubhe
+  --username-column N   column of a log, from 1, that has the name of the user to whom the OTP key is assigned
   --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
   --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
   --parallel N          calls at a time, 1 to 32; 8 by default
@@ -31,6 +32,7 @@ the end, 130 if it was interrupted. More in docs/import.md.`,
     "dry-run": flag,
     digits: text,
     identifier: text,
+    "username-column": text,
     "token-file": text,
     "pskc-key-file": text,
     parallel: text,
@@ -77,6 +79,9 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
     log: {
       ...(digits !== undefined && { digits }),
       ...(values.identifier !== undefined && { identifier: values.identifier }),
+      ...(values["username-column"] !== undefined && {
+        usernameColumn: wholeNumber("--username-column", values["username-column"], 1, 100),
+      }),
     },
   };
 }

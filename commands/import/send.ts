@@ -39,6 +39,9 @@ const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) =
   counter: rest.counter,
   period: rest.period,
   algorithm: rest.algorithm,
+  valid_from: rest.validFrom,
+  valid_until: rest.validUntil,
+  username: rest.username,
 });
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");

@@ -2,9 +2,12 @@ import * as z from "zod";
 import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/model/attributes.ts";
 import type { Parsed } from "../../lib/auth/model/parsed.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/model/prefix.ts";
-import { parseUserReference } from "../../lib/auth/model/username.ts";
+import { parseUsername, parseUserReference } from "../../lib/auth/model/username.ts";
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split-otp.ts";
+import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
+import { omitUndefined } from "../../lib/omit-undefined.ts";
+import { type Instant, instant } from "../../lib/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */
 const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
@@ -48,6 +51,9 @@ export const prefixField = z.string().transform((text, context) => {
 
 export const attributeKeyParam = parsed(parseAttributeKey, `The attribute's key. ${dotWarning}`);
 
+/** The username as a field. */
+export const usernameField = parsed(parseUsername, "A username.");
+
 export const userParams = z.object({ user });
 export const keyParams = z.object({ prefix });
 export const userKeyParams = z.object({ user, prefix });
@@ -68,6 +74,30 @@ export const optionalFlag = (description: string) =>
         .optional(),
     )
     .meta({ description, shownAs: { type: "boolean" } });
+
+/** Returns a schema of an optional time. Absent, null and an empty text count as absent. */
+export const optionalTime = (description: string) =>
+  z
+    .preprocess(
+      value => value || undefined,
+      z.iso
+        .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z" })
+        .transform(text => instant(Date.parse(text)))
+        .optional(),
+    )
+    .meta({ description, shownAs: { type: "string", format: "date-time" } });
+
+/** The time in which OTPs of an OTP key are accepted. */
+export const validityFields = {
+  valid_from: optionalTime("OTPs are accepted from this time on, ISO 8601."),
+  valid_until: optionalTime("OTPs are accepted before this time, ISO 8601."),
+};
+
+/** Returns the limits that were given. */
+export const toValidity = (given: {
+  readonly valid_from?: Instant | undefined;
+  readonly valid_until?: Instant | undefined;
+}): Validity => omitUndefined({ validFrom: given.valid_from, validUntil: given.valid_until });
 
 export const assignment = z.object({
   otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of the otpkey is accepted in its place."),

@@ -17,6 +17,7 @@ import { getOtpkey, getUserOtpkey } from "./core/otpkeys/get-otpkey.ts";
 import { importOtpkey } from "./core/otpkeys/import-otpkey.ts";
 import { listOtpkeys } from "./core/otpkeys/list-otpkeys.ts";
 import { listUserOtpkeys } from "./core/otpkeys/list-user-otpkeys.ts";
+import { setValidity } from "./core/otpkeys/set-validity.ts";
 import { unassignOtpkey } from "./core/otpkeys/unassign-otpkey.ts";
 import { createUser } from "./core/users/create-user.ts";
 import { deleteUser } from "./core/users/delete-user.ts";
@@ -54,6 +55,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreDeleteOtpkey: deleteOtpkey,
     coreEnableOtpkey: enableOtpkey,
     coreDisableOtpkey: disableOtpkey,
+    coreSetValidity: setValidity,
     coreImportOtpkey: importOtpkey,
     coreListOtpkeys: listOtpkeys,
     ...attributeEndpoints(),

@@ -35,13 +35,15 @@ export const otpkeyView = z
     stopped_since: time("Time at which the otpkey was stopped. Absent if it is not stopped."),
     failures: z.int().min(1).optional().describe("Number of wrong OTPs since the last valid one. Absent if 0."),
     last_used: time("Time of the last valid OTP. Absent if there was none."),
+    valid_from: time("OTPs are accepted from this time on. Absent if there is no such limit."),
+    valid_until: time("OTPs are accepted before this time. Absent if there is no such limit."),
   })
   .meta({ id: "OtpKey" });
 export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
 /** Returns the view of an OTP key (specification section 4). */
 export const toOtpkeyView = (
-  { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed }: OtpKey,
+  { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed, validFrom, validUntil }: OtpKey,
   attributes: Attributes,
 ): z.output<typeof otpkeyView> => ({
   attributes,
@@ -52,4 +54,6 @@ export const toOtpkeyView = (
   ...(stoppedAt !== undefined && { stopped_since: stoppedAt }),
   ...(failures > 0 && { failures }),
   ...(lastUsed !== undefined && { last_used: lastUsed }),
+  ...(validFrom !== undefined && { valid_from: validFrom }),
+  ...(validUntil !== undefined && { valid_until: validUntil }),
 });

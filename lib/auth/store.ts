@@ -171,6 +171,10 @@ export interface OtpKey {
   readonly stoppedAt?: Instant;
   /** Time of the last valid OTP; absent if there was none. */
   readonly lastUsed?: Instant;
+  /** OTPs are accepted from this time on; absent: no limit. */
+  readonly validFrom?: Instant;
+  /** OTPs are accepted until before this time; absent: no limit. */
+  readonly validUntil?: Instant;
   readonly form: KeyForm;
   /** Encrypted for storage. */
   readonly sealedSecret?: string;

@@ -1,6 +1,7 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
 import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otp/contract.ts";
 import { type OtpKindName, otpKind } from "../../../lib/auth/otp/kinds.ts";
+import type { Instant } from "../../../lib/time.ts";
 
 /** An OTP key from a file, checked by the rules of Core (A18). */
 export interface ImportKey extends KeyDraft {
@@ -8,6 +9,10 @@ export interface ImportKey extends KeyDraft {
   readonly line: number;
   readonly prefix: string;
   readonly kind: OtpKindName;
+  /** Name of the user to whom the OTP key is assigned. */
+  readonly username?: string;
+  readonly validFrom?: Instant;
+  readonly validUntil?: Instant;
 }
 
 /** A line that cannot be imported. The reason never quotes a secret. */

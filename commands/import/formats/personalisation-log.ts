@@ -11,6 +11,8 @@ export interface LogOptions {
    * without a public id are refused, because they may describe a challenge-response key.
    */
   readonly identifier?: string;
+  /** Number of the column, from 1, that contains the name of the OTP key's user. It is no column of any layout. */
+  readonly usernameColumn?: number;
 }
 
 /** Reads a personalisation log of a key maker: traditional, OATH and Yubico CSV layouts, also mixed (A18). */
@@ -21,10 +23,22 @@ export function readPersonalisationLog(text: string, options: LogOptions = {}): 
 
 function readLine(text: string, line: number, options: LogOptions): ParsedLine {
   if (text.trim() === "" || text.trimStart().startsWith("#")) return undefined;
-  const fields = fieldsOf(text);
-  const [first = ""] = fields ?? [];
+  const { fields, username } = withoutUsername(fieldsOf(text) ?? [], options);
+  if (fields.length === 0) return { line, reason: "it is no line of comma-separated values" };
+  const key = readFields(fields, line, options);
+  return key !== undefined && "prefix" in key && username !== "" ? { ...key, username } : key;
+}
+
+/** Returns the fields without that of the username. An empty username assigns the OTP key to no user. */
+function withoutUsername(fields: readonly string[], { usernameColumn }: LogOptions) {
+  const isUsername = (_: string, index: number) => index + 1 === usernameColumn;
+  const [username = ""] = fields.filter(isUsername);
+  return { fields: fields.filter((field, index) => !isUsername(field, index)), username };
+}
+
+function readFields(fields: readonly string[], line: number, options: LogOptions): ParsedLine {
+  const [first = ""] = fields;
   const event = first.toLowerCase();
-  if (fields === undefined) return { line, reason: "it is no line of comma-separated values" };
   if (event === "logging start") return undefined;
   if (event === "yubico otp" || event === "oath-hotp") return readTraditional(fields, line, event);
   if (/^(static password|challenge-response|configuration|unknown)/.test(event)) {

@@ -1,6 +1,6 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
 import type { KeyDraft, TotpAlgorithm } from "../../../lib/auth/otp/contract.ts";
-import type { Instant } from "../../../lib/time.ts";
+import { type Instant, instant } from "../../../lib/time.ts";
 import {
   algorithmOf,
   checkKey,
@@ -46,19 +46,36 @@ function readPackage(
   if (key === undefined || reason !== undefined) return { line, reason: reason ?? "" };
   try {
     const secret = readSecret(element(key, "Data", "Secret"));
-    return kindOf(key) === "yubico" ? yubicoKey(key, line, secret) : oathKey(keyPackage, key, line, secret);
+    const found = kindOf(key) === "yubico" ? yubicoKey(key, line, secret) : oathKey(keyPackage, key, line, secret);
+    return "prefix" in found ? { ...found, ...validityOf(key) } : found;
   } catch (error) {
     if (error instanceof PskcSecretError) return { line, reason: error.message };
     throw error;
   }
 }
 
-/** Returns why the key's policy forbids its use now or for OTPs (RFC 6030 section 5), or undefined. */
+/** Returns a time of the key's policy. A time without a zone is UTC. */
+function policyTime(key: XmlElement, name: "StartDate" | "ExpiryDate"): number | undefined {
+  const text = textAt(element(key, "Policy"), name);
+  if (text === "") return undefined;
+  return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`);
+}
+
+function validityOf(key: XmlElement): Pick<ImportKey, "validFrom" | "validUntil"> {
+  const [start, end] = [policyTime(key, "StartDate"), policyTime(key, "ExpiryDate")];
+  return {
+    ...(start !== undefined && { validFrom: instant(start) }),
+    ...(end !== undefined && { validUntil: instant(end) }),
+  };
+}
+
+/** Returns why the key's policy forbids its import now or its use for OTPs (RFC 6030 section 5), or undefined. */
 function notUsable(key: XmlElement, now: Instant): string | undefined {
   const policy = element(key, "Policy");
-  const [start, end] = [Date.parse(textAt(policy, "StartDate")), Date.parse(textAt(policy, "ExpiryDate"))];
-  if (start > Date.parse(now)) return "it may not be used yet";
+  const [start = 0, end = Number.POSITIVE_INFINITY] = [policyTime(key, "StartDate"), policyTime(key, "ExpiryDate")];
+  if (Number.isNaN(start) || Number.isNaN(end)) return "a time of its policy is malformed";
   if (end <= Date.parse(now)) return "it has expired";
+  if (end <= start) return "it expires before it may be used";
   const usages = elements(policy, "KeyUsage").map(usage => textAt(usage));
   return usages.length === 0 || usages.includes("OTP") ? undefined : "it is not meant for OTPs";
 }

@@ -1,3 +1,4 @@
+import type { Instant } from "../../time.ts";
 import type { KeyState } from "./contract.ts";
 
 /** What an OTP check may change in the row of an OTP key. */
@@ -9,9 +10,19 @@ export interface KeyProgress {
   readonly stopped: boolean;
 }
 
+/** Why no OTP of an OTP key is accepted, even a genuine one. */
+type Inactive = "disabled" | "stopped" | "not_yet_valid" | "expired";
+
+/** What decides whether OTPs of an OTP key are accepted. */
+interface Activity {
+  readonly enabled: boolean;
+  readonly stopped: boolean;
+  readonly validFrom?: Instant;
+  readonly validUntil?: Instant;
+}
+
 export interface KeyVerdict {
-  /** `disabled` and `stopped`: such an OTP key never verifies, even with a genuine OTP. */
-  readonly outcome: "valid" | "out_of_step" | "replayed" | "invalid" | "unavailable" | "disabled" | "stopped";
+  readonly outcome: "valid" | "out_of_step" | "replayed" | "invalid" | "unavailable" | Inactive;
   /** To be written by the row's ETag before the outcome is returned. Absent if nothing changes. */
   readonly next?: KeyProgress;
 }
@@ -23,16 +34,24 @@ export interface KeyVerdict {
  * validate (A13)
  */
 export function toVerdict(
-  key: KeyProgress & { readonly enabled: boolean },
+  key: KeyProgress & Activity,
   decision: { readonly outcome: KeyVerdict["outcome"]; readonly nextState?: KeyState },
-  { counts, stopAfter }: { readonly counts: boolean; readonly stopAfter: number },
+  { counts, stopAfter, now }: { readonly counts: boolean; readonly stopAfter: number; readonly now: Instant },
 ): KeyVerdict {
-  const isActive = key.enabled && !key.stopped;
-  const outcome = isActive ? decision.outcome : key.enabled ? "stopped" : "disabled";
+  const inactive = inactiveReason(key, now);
+  const isActive = inactive === undefined;
+  const outcome = inactive ?? decision.outcome;
   const failures = isActive && counts ? failuresAfter(key.failures, outcome) : key.failures;
   if (decision.nextState === undefined && failures === key.failures) return { outcome };
   const stopped = key.stopped || (isActive && counts && failures >= stopAfter);
   return { outcome, next: { state: decision.nextState ?? key.state, failures, stopped } };
+}
+
+function inactiveReason({ enabled, stopped, validFrom, validUntil }: Activity, now: Instant): Inactive | undefined {
+  if (!enabled) return "disabled";
+  if (stopped) return "stopped";
+  if (validFrom !== undefined && now < validFrom) return "not_yet_valid";
+  return validUntil !== undefined && now >= validUntil ? "expired" : undefined;
 }
 
 function failuresAfter(failures: number, outcome: KeyVerdict["outcome"]): number {

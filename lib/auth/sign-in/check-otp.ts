@@ -55,6 +55,7 @@ export async function checkOtp(
     const verdict = toVerdict({ ...stored.value, state: stored.value.form.state }, decision, {
       counts: counts(stored.value),
       stopAfter: deps.rules.keyStopFailures,
+      now: deps.now(),
     });
     const { outcome } = verdict;
     if (outcome === "unavailable") throw noServerResponds();

@@ -93,6 +93,18 @@ describe("importing what key makers ship", () => {
     expect(await validates("969429")).toMatchObject({ valid_otp: false });
   });
 
+  it("assigns each key to the user of its line, and refuses a line whose user is unknown", async () => {
+    const [first, second] = [totpKey(), totpKey()];
+    await auth.core("POST", "/users", { username: "anna", password: "correct horse battery" });
+    const file = fileOf(`anna,${logLine(first)}\nnobody-here,${logLine(second)}`);
+    const { code, out } = await imported("--username-column", "1", file);
+    expect(out).toContain(`${file}:2: refused: Core responded: username is not the name of a user (400)\n`);
+    expect(code).toBe(1);
+    expect((await auth.core("GET", "/users/anna/otpkeys")).body).toEqual([first.prefix]);
+    expect([await isThere(first), await isThere(second)]).toEqual([true, false]);
+    expect((await auth.core("GET", "/users/nobody-here")).status).toBe(404);
+  });
+
   it("counts the last of several lines with one prefix, also over files", async () => {
     const [key, once] = [hotpKey(), hotpKey()];
     const [newer, newest] = [hotpKey(), hotpKey()].map(({ secret }) => ({ ...key, secret }));

@@ -2,11 +2,13 @@ import { base32nopad } from "@scure/base";
 import * as z from "zod";
 import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
 import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
-import { importKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
+import { assignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { trimEnd } from "../../../../lib/trim-end.ts";
 import type { AuthContext } from "../../context.ts";
-import { optionalFlag, prefixField } from "../../inputs.ts";
+import { optionalFlag, prefixField, toValidity, usernameField, validityFields } from "../../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
 
 const optional = <T extends z.ZodType>(schema: T) => z.preprocess(value => value ?? undefined, schema.optional());
@@ -60,6 +62,8 @@ const fields = z.object({
   ),
   algorithm: optional(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
   counter: optional(wholeNumber({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
+  ...validityFields,
+  username: optional(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
   replace: optionalFlag("Whether to replace another secret, or to set the counter of the same one; default: false."),
 });
 
@@ -67,12 +71,22 @@ const fields = z.object({
 const body = fields.superRefine(({ prefix, ...given }, context) => {
   const refuse = (path: keyof typeof given, message: string) =>
     context.addIssue({ code: "custom", path: [path], message });
-  if (given.kind === undefined && Object.values(given).some(value => value !== undefined))
-    refuse("kind", "is required");
+  const { valid_from, valid_until, username, kind, ...ofKind } = given;
+  if (kind === undefined && Object.values(ofKind).some(value => value !== undefined)) refuse("kind", "is required");
   if (given.secret_base32 === undefined) return;
   if (given.secret !== undefined) refuse("secret_base32", "must not be given together with secret");
   if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
 });
+
+const unknownUsername = (): Fault =>
+  new Fault("invalid", "The request is not valid.", {
+    problems: [{ path: "username", reason: "is not the name of a user" }],
+  });
+
+/** The user was deleted after the check. The import stays, as if it had come without a username. */
+function toUnknownUsername(error: unknown): never {
+  throw error instanceof Fault && error.kind === "not_found" ? unknownUsername() : error;
+}
 
 /** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
@@ -86,7 +100,9 @@ export const importOtpkey = endpoint({
     "checks. A repeated call with the same secret responds 200: it sets `digits`, `period` and `algorithm` if given, " +
     "and raises the counter to a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a lower value: then OTPs that " +
     "were used pass again. Another secret for an existing prefix is refused with 409 unless `replace=true`. The " +
-    "secret is in no response and in no log.",
+    "secret is in no response and in no log. `valid_from` and `valid_until` limit the time in which OTPs are accepted; " +
+    "for an existing otpkey only the given limit changes. With `username` the otpkey is also assigned to that user; a " +
+    "name that no user has is refused with 400, and then nothing is imported.",
   body,
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
@@ -98,9 +114,14 @@ export const importOtpkey = endpoint({
   },
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext) => {
-    const { secret, secret_base32, private_id, replace = false, ...rest } = body;
-    const imported = { ...rest, secret: secret ?? secret_base32, privateId: private_id, replace };
+    const { secret, secret_base32, private_id, replace = false, username, ...rest } = body;
+    const { valid_from, valid_until, ...draft } = rest;
+    const validity = toValidity(rest);
+    const owner = username && ({ by: "name", folded: username.folded } as const);
+    if (owner !== undefined && (await context.users.find(owner)) === undefined) throw unknownUsername();
+    const imported = { ...draft, secret: secret ?? secret_base32, privateId: private_id, replace, validity };
     const { key, isNew } = await importKey(imported, context);
+    if (owner !== undefined) await assignKey(owner, key.prefix, context).catch(toUnknownUsername);
     const attributes = isNew ? {} : ((await context.otpkeys.view(key.prefix))?.attributes ?? {});
     return { status: isNew ? 201 : 200, body: toOtpkeyView(key, attributes) };
   },

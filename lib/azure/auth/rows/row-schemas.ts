@@ -34,6 +34,8 @@ export const keySchema = schemaOf<OtpKey>()(
     stopped: z.boolean(),
     stoppedAt: storedInstant.exactOptional(),
     lastUsed: storedInstant.exactOptional(),
+    validFrom: storedInstant.exactOptional(),
+    validUntil: storedInstant.exactOptional(),
     form: z.object({
       digits: count.exactOptional(),
       period: count.exactOptional(),

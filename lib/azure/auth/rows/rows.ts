@@ -103,6 +103,8 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
   stopped: key.stopped,
   stoppedAt: key.stoppedAt,
   lastUsed: key.lastUsed,
+  validFrom: key.validFrom,
+  validUntil: key.validUntil,
   form: JSON.stringify(key.form),
   sealedSecret: key.sealedSecret,
   createdAt: key.createdAt,

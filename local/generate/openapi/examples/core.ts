@@ -73,6 +73,7 @@ export const coreExamples: Examples = {
   coreDeleteOtpkey: { params: prefix, ...done },
   coreEnableOtpkey: { params: prefix, ...done },
   coreDisableOtpkey: { params: prefix, body: { end_sessions: true }, ...done },
+  coreSetValidity: { params: prefix, body: { valid_until: "2036-12-31T23:00:00Z" }, ...done },
   coreImportOtpkey: {
     body: { prefix: "vvccccbcdefv", kind: "hotp", secret: "3132333435363738393031323334353637383930", digits: 6 },
     status: 201,

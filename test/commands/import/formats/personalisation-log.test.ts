@@ -145,6 +145,21 @@ describe("the layout of keys without a keyboard", () => {
   });
 });
 
+describe("a column of usernames", () => {
+  it("can be any column of any layout, and may be empty", () => {
+    const yubico = `508328,cccccccccccc,83cebdfb7b93,${aes},,2013-12-12T08:43:17,`;
+    expect(keysOf(`alice,${yubico}`, { usernameColumn: 1 })).toMatchObject([
+      { prefix: "cccccccccccc", username: "alice" },
+    ]);
+    expect(keysOf(`F1,${seed},totp,6,60,SHA1,"bob, jr."`, { usernameColumn: 7 })).toMatchObject([
+      { prefix: "f1", period: 60, username: "bob, jr." },
+    ]);
+    for (const line of [`F1,${seed},totp,6,60,SHA1,`, `F1,${seed}`]) {
+      expect(keysOf(line, { usernameColumn: 7 })[0]).not.toHaveProperty("username");
+    }
+  });
+});
+
 describe("a log of many lines", () => {
   const line = (prefix: string, secret = aes) => `508328,${prefix},83cebdfb7b93,${secret},,2013-12-12T08:43:17,`;
 

@@ -134,15 +134,23 @@ describe("a plain PSKC (RFC 6030)", () => {
       expect.stringMatching(/^its counter must be a whole number/),
     ],
     [{ rest: "<Policy><ExpiryDate>2030-12-31T00:00:00Z</ExpiryDate></Policy>" }, "it has expired"],
-    [{ rest: "<Policy><StartDate>2031-01-02T00:00:00Z</StartDate></Policy>" }, "it may not be used yet"],
+    [
+      {
+        rest: "<Policy><StartDate>2032-01-02T00:00:00Z</StartDate><ExpiryDate>2032-01-01T00:00:00Z</ExpiryDate></Policy>",
+      },
+      "it expires before it may be used",
+    ],
+    [{ rest: "<Policy><StartDate>soon</StartDate></Policy>" }, "a time of its policy is malformed"],
     [{ rest: "<Policy><KeyUsage>Encrypt</KeyUsage></Policy>" }, "it is not meant for OTPs"],
   ] as const)("refuses a key that it cannot take, and says why (%#)", (parts, reason) => {
     expect(reasonOf(parts)).toEqual(reason);
   });
 
-  it("takes keys whose time has come and not passed", () => {
-    const dates = "<StartDate>2030-01-01T00:00:00Z</StartDate><ExpiryDate>2037-12-31T00:00:00Z</ExpiryDate>";
-    expect(keysOf({ rest: `<Policy>${dates}<KeyUsage>OTP</KeyUsage></Policy>` })).toHaveLength(1);
+  it("gives the time in which a key may be used, in UTC where no zone is given", () => {
+    const dates = "<StartDate>2032-01-01T00:00:00+02:00</StartDate><ExpiryDate>2037-12-31T00:00:00</ExpiryDate>";
+    expect(keysOf({ rest: `<Policy>${dates}<KeyUsage>OTP</KeyUsage></Policy>` })).toMatchObject([
+      { validFrom: "2031-12-31T22:00:00.000Z", validUntil: "2037-12-31T00:00:00.000Z" },
+    ]);
     expect(keysOf({ parameters: '<Suite>HMAC-SHA1</Suite><ResponseFormat Length="6"/>' })).toHaveLength(1);
   });
 

@@ -4,8 +4,9 @@ import { type KeyVerdict, toVerdict } from "../../../../lib/auth/otp/verdict.ts"
 const state = { counter: 5 };
 const nextState = { counter: 6 };
 const key = { state, failures: 3, stopped: false, enabled: true };
-const counted = { counts: true, stopAfter: 100 };
-const uncounted = { counts: false, stopAfter: 100 };
+const now = "2031-01-01T00:00:00.000Z";
+const counted = { counts: true, stopAfter: 100, now };
+const uncounted = { counts: false, stopAfter: 100, now };
 const valid = { outcome: "valid", nextState } as const;
 const wrong = ["out_of_step", "replayed", "invalid"] as const;
 
@@ -49,6 +50,8 @@ describe("an OTP of an enabled key", () => {
 describe("an OTP of a key that never verifies", () => {
   it.each([
     ["disabled", { ...key, enabled: false }],
+    ["not_yet_valid", { ...key, validFrom: "2031-01-01T00:00:00.001Z" }],
+    ["expired", { ...key, validUntil: now }],
     ["stopped", { ...key, failures: 100, stopped: true }],
     ["disabled", { ...key, failures: 100, stopped: true, enabled: false }],
   ] as const)("that is %s is used up all the same, and nothing counts", (outcome, closed) => {
@@ -57,6 +60,11 @@ describe("an OTP of a key that never verifies", () => {
       expect(toVerdict(closed, valid, counts)).toEqual({ outcome, next: { state: nextState, failures, stopped } });
       expect(toVerdict(closed, { outcome: "invalid" }, counts)).toEqual({ outcome });
     }
+  });
+
+  it("accepts OTPs from the first millisecond of its time on", () => {
+    const limited = { ...key, validFrom: now, validUntil: "2031-01-01T00:00:00.001Z" };
+    expect(toVerdict(limited, valid, counted).outcome).toBe("valid");
   });
 
   it("stays stopped by its row, whatever the limit is today", () => {

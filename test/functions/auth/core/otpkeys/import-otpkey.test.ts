@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { minutes } from "../../../../../lib/time.ts";
+import { days, minutes, plus } from "../../../../../lib/time.ts";
 import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
 import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
 import { hotpKey, newPrefix, type SoftwareKey, stepAt, totpKey, yubicoKey } from "../../../../support/software-key.ts";
@@ -235,6 +235,91 @@ describe("importing again", () => {
     const key = hotpKey();
     const answers = await Promise.all(Array.from({ length: 12 }, () => importing(key.fields)));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(11).fill(200), 201]);
+  });
+});
+
+describe("the time in which OTPs of a key are accepted", () => {
+  const inDays = (count: number) => plus(auth.now(), days(count));
+
+  it("is shown, and enforced by sign-in and validate with a reason of its own; an OTP is still required", async () => {
+    const own = await makeUser(auth);
+    const { name: username, password } = own;
+    const key = hotpKey();
+    const valid_from = inDays(1);
+    const valid_until = inDays(2);
+    const made = await importing({ ...key.fields, valid_from, valid_until, username });
+    expect(made).toMatchObject({ status: 201, body: { ...viewOf(key.prefix), valid_from, valid_until } });
+    const signsIn = async (fields: Fields) =>
+      (await auth.post("/client/authenticate", { username, password, ...fields })).body;
+    const validates = async (otp: string) =>
+      (await auth.post(`/core/users/${own.id}/validate`, { otp })).body as { valid_otp: boolean };
+    const lastReason = (event: string) => auth.events(event).at(-1)?.otpOutcome;
+
+    expect(await signsIn({ otp: key.otp(0) })).toBe(false);
+    expect(lastReason("authentication")).toBe("not_yet_valid");
+    expect(await validates(key.otp(1))).toMatchObject({ valid_otp: false });
+    expect(lastReason("validation")).toBe("not_yet_valid");
+    expect(await signsIn({})).toBe(false);
+    expect(auth.events("authentication").at(-1)).toMatchObject({ reason: "no_otp" });
+    auth.advance(days(1));
+    expect([await signsIn({ otp: key.otp(1) }), await signsIn({ otp: key.otp(2) })]).toEqual([false, true]);
+    auth.advance(days(1));
+    expect(await signsIn({ otp: key.otp(3) })).toBe(false);
+    expect(lastReason("authentication")).toBe("expired");
+    expect(await validates(key.otp(4))).toMatchObject({ valid_otp: false });
+    expect(lastReason("validation")).toBe("expired");
+  });
+
+  it("stays in a repeated import that does not name it, and is set and removed by a call of its own", async () => {
+    const key = hotpKey();
+    const path = `/core/otpkeys/${key.prefix}`;
+    const view = async () => (await auth.get(path)).body;
+    await importing({ ...key.fields, valid_until: "2040-01-01T01:00:00+01:00" });
+    const limited = { ...viewOf(key.prefix), valid_until: "2040-01-01T00:00:00.000Z" };
+    expect((await importing(key.fields)).body).toEqual(limited);
+    expect((await importing({ prefix: key.prefix, valid_from: "2039-01-01T00:00:00Z" })).body).toEqual({
+      ...limited,
+      valid_from: "2039-01-01T00:00:00.000Z",
+    });
+    expect((await importing({ ...key.fields, valid_from: "2041-01-01T00:00:00Z" })).body).toEqual({
+      error: "valid_until must be later than valid_from",
+    });
+    const { result, sequential } = await auth.counted(() =>
+      auth.post(`${path}/validity`, { valid_until: "2050-01-01T00:00:00Z" }),
+    );
+    expect([result.status, sequential]).toEqual([204, 2]);
+    expect(await view()).toEqual({ ...viewOf(key.prefix), valid_until: "2050-01-01T00:00:00.000Z" });
+    expect((await auth.post(`${path}/validity`)).status).toBe(204);
+    expect(await view()).toEqual(viewOf(key.prefix));
+    expect(auth.events("otpkey_validity_set").at(-1)).toMatchObject({ prefix: key.prefix, callerKind: "api_token" });
+    expect((await auth.post(`/core/otpkeys/${newPrefix()}/validity`)).status).toBe(404);
+    expect((await auth.post(`${path}/validity`, { valid_from: "tomorrow" })).body).toEqual({
+      error: "valid_from must be a time in ISO 8601, such as 2031-01-31T12:00:00Z",
+    });
+  });
+});
+
+describe("an import with the name of a user", () => {
+  it("assigns the key, also again, with at most 8 storage calls in a row", async () => {
+    const key = hotpKey();
+    const own = await makeUser(auth);
+    const fields = { ...key.fields, username: own.name.toUpperCase() };
+    const { result, sequential } = await auth.counted(() => importing(fields));
+    expect(result.status).toBe(201);
+    expect(sequential).toBeLessThanOrEqual(8);
+    expect((await importing(fields)).status).toBe(200);
+    expect((await auth.get(`/core/users/${own.id}/otpkeys`)).body).toEqual([key.prefix]);
+    expect(auth.events("otpkey_assigned").at(-1)).toMatchObject({ prefix: key.prefix });
+  });
+
+  it.each([
+    ["no-such-user", "username is not the name of a user"],
+    ["a/b", "username must not contain / \\ ? or #"],
+  ])("is refused for %s, and then neither a key nor a user is created", async (username, error) => {
+    const key = hotpKey();
+    expect(await importing({ ...key.fields, username })).toMatchObject({ status: 400, body: { error } });
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).status).toBe(404);
+    expect((await auth.get(`/core/users/${encodeURIComponent(username)}`)).status).toBe(404);
   });
 });
 

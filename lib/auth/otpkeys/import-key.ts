@@ -1,0 +1,124 @@
+import { Fault } from "../../fault.ts";
+import { omitUndefined } from "../../omit-undefined.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import type { AuthDeps } from "../deps.ts";
+import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
+import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
+import { type OtpKindName, otpKind } from "../otp/kinds.ts";
+import { raiseCounter } from "../otp/raise-counter.ts";
+import type { NewOtpKey, OtpKey } from "../store.ts";
+import { newKey, unusedForm } from "./manage-otpkeys.ts";
+import { changeValidity, type Validity } from "./validity.ts";
+
+/** An OTP key to import (A10). */
+export interface ImportedKey extends KeyDraft {
+  readonly prefix: string;
+  readonly kind?: OtpKindName | undefined;
+  /** Whether the import may replace another secret. */
+  readonly replace: boolean;
+  readonly validity: Validity;
+}
+
+/**
+ * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises the
+ * counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, the secret of an
+ * existing key stays as it is.
+ * Throws Fault `invalid`, `conflict`.
+ * @returns `isNew` is true if there was no OTP key, or one without a secret
+ */
+export async function importKey(
+  imported: ImportedKey,
+  deps: AuthDeps,
+): Promise<{ readonly key: OtpKey; readonly isNew: boolean }> {
+  const { prefix, kind } = imported;
+  const prepared = prepare(imported);
+  return retryOnConflict(async () => {
+    const there = await deps.otpkeys.find(prefix);
+    if (there === undefined) {
+      const sealed = await sealedSecret(prefix, prepared.secret, deps);
+      const created = await deps.otpkeys.create(
+        changeValidity({ ...newKey(prefix, prepared.form, kind), ...sealed }, imported.validity),
+      );
+      if (created === undefined) return conflict;
+      deps.log.info("otpkey_imported", { prefix, kind });
+      return { key: created.value, isNew: true };
+    }
+    const next = await mergeImport(there.value, imported, prepared, deps);
+    if (next === undefined) return { key: there.value, isNew: false };
+    const saved = await deps.otpkeys.save(there, changeValidity(next.key, imported.validity));
+    if (saved === undefined) return conflict;
+    deps.log.info(next.event, { prefix, kind });
+    return { key: saved.value, isNew: kind !== undefined && there.value.kind === undefined };
+  });
+}
+
+interface PreparedKey {
+  readonly form: KeyForm;
+  readonly secret?: KeySecret;
+}
+
+function prepare({ kind, validity: _, ...draft }: ImportedKey): PreparedKey {
+  if (kind === undefined) return { form: unusedForm };
+  const prepared = otpKind(kind).prepare(draft);
+  if (prepared.ok) return prepared;
+  const problems = prepared.problems.map(({ field, reason }) => ({ path: wireNames[field], reason }));
+  throw new Fault("invalid", "The request is not valid.", { problems });
+}
+
+const wireNames: Record<keyof KeyDraft, string> = {
+  secret: "secret",
+  privateId: "private_id",
+  digits: "digits",
+  counter: "counter",
+  period: "period",
+  algorithm: "algorithm",
+};
+
+/** Returns what an import changes in an existing OTP key, undefined for nothing. Throws Fault `conflict`. */
+async function mergeImport(
+  there: OtpKey,
+  { kind, replace, prefix, counter, validity, ...given }: ImportedKey,
+  prepared: PreparedKey,
+  deps: AuthDeps,
+): Promise<{ readonly key: NewOtpKey; readonly event: string } | undefined> {
+  if (kind === undefined) {
+    return Object.keys(validity).length === 0 ? undefined : { key: there, event: "otpkey_validity_set" };
+  }
+  if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
+    // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.
+    const isSet = replace && counter !== undefined;
+    const form = changeForm(there.form, given);
+    const state = isSet ? prepared.form.state : raiseCounter(form.state, prepared.form.state);
+    return { key: { ...there, form: { ...form, state } }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
+  }
+  const replaced = there.kind !== undefined;
+  if (replaced && !replace) {
+    throw new Fault("conflict", "The otpkey has another secret. Set `replace` to replace it.");
+  }
+  const { sealedSecret: _, ...kept } = there;
+  const sealed = await sealedSecret(prefix, prepared.secret, deps);
+  const event = replaced ? "otpkey_secret_replaced" : "otpkey_imported";
+  return { key: { ...kept, kind, form: prepared.form, ...sealed }, event };
+}
+
+/** Returns the form with the given parameters. With another time step the counter stays at the same point in time. */
+function changeForm(
+  form: KeyForm,
+  { digits, period, algorithm }: Pick<KeyDraft, "digits" | "period" | "algorithm">,
+): KeyForm {
+  const steps = form.period === undefined || period === undefined ? 1 : form.period / period;
+  const state = steps === 1 ? form.state : { counter: Math.ceil(form.state.counter * steps) };
+  return { ...form, ...omitUndefined({ digits, period, algorithm }), state };
+}
+
+async function hasSecret(
+  { sealedSecret, prefix }: OtpKey,
+  secret: KeySecret | undefined,
+  deps: AuthDeps,
+): Promise<boolean> {
+  if (sealedSecret === undefined || secret === undefined) return sealedSecret === undefined && secret === undefined;
+  return sameSecret(secretFromText(await deps.sealer.open(sealedSecret, secretContext(prefix))), secret);
+}
+
+const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>
+  secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretContext(prefix)) };

@@ -1,0 +1,34 @@
+import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import type { Instant } from "../../time.ts";
+import type { AuthDeps } from "../deps.ts";
+import type { NewOtpKey } from "../store.ts";
+import { noSuchKey } from "./manage-otpkeys.ts";
+
+/** The time in which OTPs of an OTP key are accepted: from `validFrom` until before `validUntil`. An absent limit does not apply. */
+export interface Validity {
+  readonly validFrom?: Instant;
+  readonly validUntil?: Instant;
+}
+
+/** Returns the OTP key with the given limits; others stay. Throws Fault `invalid` if the time would end before it begins. */
+export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
+  const next = { ...key, ...validity };
+  const { validFrom, validUntil } = next;
+  if (validFrom !== undefined && validUntil !== undefined && validUntil <= validFrom) {
+    const problems = [{ path: "valid_until", reason: "must be later than valid_from" }];
+    throw new Fault("invalid", "The request is not valid.", { problems });
+  }
+  return next;
+}
+
+/** Sets the time in which OTPs of an OTP key are accepted, and removes limits that are not given. Throws Fault `not_found`, `invalid`. */
+export async function setValidity(prefix: string, validity: Validity, deps: AuthDeps): Promise<void> {
+  await retryOnConflict(async () => {
+    const stored = await deps.otpkeys.find(prefix);
+    if (stored === undefined) throw noSuchKey();
+    const { validFrom: _from, validUntil: _until, ...unlimited } = stored.value;
+    return (await deps.otpkeys.save(stored, changeValidity(unlimited, validity))) ?? conflict;
+  });
+  deps.log.info("otpkey_validity_set", { prefix, ...validity });
+}
