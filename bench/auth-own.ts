@@ -46,7 +46,7 @@ function stores() {
   return {
     made,
     users: {
-      standing: async () => ({
+      signInState: async () => ({
         user,
         throttle: { handle, userId: 5, value: noFailures, version: "1" },
         otpkeys: withKey ? [{ prefix, id: 7 }] : [],

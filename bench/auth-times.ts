@@ -1,4 +1,4 @@
-// Times of logins that are refused, by what is wrong with them: they must tell nothing (decision A4). See README.md.
+// Times of logins that are refused, by what is wrong with them: they must reveal nothing (decision A4). See README.md.
 import { parseArgs } from "node:util";
 import { machine, quantile, table } from "./auth/load.ts";
 import { password } from "./auth/password.ts";
@@ -10,10 +10,10 @@ const { values } = parseArgs({ options: { samples: { type: "string", default: "5
 const perName = 90;
 const bench = await startBench({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_KEY_STOP_FAILURES: "100" } });
 
-/** What is wrong with a login. Within a group the same fields are sent, so that nothing but the time could tell them apart. */
+/** What is wrong with a login. Within a group the same fields are sent, so that only the time could distinguish them. */
 interface Wrong {
   readonly name: string;
-  /** Nobody has the username. */
+  /** No user has the username. */
   readonly unknown?: boolean;
   readonly keyless?: boolean;
   readonly fields: (user: BenchUser) => Readonly<Record<string, string>>;

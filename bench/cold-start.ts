@@ -22,7 +22,7 @@ interface Start {
   readonly name: string;
   readonly folder: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Answered by the app's code without calling anybody. */
+  /** Answered by the app's code without a call to a peer. */
   readonly path: string;
 }
 

@@ -36,7 +36,7 @@ describe("host.json", () => {
   });
 
   it.each(["Microsoft.AspNetCore", "Microsoft.Azure.WebJobs.Script.WebHost.Middleware"])(
-    "has the host log no requests by %s, which tells addresses, queries too",
+    "has the host log no requests by %s, which would log addresses and queries",
     category => {
       expect(hostJson.logging.logLevel[category]).toBe("Warning");
     },

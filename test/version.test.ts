@@ -2,6 +2,6 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { version } from "../lib/version.ts";
 
-it("the version that the app tells is the package's", () => {
+it("the version that the app reports is the package's", () => {
   expect(version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
 });

@@ -42,7 +42,7 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const host = fork(fileURLToPath(new URL("./host.ts", import.meta.url)), {
     env: { ...process.env, ...described, SERVICE_APIS: "core,client", ...settings },
-    // What the host writes is written, and read by nobody.
+    // The host's output is discarded.
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   const ask = async <T>(command: Command): Promise<T> => {

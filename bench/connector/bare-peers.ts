@@ -70,8 +70,8 @@ export async function barePeers(environment: NodeJS.ProcessEnv): Promise<BarePee
     },
     order: async keys => (await call(`${delivery}/v1/fpr/shipments`, deliveryToken, orderOf(keys))).shipment_id,
     shipment: async id => {
-      const told = await call(`${delivery}/v1/fpr/shipments/${id}`, deliveryToken);
-      const made = told.shipment_items.flatMap(({ product_data }: Json) => product_data);
+      const status = await call(`${delivery}/v1/fpr/shipments/${id}`, deliveryToken);
+      const made = status.shipment_items.flatMap(({ product_data }: Json) => product_data);
       return made.map(({ fido_pin_response, fido_credential_responses }: Json) => ({
         pin: fido_pin_response,
         credentials: fido_credential_responses,

@@ -64,14 +64,14 @@ export function bareStorage(connectionString: string): BareStorage {
       const id = randomUUID();
       return {
         received: async () => {
-          await Promise.all([put(due, `settle${id}`), put(lists, `received${id}`), put(lists, `one${id}`)]);
+          await Promise.all([put(due, `reconcile${id}`), put(lists, `received${id}`), put(lists, `one${id}`)]);
           await both(id, "create");
         },
         marked: async () => void (await both(id, "update")),
         started: async () => {
           await Promise.all([put(shipments, id), put(due, `poll${id}`), put(lists, `started${id}`)]);
           await replaced(requestRow(id));
-          void Promise.all([drop(due, `settle${id}`), drop(lists, `received${id}`)]);
+          void Promise.all([drop(due, `reconcile${id}`), drop(lists, `received${id}`)]);
           return id;
         },
       };

@@ -18,7 +18,7 @@ const storage = {
 };
 
 const peers = await startPeers();
-// Keys are programmed at the first look, mails are delivered at once: what they wait for is nobody's cost.
+// Keys are programmed at the first look, mails are delivered at once: their delays do not count.
 peers.delivery.settings({ shipAfterMs: 0 });
 peers.mail.outcome({ runningPolls: 0, times: 1_000_000 });
 const { settings, tokens } = await describeSystem(storage, peers);

@@ -51,7 +51,7 @@ export async function startBench(nodeArguments: readonly string[] = []): Promise
     const child = fork(fileURLToPath(file), {
       env: { ...process.env, ...env },
       execArgv: [...execArgv],
-      // What it writes is written, and read by nobody.
+      // Its output is discarded.
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });
     children.push(child);

@@ -35,9 +35,9 @@ export function writePackage(folder: string, files: PackageFiles): void {
  * Writes a file so that whoever reads it meanwhile finds the old or the new one.
  * @param beside a directory of the same disk, where it is made ready
  */
-export function writeWhole(file: string, contents: Uint8Array, beside: string): void {
+export function writeWhole(file: string, contents: Uint8Array, scratchDirectory: string): void {
   if (existsSync(file) && readFileSync(file).equals(contents)) return;
-  const directory = mkdtempSync(join(beside, ".package-"));
+  const directory = mkdtempSync(join(scratchDirectory, ".package-"));
   try {
     writeFileSync(join(directory, "file"), contents);
     renameSync(join(directory, "file"), file);

@@ -140,7 +140,7 @@ describe("unused code", () => {
     },
   );
 
-  it("finds Unused dependencies: a package that nobody imports", () => {
+  it("finds Unused dependencies: a package that no file imports", () => {
     expect(under("Unused dependencies")).toContain("zod");
     expect(under("Unused dependencies")).not.toContain("jose");
   });

@@ -21,7 +21,7 @@ async function tokens(token: string, ...args: readonly string[]) {
 }
 
 describe("the command for static API tokens", () => {
-  it("creates one, which is told once, lists and revokes it", async () => {
+  it("creates one, which is shown once, lists and revokes it", async () => {
     const made = await tokens(auth.tenantToken, "create", "import of spring");
     expect(made.code).toBe(0);
     const token = made.out.trim();
@@ -41,7 +41,7 @@ describe("the command for static API tokens", () => {
     });
   });
 
-  it("tells why Core refuses", async () => {
+  it("prints why Core refuses", async () => {
     expect(await tokens(auth.token, "list")).toMatchObject({ code: 0 });
     expect(await tokens(auth.token, "create", "more")).toMatchObject({
       code: 1,

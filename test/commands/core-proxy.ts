@@ -1,6 +1,6 @@
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../local/peers/peer.ts";
 
-/** Stands before a Core API, counts what is asked, and can be told to misbehave. */
+/** A proxy of a Core API that counts calls, with configurable failures. */
 export interface CoreProxy extends Peer {
   /** Answers in Core's place, where it gives an answer. */
   instead(answer: (call: PeerCall) => PeerAnswer | undefined): void;

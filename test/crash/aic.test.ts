@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { called, held, type Lane, lanesOfFile, patience } from "./idp-lanes.ts";
+import { called, type Lane, lanesOfFile, patience, pausedWrite } from "./idp-lanes.ts";
 import { newOrder, placed, processCredentialRequests, processShipments, requestOf, send } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
@@ -18,7 +18,7 @@ describe.concurrent("a host that is killed in a journey of Advanced Identity Clo
     // Three credentials are begun side by side.
     ["in the user's step, before it is done", lane => called(lane, "aic", { ...journey, skip: 3 })],
     ["in the user's step, after it is done", lane => called(lane, "aic", { ...journey, skip: 3, phase: "after" })],
-    ["after all steps, before their answers are stored", lane => held(lane, "request", writes.keysAndMark)],
+    ["after all steps, before their answers are stored", lane => pausedWrite(lane, "request", writes.keysAndMark)],
   ])(
     "%s: ends failed and never sent",
     async (_, arrange) => {
@@ -26,9 +26,9 @@ describe.concurrent("a host that is killed in a journey of Advanced Identity Clo
         const order = newOrder();
         await lane.killed(host => send(host, order), arrange(lane));
         const requestId = await requestOf(order, lane.system);
-        const settler = await lane.settler();
-        await untilQuiet(settler, lane.system, requestId);
-        const end = await outcome(order, requestId, { hosts: [settler], system: lane.system });
+        const reconciler = await lane.reconciler();
+        await untilQuiet(reconciler, lane.system, requestId);
+        const end = await outcome(order, requestId, { hosts: [reconciler], system: lane.system });
         expect(end).toEqual(failed(neverSent));
         expect(deliveryCalls(lane.system)).toBe(0);
       });
@@ -37,7 +37,7 @@ describe.concurrent("a host that is killed in a journey of Advanced Identity Clo
   );
 });
 
-/** Kills a host that activates, and tells what became of the order and how often the journeys were called meanwhile. */
+/** Kills a host that activates. Returns the outcome of the order, and how often the journeys were called meanwhile. */
 const killedWhileActivating = (arrange: Arrange) =>
   onLane(async lane => {
     const order = newOrder();
@@ -52,8 +52,8 @@ const killedWhileActivating = (arrange: Arrange) =>
 
 describe.concurrent("a host that is killed while it activates at Advanced Identity Cloud", () => {
   test.each<[string, Arrange, number]>([
-    ["before the try is recorded", lane => held(lane, "request", writes.activationTry), 3],
-    ["after the try is recorded, before the call", lane => held(lane, "response", writes.activationTry), 3],
+    ["before the try is recorded", lane => pausedWrite(lane, "request", writes.activationTry), 3],
+    ["after the try is recorded, before the call", lane => pausedWrite(lane, "response", writes.activationTry), 3],
     ["in the call, before it is done", lane => called(lane, "aic", journey), 4],
   ])(
     "%s: every credential is registered once",
@@ -66,9 +66,9 @@ describe.concurrent("a host that is killed while it activates at Advanced Identi
   // What was registered can not be looked up there, and the same answer once more is refused.
   test.each<[string, Arrange]>([
     ["in the call, after it is done", lane => called(lane, "aic", { ...journey, phase: "after" })],
-    ["after the call, before its result is stored", lane => held(lane, "request", writes.activation)],
+    ["after the call, before its result is stored", lane => pausedWrite(lane, "request", writes.activation)],
   ])(
-    "%s: registered once, and told as one that may be",
+    "%s: registered once, and reported as possibly registered",
     async (_, arrange) => {
       const doubtful = {
         state: "partial",

@@ -14,7 +14,7 @@ interface Owner {
   readonly name: string;
   readonly id: number;
   readonly prefix: string;
-  /** Value of the attribute `mark`, which nobody else has. */
+  /** Value of the attribute `mark`, which no other user has. */
   readonly mark: string;
   readonly session: string;
 }

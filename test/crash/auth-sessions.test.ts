@@ -87,16 +87,16 @@ describe("a session", () => {
     await create("deleted");
     const sessions = [await login(slow, "deleted"), await login(other, "deleted")];
     expect((await other.core("DELETE", "/users/deleted")).status).toBe(204);
-    const told = await Promise.all(sessions.flatMap(session => [slow, other].map(host => status(host, session))));
-    expect(told).toEqual([401, 401, 401, 401]);
+    const statuses = await Promise.all(sessions.flatMap(session => [slow, other].map(host => status(host, session))));
+    expect(statuses).toEqual([401, 401, 401, 401]);
   });
 
   test("ends when it was not used for the idle limit", async () => {
     await create("idle");
     const session = await login(other, "idle");
     await pause(idleMs);
-    const { status: told, body } = await strict.client("/status", {}, session);
-    expect([told, body]).toEqual([401, { error: "Session required!" }]);
+    const { status: code, body } = await strict.client("/status", {}, session);
+    expect([code, body]).toEqual([401, { error: "Session required!" }]);
     expect(await status(other, session)).toBe(200);
   });
 

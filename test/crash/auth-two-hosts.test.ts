@@ -74,14 +74,14 @@ describe("a name that is guessed at", () => {
     host.client("/login", { username, password: `wrong guess ${index}` });
   const login = (username: string) => hosts[0].client("/login", { username, password });
 
-  /** What a caller can tell an answer by; ids, times and the exact wait left out. */
+  /** What a caller can distinguish responses by, without ids, times and the exact wait. */
   const lookOf = ({ status, headers, body }: Answer) => {
     const wait = Number(headers.get("retry-after"));
     const own = [...headers].filter(([name]) => !["date", "retry-after", "x-request-id"].includes(name));
     return { status, headers: own, waits: wait > 0 && wait <= 30, body };
   };
 
-  test("by 200 at once has ten of them checked and no more, and then waits, whoever knows the password", async () => {
+  test("by 200 at once has exactly ten of them checked, and then throttles also the right password", async () => {
     await create(hosts[0], "guessed");
     const answers = await atOnce(200, guess("guessed"));
     expect(statuses(answers)).toEqual({ 401: 10, 429: 190 });
@@ -90,19 +90,19 @@ describe("a name that is guessed at", () => {
     expect((await login("guessed")).status).toBe(200);
   });
 
-  test("looks the same before and after it is locked, whether anybody has it or not", async () => {
+  test("looks the same before and after it is locked, whether or not a user has it", async () => {
     await create(hosts[0], "somebody");
     const looks = async (username: string) => {
       const answers = await atOnce(12, guess(username));
       const locked = await atOnce(2, guess(username));
       return [...answers, ...locked].map(lookOf).sort((one, other) => one.status - other.status);
     };
-    const [somebody, nobody] = [await looks("somebody"), await looks("nobody")];
+    const [somebody, unknownName] = [await looks("somebody"), await looks("nobody")];
     expect(somebody.map(({ status, waits }) => [status, waits])).toEqual([
       ...Array(10).fill([401, false]),
       ...Array(4).fill([429, true]),
     ]);
-    expect(nobody).toEqual(somebody);
+    expect(unknownName).toEqual(somebody);
   });
 
   test("is not held against who then knows the password: nine failures are forgotten with a success", async () => {

@@ -15,12 +15,12 @@ export interface Lane {
   readonly proxy: PausingProxy;
   host(): Promise<HostProcess>;
   /** A host that looks soon for what creators left, and gives up after one look. */
-  settler(): Promise<HostProcess>;
+  reconciler(): Promise<HostProcess>;
   /** Has a host work and kills it when the point is reached. */
   killed(
     work: (host: HostProcess) => Promise<unknown>,
     point: () => Promise<void>,
-    whom?: "host" | "settler",
+    whom?: "host" | "reconciler",
   ): Promise<void>;
   close(): Promise<void>;
 }
@@ -64,9 +64,9 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
   const proxy = await startPausingProxy(system.storage.tableUrl);
   const start = {
     host: () => system.startHost({ through: proxy }),
-    settler: () => system.startHost({ through: proxy, settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
+    reconciler: () => system.startHost({ through: proxy, settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
   };
-  const living: { host?: Promise<HostProcess>; settler?: Promise<HostProcess> } = {};
+  const living: { host?: Promise<HostProcess>; reconciler?: Promise<HostProcess> } = {};
   const hostOf = (kind: keyof typeof start) => {
     living[kind] ??= start[kind]();
     return living[kind];
@@ -75,7 +75,7 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
     system,
     proxy,
     host: () => hostOf("host"),
-    settler: () => hostOf("settler"),
+    reconciler: () => hostOf("reconciler"),
     killed: async (work, point, whom = "host") => {
       const victim = await hostOf(whom);
       const ended = work(victim).then(
@@ -97,7 +97,11 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
 }
 
 /** The point at which the proxy holds a write; what is held never arrives. */
-export function held({ proxy }: Lane, phase: HoldRule["phase"], write: Omit<HoldRule, "phase">): () => Promise<void> {
+export function pausedWrite(
+  { proxy }: Lane,
+  phase: HoldRule["phase"],
+  write: Omit<HoldRule, "phase">,
+): () => Promise<void> {
   const hold = proxy.hold({ phase, ...write });
   return async () => {
     await hold.untilHeld();

@@ -11,13 +11,13 @@ import { writes } from "./writes.ts";
 let system: TestSystem;
 let proxy: PausingProxy;
 let host: HostProcess;
-/** The host that settles what the one before left behind. */
-let settler: HostProcess;
+/** The host that reconciles what the killed host left. */
+let reconciler: HostProcess;
 
 beforeAll(async () => {
   system = await startTestSystem({ ENROLLMENT_POLL_AFTER_SECONDS: "0.2", ENROLLMENT_POLL_MAX_SECONDS: "0.2" });
   proxy = await startPausingProxy(system.storage.tableUrl);
-  [host, settler] = await Promise.all([startHost(), startSettler()]);
+  [host, reconciler] = await Promise.all([startHost(), startReconciler()]);
 });
 
 afterAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
 beforeEach(() => resetPeers(system.peers));
 
 const startHost = () => system.startHost({ through: proxy });
-const startSettler = () => system.startHost({ settings: reconcileSoon });
+const startReconciler = () => system.startHost({ settings: reconcileSoon });
 
 /** Kills a host when the point is reached, before `work` is answered. */
 async function killAt(victim: HostProcess, point: Promise<void>, work: Promise<unknown>): Promise<void> {
@@ -50,9 +50,9 @@ async function requestTo(to: string): Promise<string> {
 }
 
 /** What became of the request when all is quiet. */
-async function settled(requestId: string, body: ReturnType<typeof onSiteBody>) {
+async function outcomeAfterReconciling(requestId: string, body: ReturnType<typeof onSiteBody>) {
   system.peers.rfpr.settings({ eager: true });
-  await untilQuiet(settler, system, requestId);
+  await untilQuiet(reconciler, system, requestId);
   system.peers.rfpr.settings({ eager: false });
   const { request, keys } = (await system.store.load(requestId)) ?? { request: undefined, keys: [] };
   const users = body.authenticators.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
@@ -60,17 +60,17 @@ async function settled(requestId: string, body: ReturnType<typeof onSiteBody>) {
   return {
     state: request?.value.state,
     why: request?.value.errorMessage,
-    held: [request, ...keys].filter(row => row?.value.lease !== undefined).length,
+    leased: [request, ...keys].filter(row => row?.value.lease !== undefined).length,
     atEnrollment: authenticatorsOf(system.peers, requestId).map(({ state }) => state),
     registrations: users.map(user => entra.registrations().filter(({ userId }) => userId === user).length),
     mails: mail.mails().filter(({ to }) => to.includes(body.recipient.email)).length,
   };
 }
 
-const undone = {
+const compensated = {
   state: "failed",
   why: "The request was interrupted before it was started.",
-  held: 0,
+  leased: 0,
   atEnrollment: [],
   registrations: [0, 0],
   mails: 0,
@@ -78,7 +78,7 @@ const undone = {
 const done = {
   state: "complete",
   why: undefined,
-  held: 0,
+  leased: 0,
   atEnrollment: ["completed", "completed"],
   registrations: [1, 1],
   mails: 2,
@@ -95,12 +95,12 @@ describe("a host that is killed while it creates a request of authenticators", (
   test("before the sealed keys are stored, which reach storage when it is over: nothing is handed over", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.sealedKeys });
     const { body, requestId } = await killed(hold.untilHeld());
-    expect(await settled(requestId, body)).toEqual(undone);
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(compensated);
     const late = proxy.hold({ phase: "response", ...writes.sealedKeys });
     hold.release();
     await late.untilHeld();
     late.drop();
-    expect(await settled(requestId, body)).toEqual(undone);
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(compensated);
     expect(system.peers.rfpr.count("PUT", /./)).toBe(0);
   });
 
@@ -108,7 +108,7 @@ describe("a host that is killed while it creates a request of authenticators", (
     system.peers.rfpr.fail({ kind: "hang", method: "PUT", path: "a-02", phase: "after" });
     const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
     expect(authenticatorsOf(system.peers, requestId)).toHaveLength(2);
-    expect(await settled(requestId, body)).toEqual(undone);
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(compensated);
   });
 
   test("while it takes them back: the next host does", async () => {
@@ -116,25 +116,25 @@ describe("a host that is killed while it creates a request of authenticators", (
     const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
     system.peers.rfpr.fail({ kind: "hang", method: "DELETE", path: "a-01" });
     const job = (async () => {
-      for (;;) await processCredentialRequests(settler);
+      for (;;) await processCredentialRequests(reconciler);
     })();
-    await killAt(settler, system.peers.rfpr.untilHanging(), job);
-    settler = await startSettler();
-    expect(await settled(requestId, body)).toEqual(undone);
+    await killAt(reconciler, system.peers.rfpr.untilHanging(), job);
+    reconciler = await startReconciler();
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(compensated);
   });
 
   test("before `started` is written: all are compensated", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.startedOnSite });
     const { body, requestId } = await killed(hold.untilHeld());
     hold.drop();
-    expect(await settled(requestId, body)).toEqual(undone);
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(compensated);
   });
 
-  test("after `started` is written: they are enrolled, activated and told of, each once", async () => {
+  test("after `started` is written: they are enrolled, activated and mailed, each once", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.startedOnSite });
     const { body, requestId } = await killed(hold.untilHeld());
     hold.drop();
-    expect(await settled(requestId, body)).toEqual(done);
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(done);
   });
 });
 
@@ -142,7 +142,7 @@ describe("a host that is killed while it polls authenticators", () => {
   test.each([
     ["while the pre-registration API is asked", undefined],
     ["before the result is stored", { phase: "request", ...writes.enrolled }],
-  ] as const)("%s: each is activated and told of once by the next host", async (_, write) => {
+  ] as const)("%s: each is activated and mailed once by the next host", async (_, write) => {
     const body = onSiteBody([authenticator(), authenticator()]);
     const { body: created } = await host.call("POST", "/v2/credential-requests", body);
     const requestId = (created as { data: { credential_request_id: string } }).data.credential_request_id;
@@ -156,6 +156,6 @@ describe("a host that is killed while it polls authenticators", () => {
       hold.drop();
     }
     host = await startHost();
-    expect(await settled(requestId, body)).toEqual(done);
+    expect(await outcomeAfterReconciling(requestId, body)).toEqual(done);
   });
 });

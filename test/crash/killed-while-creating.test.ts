@@ -15,14 +15,14 @@ const neverConfirmed =
 let system: TestSystem;
 let proxy: PausingProxy;
 let host: HostProcess;
-/** The host that settles: looks once, then gives up, so that the three days of decision C6 need no waiting. */
-let settler: HostProcess;
+/** The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of decision C6. */
+let reconciler: HostProcess;
 
 beforeAll(async () => {
   system = await startTestSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
-  const settlers = { ...reconcileSoon, RECONCILE_DAYS: "0" };
-  [host, settler] = await Promise.all([startHost(), system.startHost({ settings: settlers })]);
+  const reconcilerSettings = { ...reconcileSoon, RECONCILE_DAYS: "0" };
+  [host, reconciler] = await Promise.all([startHost(), system.startHost({ settings: reconcilerSettings })]);
 });
 
 afterAll(async () => {
@@ -58,10 +58,10 @@ interface Taken {
   readonly requestId: string;
 }
 
-/** Runs the jobs until nothing is left to do, then tells what has become of the order. */
-async function settled({ order, requestId }: Taken) {
-  await untilQuiet(settler, system, requestId);
-  return outcome(order, requestId, { hosts: [settler, host], system });
+/** Runs the jobs until nothing is left to do. Returns the outcome of the order. */
+async function outcomeAfterReconciling({ order, requestId }: Taken) {
+  await untilQuiet(reconciler, system, requestId);
+  return outcome(order, requestId, { hosts: [reconciler, host], system });
 }
 
 describe("a host that is killed while it creates a request", () => {
@@ -76,7 +76,7 @@ describe("a host that is killed while it creates a request", () => {
     };
     expect(await left()).toBe(1);
     await until(
-      () => processAll(settler).then(async () => (await left()) === 0),
+      () => processAll(reconciler).then(async () => (await left()) === 0),
       () => "the index row stays",
     );
   });
@@ -84,7 +84,7 @@ describe("a host that is killed while it creates a request", () => {
   test("after it has stored the request, while an IdP is asked: ends failed and never sent", async () => {
     system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
     const taken = await killedAt(system.peers.entra.untilHanging());
-    expect(await settled(taken)).toEqual(failed(neverSent));
+    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverSent));
     expect(deliveryCalls(system)).toBe(0);
   });
 
@@ -92,41 +92,41 @@ describe("a host that is killed while it creates a request", () => {
     const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
     const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(taken)).toEqual(failed(neverSent));
+    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverSent));
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("before keys and mark are stored, which reach storage when it is over: stays failed and never sent", async () => {
     const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
     const taken = await killedAt(hold.untilHeld());
-    const end = await settled(taken);
+    const end = await outcomeAfterReconciling(taken);
     expect(end).toEqual(failed(neverSent));
     const late = proxy.hold({ phase: "response", ...writes.keysAndMark });
     hold.release();
     await late.untilHeld();
     late.drop();
-    expect(await settled(taken)).toEqual(end);
+    expect(await outcomeAfterReconciling(taken)).toEqual(end);
   });
 
   test("after keys and mark are stored, before the delivery call: ends failed with what to check", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
     const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(taken)).toEqual(failed(neverConfirmed));
+    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverConfirmed));
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("in the delivery call, before the service has done it: ends failed with what to check", async () => {
     system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "before" });
     const taken = await killedAt(system.peers.delivery.untilHanging());
-    expect(await settled(taken)).toEqual(failed(neverConfirmed));
+    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverConfirmed));
     expect(deliveryCalls(system)).toBe(1);
   });
 
   test("in the delivery call, after the service has done it: the shipment is found and the order fulfilled", async () => {
     system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
     const taken = await killedAt(system.peers.delivery.untilHanging());
-    expect(await settled(taken)).toEqual(fulfilled);
+    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 
@@ -134,7 +134,7 @@ describe("a host that is killed while it creates a request", () => {
     const hold = proxy.hold({ phase: "request", ...writes.shipmentRow });
     const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(taken)).toEqual(fulfilled);
+    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 
@@ -142,7 +142,7 @@ describe("a host that is killed while it creates a request", () => {
     const hold = proxy.hold({ phase: "request", ...writes.started });
     const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(taken)).toEqual(fulfilled);
+    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 
@@ -150,7 +150,7 @@ describe("a host that is killed while it creates a request", () => {
     const hold = proxy.hold({ phase: "response", ...writes.started });
     const taken = await killedAt(hold.untilHeld());
     hold.drop();
-    expect(await settled(taken)).toEqual(fulfilled);
+    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
     expect(deliveryCalls(system)).toBe(1);
   });
 });

@@ -41,7 +41,7 @@ async function killedIn(job: (host: HostProcess) => Promise<void>, point: () => 
 }
 
 /** The point at which the proxy holds a write; what is held never arrives. */
-const held = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) => {
+const pausedWrite = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) => {
   const hold = proxy.hold({ phase, ...write });
   return async () => {
     await hold.untilHeld();
@@ -49,7 +49,7 @@ const held = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) => {
   };
 };
 
-/** Runs the jobs until nothing is left to do, then tells what has become of the order. */
+/** Runs the jobs until nothing is left to do. Returns the outcome of the order. */
 async function finished(order: Order, requestId: string) {
   await untilQuiet(host, system, requestId);
   return outcome(order, requestId, { hosts: [host], system });
@@ -74,14 +74,14 @@ describe("a host that is killed while it polls a shipment", () => {
   });
 
   test("before the result is stored: the order is fulfilled by the next host", async () => {
-    const { end, order } = await killedAt(() => held("request", writes.pollResult));
+    const { end, order } = await killedAt(() => pausedWrite("request", writes.pollResult));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
     expect(mailCalls(system)).toBe(2);
   });
 
   test("after the result is stored, before the index row of polling goes: the order is fulfilled and the row goes", async () => {
-    const { end, order } = await killedAt(() => held("response", writes.pollResult));
+    const { end, order } = await killedAt(() => pausedWrite("response", writes.pollResult));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
     expect(mailCalls(system)).toBe(2);
@@ -98,7 +98,7 @@ describe("a host that is killed while it activates", () => {
   };
 
   test("after the try is recorded, before the IdP is called: every credential is registered by one call", async () => {
-    const { end, order } = await killedAt(() => held("response", writes.activationTry));
+    const { end, order } = await killedAt(() => pausedWrite("response", writes.activationTry));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
     expect(mailCalls(system)).toBe(2);
@@ -123,7 +123,7 @@ describe("a host that is killed while it activates", () => {
   });
 
   test("after the call, before its result is stored: the credential is found there and not registered again", async () => {
-    const { end, order } = await killedAt(() => held("request", writes.activation));
+    const { end, order } = await killedAt(() => pausedWrite("request", writes.activation));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
     expect(mailCalls(system)).toBe(2);
@@ -151,7 +151,7 @@ describe("a host that is killed while it mails a PIN", () => {
   });
 
   test("after the try is recorded, before the mail service is called: every key gets its mail by one call", async () => {
-    expect(await killedAt(() => held("response", writes.mailTry))).toEqual(fulfilled);
+    expect(await killedAt(() => pausedWrite("response", writes.mailTry))).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);
   });
 
@@ -174,7 +174,7 @@ describe("a host that is killed while it mails a PIN", () => {
   });
 
   test("after the mail, before `sent` is stored: the mail is found there and not sent again", async () => {
-    expect(await killedAt(() => held("request", writes.mailSent))).toEqual(fulfilled);
+    expect(await killedAt(() => pausedWrite("request", writes.mailSent))).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);
   });
 });

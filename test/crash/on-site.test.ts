@@ -3,7 +3,7 @@ import type { LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Body } from "../lib/connector/api/v2/bodies.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/on-site.ts";
-import { called, held, type Lane, lanesOfFile, patience } from "./idp-lanes.ts";
+import { called, type Lane, lanesOfFile, patience, pausedWrite } from "./idp-lanes.ts";
 import { processCredentialRequests } from "./orders.ts";
 import { deliveryCalls, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
@@ -17,10 +17,10 @@ const onLane = lanesOfFile({
 type Arrange = (lane: Lane) => () => Promise<void>;
 const create = (body: Body) => (host: HostProcess) => host.call("POST", "/v2/credential-requests", body);
 /** Where the keys lie in storage already, the mark is written alone. */
-const mark = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
+const intent = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
 const put = { method: "PUT", path: "/authenticator-requests/" };
 
-/** The stored request that mails to the body's recipient; one that waits to be settled or enrolled is in the index. */
+/** The stored request that mails to the body's recipient; one that waits to be reconciled or enrolled is in the index. */
 async function stored({ system }: Lane, body: Body): Promise<LoadedRequest> {
   for (const queue of ["reconcile", "key", "poll"] as const)
     for await (const { requestId } of system.store.due(queue)) {
@@ -31,7 +31,7 @@ async function stored({ system }: Lane, body: Body): Promise<LoadedRequest> {
 }
 
 /** What became of the request when all is quiet; the agent enrolls what waits. */
-async function settled({ system }: Lane, host: HostProcess, requestId: string) {
+async function outcomeAfterReconciling({ system }: Lane, host: HostProcess, requestId: string) {
   const { rfpr, pingone, delivery, mail } = system.peers;
   rfpr.settings({ eager: true });
   await untilQuiet(host, system, requestId);
@@ -43,7 +43,7 @@ async function settled({ system }: Lane, host: HostProcess, requestId: string) {
   return {
     state: request.value.state,
     why: request.value.errorMessage,
-    held: [request, ...keys].filter(({ value }) => value.lease !== undefined).length,
+    leased: [request, ...keys].filter(({ value }) => value.lease !== undefined).length,
     atEnrollment: authenticatorsOf(system.peers, requestId).map(({ state }) => state),
     shipments: (await delivery.shipments()).filter(({ customerReference }) => customerReference === requestId).length,
     registrations: users.map(user => pingone.registrations(user).length),
@@ -51,8 +51,8 @@ async function settled({ system }: Lane, host: HostProcess, requestId: string) {
   };
 }
 
-const nothing = { state: "failed", held: 0, atEnrollment: [], shipments: 0, registrations: [0, 0], mails: 0 };
-const all = { state: "complete", why: undefined, held: 0, registrations: [1, 1], mails: 2 };
+const nothing = { state: "failed", leased: 0, atEnrollment: [], shipments: 0, registrations: [0, 0], mails: 0 };
+const all = { state: "complete", why: undefined, leased: 0, registrations: [1, 1], mails: 2 };
 const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/devices\//);
 
 describe.concurrent("a host that is killed while it creates a request of authenticators", () => {
@@ -71,7 +71,10 @@ describe.concurrent("a host that is killed while it creates a request of authent
         const { request, keys } = await stored(lane, body);
         const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
         const why = "The request was interrupted before it was started.";
-        expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
+        expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
+          ...nothing,
+          why,
+        });
         expect(removals(lane)).toBe(known);
       });
     },
@@ -102,9 +105,12 @@ describe.concurrent("a host that is killed while it creates a request of authent
         const working = async (host: HostProcess) => {
           for (;;) await processCredentialRequests(host);
         };
-        await lane.killed(working, point, "settler");
+        await lane.killed(working, point, "reconciler");
         const why = "The request was interrupted before it was started.";
-        expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
+        expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
+          ...nothing,
+          why,
+        });
         expect(removals(lane)).toBeGreaterThanOrEqual(2);
       });
     },
@@ -118,10 +124,13 @@ describe.concurrent("a host that is killed while it creates a request of both ki
     async () => {
       await onLane(async lane => {
         const body = mixedBody();
-        await lane.killed(create(body), held(lane, "request", mark));
+        await lane.killed(create(body), pausedWrite(lane, "request", intent));
         const { request } = await stored(lane, body);
         const why = "The request was interrupted and never sent to the delivery service.";
-        expect(await settled(lane, await lane.settler(), request.value.id)).toEqual({ ...nothing, why });
+        expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
+          ...nothing,
+          why,
+        });
         expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
       });
     },
@@ -133,15 +142,15 @@ describe.concurrent("a host that is killed while it creates a request of both ki
       "in the order, after it is done",
       lane => called(lane, "delivery", { method: "POST", path: "/shipments$", phase: "after" }),
     ],
-    ["after the order, before the start is stored", lane => held(lane, "request", writes.startedOnSite)],
+    ["after the order, before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
   ])(
-    "%s: the shipment is found, and each key made and told of once",
+    "%s: the shipment is found, and each key is programmed and mailed once",
     async (_, arrange) => {
       await onLane(async lane => {
         const body = mixedBody();
         await lane.killed(create(body), arrange(lane));
         const { request } = await stored(lane, body);
-        const end = await settled(lane, await lane.settler(), request.value.id);
+        const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
         expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
         expect(deliveryCalls(lane.system)).toBe(1);
       });
@@ -163,7 +172,7 @@ describe.concurrent("a host that is killed while it works on an authenticator th
       lane => called(lane, "mail", { method: "POST", path: "/emails:send$", phase: "after" }),
     ],
   ])(
-    "%s: it is activated once and told of once",
+    "%s: it is activated once and mailed once",
     async (_, arrange) => {
       await onLane(async lane => {
         const body = onSiteBody();
@@ -172,9 +181,9 @@ describe.concurrent("a host that is killed while it works on an authenticator th
         const { request } = await stored(lane, body);
         const requestId = request.value.id;
         await lane.system.peers.rfpr.enroll(idAt(requestId));
-        await lane.killed(processCredentialRequests, arrange(lane), "settler");
+        await lane.killed(processCredentialRequests, arrange(lane), "reconciler");
         const one = { registrations: [1], mails: 1, shipments: 0, atEnrollment: ["completed"] };
-        expect(await settled(lane, await lane.host(), requestId)).toEqual({ ...all, ...one });
+        expect(await outcomeAfterReconciling(lane, await lane.host(), requestId)).toEqual({ ...all, ...one });
       });
     },
     patience,

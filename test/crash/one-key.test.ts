@@ -24,7 +24,7 @@ const send = (host: HostProcess, { body }: Order, key: string) =>
 const idOf = ({ body }: Answer) => (body as { data?: { credential_request_id: string } }).data?.credential_request_id;
 
 describe("one Idempotency-Key before two hosts", () => {
-  test("creates one request of 50 simultaneous calls; the others get its answer or are told to come again", async () => {
+  test("creates one request of 50 simultaneous calls; the others get its response, or 409 with Retry-After", async () => {
     const order = newOrder([1]);
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => send(hosts[n % 2 === 0 ? 0 : 1], order, "many")),
@@ -51,7 +51,7 @@ describe("one Idempotency-Key before two hosts", () => {
     await system.peers.delivery.untilHanging();
     await hosts[0].kill();
     expect(await lost).toBe("unanswered");
-    // By whose clock whoever has not answered is soon taken for dead, which no host does to one that is only slow.
+    // By this clock a host that has not answered soon counts as crashed. A host that is only slow must not.
     const hasty = { ...reconcileSoon, IDEMPOTENCY_RUNNING_SECONDS: "1" };
     const heir = await system.startHost({ settings: hasty });
     const statuses = new Set<number>();

@@ -31,23 +31,23 @@ export async function untilQuiet(host: HostProcess, system: TestSystem, requestI
     left = (await dueWork(system)).filter(row => row.requestId === requestId);
     return left.length === 0;
   };
-  const told = async () => {
+  const describe = async () => {
     const stored = JSON.stringify(await system.store.load(requestId), null, 1);
     return `still due: ${JSON.stringify(left)}\n${stored}\n${host.errors()}`;
   };
-  await until(condition, told);
+  await until(condition, describe);
 }
 
 export interface Outcome {
   readonly state: string;
-  /** Of every credential, as the API tells them. */
+  /** The state of every credential, as the API returns it. */
   readonly credentials: readonly string[];
   readonly errors: readonly string[];
   /** At the delivery service. */
   readonly shipments: number;
   /** At the IdP, by credential. */
   readonly registrations: readonly number[];
-  /** Mails in the mailbox that tell a key's PIN, by key. */
+  /** Number of mails in the mailbox with the PIN of a security key, by key. */
   readonly mails: readonly number[];
   /** What a finished request must not have: leases, tries, due work, rows and blobs that do not fit each other. */
   readonly wrong: readonly string[];
@@ -68,7 +68,7 @@ export async function outcome(
   const mailsOf = ({ serial, pin = "no PIN" }: { serial: string; pin?: string }) =>
     mails.filter(({ text = "" }) => text.includes(serial) && text.includes(pin)).length;
   const perKey = shipments.flatMap(({ keys }) => keys).map(mailsOf);
-  const told = perKey.reduce((sum, count) => sum + count, 0);
+  const delivered = perKey.reduce((sum, count) => sum + count, 0);
   const wrong = [...(await wrongRows(system, requestId)), ...hosts.flatMap(wrongInLog)];
   const registered = [entra, pingone, aic].flatMap(idp => idp.registrations());
   return {
@@ -78,7 +78,7 @@ export async function outcome(
     shipments: shipments.length,
     registrations: order.users.map(user => registered.filter(({ userId }) => userId === user).length),
     mails: perKey,
-    wrong: told === mails.length ? wrong : [...wrong, `${mails.length - told} mails tell no PIN of a key`],
+    wrong: delivered === mails.length ? wrong : [...wrong, `${mails.length - delivered} mails have no PIN of a key`],
   };
 }
 
@@ -180,7 +180,7 @@ async function wrongBlobs({ request, keys }: LoadedRequest, { storage }: TestSys
   return wrong;
 }
 
-/** An order whose keys are shipped, activated and told of, each once. */
+/** An order whose keys are shipped, activated and mailed, each once. */
 export const fulfilled: Outcome = {
   state: "complete",
   credentials: ["active", "active", "active"],

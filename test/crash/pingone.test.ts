@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { called, held, type Lane, lanesOfFile, patience } from "./idp-lanes.ts";
+import { called, type Lane, lanesOfFile, patience, pausedWrite } from "./idp-lanes.ts";
 import { newOrder, placed, processCredentialRequests, processShipments, requestOf, send } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
@@ -19,7 +19,7 @@ describe.concurrent("a host that is killed while it has PingOne begin devices", 
       "in the call, after it is done",
       lane => called(lane, "pingone", { method: "POST", path: "/devices$", phase: "after" }),
     ],
-    ["after all calls, before their answers are stored", lane => held(lane, "request", writes.keysAndMark)],
+    ["after all calls, before their answers are stored", lane => pausedWrite(lane, "request", writes.keysAndMark)],
   ])(
     "%s: ends failed and never sent",
     async (_, arrange) => {
@@ -27,9 +27,9 @@ describe.concurrent("a host that is killed while it has PingOne begin devices", 
         const order = newOrder();
         await lane.killed(host => send(host, order), arrange(lane));
         const requestId = await requestOf(order, lane.system);
-        const settler = await lane.settler();
-        await untilQuiet(settler, lane.system, requestId);
-        const end = await outcome(order, requestId, { hosts: [settler], system: lane.system });
+        const reconciler = await lane.reconciler();
+        await untilQuiet(reconciler, lane.system, requestId);
+        const end = await outcome(order, requestId, { hosts: [reconciler], system: lane.system });
         expect(end).toEqual(failed(neverSent));
         expect([deliveryCalls(lane.system), activations(lane)]).toEqual([0, 0]);
       });
@@ -40,8 +40,8 @@ describe.concurrent("a host that is killed while it has PingOne begin devices", 
 
 describe.concurrent("a host that is killed while it activates at PingOne", () => {
   test.each<[string, Arrange, number]>([
-    ["before the try is recorded", lane => held(lane, "request", writes.activationTry), 3],
-    ["after the try is recorded, before the call", lane => held(lane, "response", writes.activationTry), 3],
+    ["before the try is recorded", lane => pausedWrite(lane, "request", writes.activationTry), 3],
+    ["after the try is recorded, before the call", lane => pausedWrite(lane, "response", writes.activationTry), 3],
     ["in the call, before it is done", lane => called(lane, "pingone", { method: "POST", path: device }), 4],
     [
       "in the call, after it is done",
@@ -49,8 +49,8 @@ describe.concurrent("a host that is killed while it activates at PingOne", () =>
       3,
     ],
     ["while it names the device", lane => called(lane, "pingone", { method: "PUT", path: "/nickname$" }), 3],
-    ["after the calls, before their result is stored", lane => held(lane, "request", writes.activation), 3],
-    ["after the result is stored", lane => held(lane, "response", writes.activation), 3],
+    ["after the calls, before their result is stored", lane => pausedWrite(lane, "request", writes.activation), 3],
+    ["after the result is stored", lane => pausedWrite(lane, "response", writes.activation), 3],
   ])(
     "%s: every credential is registered once",
     async (_, arrange, calls) => {

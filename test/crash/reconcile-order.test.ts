@@ -20,15 +20,15 @@ let system: TestSystem;
 let proxy: PausingProxy;
 /** The host that creates; the proxy stands before its tables alone. */
 let creator: HostProcess;
-/** The host that settles: looks once, then gives up, so that the three days of decision C6 need no waiting. */
-let settler: HostProcess;
+/** The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of decision C6. */
+let reconciler: HostProcess;
 /** A host by whose clock nothing is overdue. */
 let patient: HostProcess;
 
 beforeAll(async () => {
   system = await startTestSystem({ ORDER_INTENT_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
   proxy = await startPausingProxy(system.storage.tableUrl);
-  [creator, settler, patient] = await Promise.all([
+  [creator, reconciler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
     system.startHost({ settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
     system.startHost(),
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 beforeEach(() => resetPeers(system.peers));
 
-/** An order whose delivery call is not answered; the service has done it (`after`) or not (`before`). Its caller is told the id. */
+/** Orders without a response of the delivery service, which has created the shipment (`after`) or not (`before`). The caller's response has the id. */
 async function unanswered(order: Order, phase: "before" | "after"): Promise<string> {
   const rule: FaultRule = { kind: "drop", method: "POST", path: "^/v1/fpr/shipments$", phase };
   system.peers.delivery.fail(rule);
@@ -61,8 +61,8 @@ async function unanswered(order: Order, phase: "before" | "after"): Promise<stri
 
 /** Lets the reconciling host work until nothing is left to do. Returns the outcome of the order. */
 async function reconciled(order: Order, requestId: string) {
-  await untilQuiet(settler, system, requestId);
-  return outcome(order, requestId, { hosts: [settler, creator], system });
+  await untilQuiet(reconciler, system, requestId);
+  return outcome(order, requestId, { hosts: [reconciler, creator], system });
 }
 
 /** Resolves when the stored mark of the request has become too old. */
@@ -105,7 +105,7 @@ describe("a creator that is held up", () => {
     await untilMarkTooOld(requestId);
     hold.release();
     expect((await answer).status).toBe(503);
-    const end = await outcome(order, requestId, { hosts: [settler, creator], system });
+    const end = await outcome(order, requestId, { hosts: [reconciler, creator], system });
     expect(end).toEqual(failed("The delivery service does not answer now; nothing was ordered."));
     expect(deliveryCalls(system)).toBe(0);
   });
@@ -164,7 +164,7 @@ describe("a creator that is held up", () => {
 });
 
 describe("an unanswered delivery call", () => {
-  test("leaves the request received with a message until it is settled", async () => {
+  test("leaves the request received with a message until it is reconciled", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
     const seeker = await system.startHost({ settings: reconcileSoon });

@@ -35,7 +35,7 @@ interface Point {
   release(): Promise<void>;
 }
 
-const held = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">): Point => {
+const pausedWrite = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">): Point => {
   const hold = proxy.hold({ phase, ...write });
   return { reached: () => hold.untilHeld(), release: async () => hold.release() };
 };
@@ -86,13 +86,17 @@ describe("a host that is stopped past its lease, while another finishes its work
   });
 
   test("before its try is stored: the try is refused and no call is made", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () => held("request", writes.activationTry));
+    const { end, order } = await stoppedIn(processCredentialRequests, () =>
+      pausedWrite("request", writes.activationTry),
+    );
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
   });
 
   test("while storage's answer to its try is held back: no call is made", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () => held("response", writes.activationTry));
+    const { end, order } = await stoppedIn(processCredentialRequests, () =>
+      pausedWrite("response", writes.activationTry),
+    );
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
   });
@@ -113,19 +117,19 @@ describe("a host that is stopped past its lease, while another finishes its work
   });
 
   test("before the activation's result is stored: the result is refused, the other has found it at the IdP", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () => held("request", writes.activation));
+    const { end, order } = await stoppedIn(processCredentialRequests, () => pausedWrite("request", writes.activation));
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
   });
 
   test("before its claim of the mail is stored: the claim is refused and no mail sent", async () => {
-    const { end } = await stoppedIn(processCredentialRequests, () => held("request", writes.mailTry));
+    const { end } = await stoppedIn(processCredentialRequests, () => pausedWrite("request", writes.mailTry));
     expect(end).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);
   });
 
   test("while storage's answer to its claim of the mail is held back: no mail is sent", async () => {
-    const { end } = await stoppedIn(processCredentialRequests, () => held("response", writes.mailTry));
+    const { end } = await stoppedIn(processCredentialRequests, () => pausedWrite("response", writes.mailTry));
     expect(end).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);
   });

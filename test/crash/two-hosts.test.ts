@@ -53,7 +53,7 @@ describe("two hosts that process at once", () => {
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
   });
 
-  test("share the keys of one shipment: each is activated and told of once, and the request is complete", async () => {
+  test("share the keys of one shipment: each is activated and mailed once, and the request is complete", async () => {
     const keys = [1, 1, 1, 1, 1, 1, 1, 1];
     const orders = Array.from({ length: 4 }, () => newOrder(keys));
     const requests = await processed(orders);

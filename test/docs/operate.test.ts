@@ -27,12 +27,12 @@ const routes = [
     parts.map(({ method }) => `${method} /${template}`),
   ),
   ...httpFunctions(connector, "").flatMap(({ template, parts }) => parts.map(({ method }) => `${method} /${template}`)),
-  ...tasks.map(([wing, name]) => `POST /${taskTemplate(wing, name)}`),
+  ...tasks.map(([service, name]) => `POST /${taskTemplate(service, name)}`),
 ].map(route => route.replace(/\{[^}]*\}/g, "{}"));
 
 describe("docs/operate.md", () => {
   it("names calls that are there", () => {
-    const told = [
+    const named = [
       ...matches(runbooks, /`((?:GET|POST|DELETE) \$(?:CORE|CONNECTOR)\/[^`\s]*)`/g),
       ...matches(runbooks, /curl -X (POST \$(?:CORE|CONNECTOR)\/\S+)/g),
     ].map(call =>
@@ -41,14 +41,14 @@ describe("docs/operate.md", () => {
         .replace(/\?.*$/, "")
         .replace(/\{[^}]*\}/g, "{}"),
     );
-    expect(told.length).toBeGreaterThan(12);
-    expect(told.filter(call => !routes.includes(call))).toEqual([]);
+    expect(named.length).toBeGreaterThan(12);
+    expect(named.filter(call => !routes.includes(call))).toEqual([]);
   });
 
   it("lists every maintenance task with its function", () => {
-    for (const [wing, name] of tasks) {
-      expect(runbooks).toContain(`\`/${taskTemplate(wing, name)}\``);
-      expect(runbooks).toContain(`\`${wing}${name.charAt(0).toUpperCase()}${name.slice(1)}\``);
+    for (const [service, name] of tasks) {
+      expect(runbooks).toContain(`\`/${taskTemplate(service, name)}\``);
+      expect(runbooks).toContain(`\`${service}${name.charAt(0).toUpperCase()}${name.slice(1)}\``);
     }
   });
 

@@ -69,7 +69,7 @@ function serviceOfPath(path: string): Service | undefined {
   return /(^|\/)(auth(?!enticator)|core|client|import)/.test(path) ? "auth" : undefined;
 }
 
-/** The decision that stands in the same parentheses or sentence tells whose section it is. */
+/** The decision in the same parentheses or sentence decides which specification a section belongs to. */
 function serviceOfDecision(match: string, rest: string): Service | undefined {
   const sentence = match + (/^[^.)"`]{0,80}/.exec(rest.slice(match.length))?.[0] ?? "");
   const letter = /\b([AC])\d{1,2}[a-z]?\b/.exec(sentence)?.[1];

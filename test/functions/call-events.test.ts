@@ -54,7 +54,7 @@ let calls = 0;
 async function called({ method, path }: Registered, headers: Readonly<Record<string, string>> = {}) {
   const requestId = `call-${++calls}`;
   const { status } = await fetch(`${host.url}/${path}`, { method, headers: { "x-request-id": requestId, ...headers } });
-  return { status, requestId, told: events.filter(event => event.requestId === requestId) };
+  return { status, requestId, logged: events.filter(event => event.requestId === requestId) };
 }
 
 const bearing = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -93,11 +93,11 @@ describe("every route of Core and connector", () => {
   it("logs one event that names application, subject, request id and status of a call that is granted", async () => {
     for (const route of ofApi("core", "connector")) {
       const api = apiOf(route);
-      const { status, requestId, told } = await called(route, bearing(await mint(["Core.Admin", "Connector.Call"])));
+      const { status, requestId, logged } = await called(route, bearing(await mint(["Core.Admin", "Connector.Call"])));
       const shown = `${route.method} /${route.template}`;
       expect([401, 403], shown).not.toContain(status);
       expect(
-        told.filter(({ event }) => event === "http"),
+        logged.filter(({ event }) => event === "http"),
         shown,
       ).toEqual([
         expect.objectContaining({
@@ -111,9 +111,9 @@ describe("every route of Core and connector", () => {
         }),
       ]);
       // Whatever else was logged on the way names the caller too.
-      for (const event of told) expect(event, shown).toMatchObject({ application, subject });
+      for (const event of logged) expect(event, shown).toMatchObject({ application, subject });
       expect(
-        told.filter(({ event }) => event === "caller_refused"),
+        logged.filter(({ event }) => event === "caller_refused"),
         shown,
       ).toEqual([]);
     }
@@ -122,14 +122,14 @@ describe("every route of Core and connector", () => {
   it("names a static API token by its id", async () => {
     for (const route of ofApi("core", "connector")) {
       const token = apiOf(route) === "core" ? tokens.core : tokens.connector;
-      const { told, status } = await called(route, bearing(token));
+      const { logged, status } = await called(route, bearing(token));
       const shown = `${route.method} /${route.template}`;
       expect(
-        told.filter(({ event }) => event === "http"),
+        logged.filter(({ event }) => event === "http"),
         shown,
       ).toEqual([expect.objectContaining({ callerKind: "api_token", application: token.split("_")[1] })]);
-      expect(JSON.stringify(told)).not.toContain(token.split("_")[2]);
-      expect(told.filter(({ event }) => event === "caller_refused").length, shown).toBe(status === 403 ? 1 : 0);
+      expect(JSON.stringify(logged)).not.toContain(token.split("_")[2]);
+      expect(logged.filter(({ event }) => event === "caller_refused").length, shown).toBe(status === 403 ? 1 : 0);
     }
   });
 
@@ -161,13 +161,13 @@ describe("every route of Core and connector", () => {
     "logs the refusal of %s with the reason",
     async (_, token, expected, reason, who) => {
       for (const route of ofApi("core", "connector")) {
-        const { status, requestId, told } = await called(route, bearing(await token()));
+        const { status, requestId, logged } = await called(route, bearing(await token()));
         const shown = `${route.method} /${route.template}`;
         expect(status, shown).toBe(expected);
         const common = { api: apiOf(route), route: shown, status, requestId, ...who };
-        expect(told, shown).toHaveLength(2);
-        expect(told, shown).toContainEqual(expect.objectContaining({ event: "caller_refused", ...common, reason }));
-        expect(told, shown).toContainEqual(expect.objectContaining({ event: "http", ...common }));
+        expect(logged, shown).toHaveLength(2);
+        expect(logged, shown).toContainEqual(expect.objectContaining({ event: "caller_refused", ...common, reason }));
+        expect(logged, shown).toContainEqual(expect.objectContaining({ event: "http", ...common }));
       }
     },
     120_000,
@@ -175,10 +175,10 @@ describe("every route of Core and connector", () => {
 
   it("logs who starts maintenance, as far as the host says", async () => {
     for (const route of ofApi("task")) {
-      const { status, told } = await called(route, { "x-functions-key": host.masterKey, "content-length": "0" });
+      const { status, logged } = await called(route, { "x-functions-key": host.masterKey, "content-length": "0" });
       expect([401, 403]).not.toContain(status);
-      expect(told.length, route.template).toBeGreaterThan(0);
-      for (const event of told) expect(event, route.template).toMatchObject({ callerKind: "master_key" });
+      expect(logged.length, route.template).toBeGreaterThan(0);
+      for (const event of logged) expect(event, route.template).toMatchObject({ callerKind: "master_key" });
     }
   });
 });
@@ -188,12 +188,12 @@ describe("every route of the Client API that needs a session", () => {
     const routes = ofApi("client").filter(({ template }) => /(status|logout|password)$/.test(template));
     expect(routes).toHaveLength(6);
     for (const route of routes) {
-      const { status, told } = await called(
+      const { status, logged } = await called(
         { ...route, path: `${route.path}?a=1&a=2` },
         { "content-type": "text/plain" },
       );
       expect(status).toBe(401);
-      expect(told).toContainEqual(expect.objectContaining({ event: "caller_refused", reason: "no_session", status }));
+      expect(logged).toContainEqual(expect.objectContaining({ event: "caller_refused", reason: "no_session", status }));
     }
   });
 });

@@ -30,11 +30,11 @@ afterAll(() => Promise.all([issuer.close(), vault.close()]));
 const audience = "api://connector";
 const role = "Connector.Call";
 
-const checkOf = (told: Readonly<Record<string, string>>) => {
+const checkOf = (environment: Readonly<Record<string, string>>) => {
   const settings = readSettings(deploymentSettings, {
     CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true",
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
-    ...told,
+    ...environment,
   });
   const deployment = {
     ...openDeployment(settings),
@@ -66,14 +66,18 @@ describe("tokens of the customer's tenant", () => {
     expect(fetched).toEqual([`https://login.microsoftonline.com/${issuer.tenantId}/discovery/v2.0/keys`]);
   });
 
-  it("may be of issuers and keys that are told", async () => {
-    const told = { CALLER_AUDIENCES: audience, CALLER_ISSUERS: issuer.issuer, CALLER_JWKS_ENDPOINT: issuer.jwksUri };
+  it("may be of issuers and keys in the settings", async () => {
+    const environment = {
+      CALLER_AUDIENCES: audience,
+      CALLER_ISSUERS: issuer.issuer,
+      CALLER_JWKS_ENDPOINT: issuer.jwksUri,
+    };
     const token = await issuer.mint({ audience, roles: [role], azp: "app" });
-    expect(await checkOf(told)(token)).toBe("tenant:app");
-    expect(await checkOf({ ...told, CALLER_ISSUERS: "https://other.example" })(token)).toBe("unauthenticated");
+    expect(await checkOf(environment)(token)).toBe("tenant:app");
+    expect(await checkOf({ ...environment, CALLER_ISSUERS: "https://other.example" })(token)).toBe("unauthenticated");
   });
 
-  it("are not accepted where no audience is told", async () => {
+  it("are not accepted without an audience in the settings", async () => {
     const check = checkOf({ CLOUD_TENANT_ID: issuer.tenantId });
     expect(await check(await issuer.mint({ audience, roles: [role] }))).toBe("unauthenticated");
     expect(fetched).toEqual([]);

@@ -21,7 +21,7 @@ export interface MainProcess {
   end(): Promise<Readonly<Record<string, unknown>>[]>;
 }
 
-/** The least that a connector needs to be told. */
+/** The minimum settings of a connector. */
 export const goodSettings: Readonly<Record<string, string>> = {
   SERVICE_APIS: "core,client,connector",
   CLOUD_TENANT_ID: "7f1c2d4e-5a6b-4c8d-9e0f-a1b2c3d4e5f6",

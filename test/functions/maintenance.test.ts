@@ -81,7 +81,7 @@ describe("maintenance over HTTP", () => {
     });
   });
 
-  it("backs up users and keys and restores them, and nobody is signed in", async () => {
+  it("backs up users and keys and restores them, and ends every session", async () => {
     const [user, key] = [await signedUp(), hotpKey()];
     await core("POST /core/otpkeys", key.fields);
     await core(`POST /core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
@@ -143,7 +143,7 @@ describe("maintenance that the host's admin endpoint starts", () => {
     return eventsOf(event, task).at(-1) ?? {};
   }
 
-  it("takes the input as text, answers at once, and tells the report as an event", async () => {
+  it("takes the input as text, answers at once, and logs the report as an event", async () => {
     const user = await signedUp();
     const { backup } = await ended("authBackUp", "backUp", {});
     await core(`POST /core/users/${user.id}/delete`);
@@ -152,7 +152,7 @@ describe("maintenance that the host's admin endpoint starts", () => {
     expect((await core(`GET /core/users/${user.id}`)).body).toMatchObject({ name: user.username });
   });
 
-  it("tells of an input that is refused", async () => {
+  it("logs an input that is refused", async () => {
     const { error } = await ended("connectorRestore", "restore", { input: "{}" }, "task_refused");
     expect(JSON.stringify(error)).toContain("not valid");
   });

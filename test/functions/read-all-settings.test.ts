@@ -125,7 +125,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, IDPA_FIDO_API_CLIENT_ID: "" })).toEqual(["IDPA_FIDO_API_CLIENT_ID"]);
   });
 
-  it("need a proxy that tells callers' addresses where these are limited", () => {
+  it("require a proxy that reports callers' addresses if these are limited", () => {
     const limited = { ...goodSettings, AUTH_ADDRESS_LIMIT: "10" };
     expect(problemsOf({ ...limited, TRUSTED_PROXIES: "0" })).toEqual(["TRUSTED_PROXIES"]);
     expect(problemsOf({ ...limited, TRUSTED_PROXIES: "1" })).toEqual([]);
@@ -143,7 +143,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...named, PROXY_ID_HEADER: "X-Gateway-Id" })).toEqual([]);
   });
 
-  it("are told all together, whatever kind they are of", () => {
+  it("are reported together, whatever their kind", () => {
     const wrong = {
       TRUSTED_PROXIES: "0",
       AUTH_ADDRESS_LIMIT: "10",
@@ -157,7 +157,7 @@ describe("the settings of a deployment", () => {
       "SESSION_IDLE_SECONDS",
       "TRUSTED_PROXIES",
     ]);
-    // A wrong one is told once, and the kind is that of what is set, however wrong.
+    // A wrong one is reported once, and the kind is that of the set value, even if that is wrong.
     const kindA = { IDPA_FIDO_API_CLIENT_ID: "", IDPB_AUTH_BASE_URL: "nowhere" };
     expect(problemsOf({ ...goodSettings, ...kindA }).toSorted()).toEqual([
       "IDPB_API_BASE_URL",
@@ -184,15 +184,15 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, [api]: url, [token]: url })).toEqual([]);
   });
 
-  it("let no job settle or undo what its creator may still be at", () => {
-    const settle = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
-    expect(problemsOf({ ...goodSettings, ...settle, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...settle, RECONCILE_AFTER_SECONDS: "69.999" })).toEqual([
+  it("let no job reconcile or compensate while the create handler may still run", () => {
+    const reconcile = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
+    expect(problemsOf({ ...goodSettings, ...reconcile, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...reconcile, RECONCILE_AFTER_SECONDS: "69.999" })).toEqual([
       "RECONCILE_AFTER_SECONDS",
     ]);
-    const undo = { CREATE_TIMEOUT_SECONDS: "150" };
-    expect(problemsOf({ ...goodSettings, ...undo, RECEIVED_MAX_AGE_SECONDS: "150.001" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...undo, RECEIVED_MAX_AGE_SECONDS: "150" })).toEqual([
+    const compensate = { CREATE_TIMEOUT_SECONDS: "150" };
+    expect(problemsOf({ ...goodSettings, ...compensate, RECEIVED_MAX_AGE_SECONDS: "150.001" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...compensate, RECEIVED_MAX_AGE_SECONDS: "150" })).toEqual([
       "RECEIVED_MAX_AGE_SECONDS",
     ]);
     const unread = { RECONCILE_AFTER_SECONDS: "x", CREATE_TIMEOUT_SECONDS: "x" };

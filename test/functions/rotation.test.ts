@@ -201,7 +201,7 @@ async function isFine(peer: string, user?: object): Promise<boolean> {
 interface Rotated {
   /** In the vault. */
   readonly secret: string;
-  /** Uses the secret, and tells whether that went well. */
+  /** Uses the secret. Returns whether that succeeded. */
   readonly works: () => Promise<boolean>;
   /** Makes the peer take nothing but a new one, which it returns. */
   readonly renew: () => string | Promise<string>;
@@ -379,8 +379,8 @@ test("the data-encryption key: what is sealed opens on, reseal moves it to the n
   expect((await done("POST /maintenance/connector/reseal")).data).toMatchObject({ resealed: 1, failed: 0 });
   await disable(name, old);
   // It opens every row with a key ring that has read nothing yet.
-  for (const wing of ["auth", "connector"])
-    expect((await done(`POST /maintenance/${wing}/reseal`)).data).toMatchObject({ resealed: 0, failed: 0 });
+  for (const service of ["auth", "connector"])
+    expect((await done(`POST /maintenance/${service}/reseal`)).data).toMatchObject({ resealed: 0, failed: 0 });
   expect(await sealedBy(key.prefix)).toBe(next);
   expect(await user.authenticates(key.otp(2))).toBe(true);
 

@@ -36,7 +36,7 @@ describe.each(Object.entries(placements))("all functions of all APIs, %s paths",
     expect(pairs).toEqual([]);
   });
 
-  it("have names of their own, in whatever case: the host does not tell them apart by it", () => {
+  it("have names that differ also in lower case, because the host ignores case", () => {
     const names = main.functions.map(({ name }) => name);
     expect(new Set(names.map(name => name.toLowerCase())).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[A-Za-z][A-Za-z0-9_-]{0,126}$/);

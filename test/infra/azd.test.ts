@@ -25,7 +25,7 @@ const project = z.strictObject({
   workflows: z.strictObject({ up: z.strictObject({ steps: z.array(z.strictObject({ azd: z.string() })) }) }),
 });
 
-const told = project.parse(parse(readFileSync("azure.yaml", "utf8")));
+const azureYaml = project.parse(parse(readFileSync("azure.yaml", "utf8")));
 
 describe("azure.yaml", () => {
   const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync("package.json", "utf8")).scripts;
@@ -34,14 +34,14 @@ describe("azure.yaml", () => {
     const apps = ofType(deployed(), "Microsoft.Web/sites").map(
       ({ body }) => (body.tags as { "azd-service-name": string })["azd-service-name"],
     );
-    expect(Object.keys(told.services)).toEqual(apps.filter(api => api !== "core"));
-    expect(existsSync(join(told.infra.path, `${told.infra.module}.bicep`))).toBe(true);
+    expect(Object.keys(azureYaml.services)).toEqual(apps.filter(api => api !== "core"));
+    expect(existsSync(join(azureYaml.infra.path, `${azureYaml.infra.module}.bicep`))).toBe(true);
   });
 
   it("finds each app by its name, because two environments in one resource group have the same tags", () => {
     const { outputs } = deployed();
     const other = deployed({ ...sample, environmentName: "another" }).outputs;
-    for (const [name, { resourceName }] of Object.entries(told.services)) {
+    for (const [name, { resourceName }] of Object.entries(azureYaml.services)) {
       const output = resourceName.replace(/^\$\{(\w+)\}$/, "$1");
       expect(outputs[output]).toMatch(new RegExp(`^func-${name}-`));
       expect(outputs[output]).not.toBe(other[output]);
@@ -49,7 +49,7 @@ describe("azure.yaml", () => {
   });
 
   it("deploys what `npm run package` builds", () => {
-    for (const { project: from, dist, hooks } of Object.values(told.services)) {
+    for (const { project: from, dist, hooks } of Object.values(azureYaml.services)) {
       for (const { run } of Object.values(hooks.prepackage)) expect(run).toBe("npm run package");
       expect([from, dist]).toEqual([".", "package"]);
     }
@@ -60,7 +60,7 @@ describe("azure.yaml", () => {
   });
 
   it("runs hooks that are there, the same on every system", () => {
-    for (const { posix, windows } of Object.values(told.hooks)) {
+    for (const { posix, windows } of Object.values(azureYaml.hooks)) {
       expect(windows.run).toBe(posix.run);
       expect(existsSync(posix.run.replace(/^node /, "")), posix.run).toBe(true);
     }
@@ -86,14 +86,14 @@ describe("azure.yaml", () => {
     expect(names.filter(name => name !== "" && !isSet(name))).toEqual([]);
   });
 
-  it("wants the azd that docs/deploy.md tells", () => {
+  it("requires the azd that docs/deploy.md names", () => {
     expect(readFileSync("docs/deploy.md", "utf8")).toContain(
-      `${told.requiredVersions.azd.replace(">= ", "")} or newer`,
+      `${azureYaml.requiredVersions.azd.replace(">= ", "")} or newer`,
     );
   });
 
   it("deploys Client and the connector, and Core by a command of its own", () => {
-    expect(told.workflows.up.steps.map(({ azd }) => azd)).toEqual([
+    expect(azureYaml.workflows.up.steps.map(({ azd }) => azd)).toEqual([
       "provision",
       "package --all",
       "deploy client",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { azdParameters } from "./azd-parameters.ts";
 import { place } from "./bicep/functions.ts";
 import { existingNetworkId, existingResources } from "./existing-resources.ts";
-import { held } from "./isolation.ts";
+import { valueAt } from "./isolation.ts";
 import { appSettings, deployed, ofType, required, sample, templates } from "./templates.ts";
 
 const network = [
@@ -24,24 +24,24 @@ describe("existing resources of a platform team", () => {
     ];
     for (const type of [...network, ...others]) expect(ofType(given, type), type).toEqual([]);
     const sites = ofType(given, "Microsoft.Web/sites").map(({ body }) =>
-      held(body.properties, "virtualNetworkSubnetId"),
+      valueAt(body.properties, "virtualNetworkSubnetId"),
     );
     const { core, client, connector } = existingResources.existingSubnetIds;
     expect(sites).toEqual([core, client, connector]);
     const [component] = ofType(given, "Microsoft.Insights/components");
-    expect(held(component?.body.properties, "WorkspaceResourceId")).toBe(existingResources.existingWorkspaceId);
+    expect(valueAt(component?.body.properties, "WorkspaceResourceId")).toBe(existingResources.existingWorkspaceId);
     for (const { body } of ofType(given, "Microsoft.Insights/scheduledQueryRules"))
-      expect(held(body.properties, "actions.actionGroups")).toEqual([existingResources.existingActionGroupId]);
+      expect(valueAt(body.properties, "actions.actionGroups")).toEqual([existingResources.existingActionGroupId]);
   });
 
   it("put private endpoints into their subnets and records into their zones", () => {
     const subnets = ofType(given, "Microsoft.Network/privateEndpoints").map(({ body }) =>
-      held(body.properties, "subnet.id"),
+      valueAt(body.properties, "subnet.id"),
     );
     const { authEndpoints, connectorEndpoints, coreEndpoint } = existingResources.existingSubnetIds;
     expect(new Set(subnets)).toEqual(new Set([authEndpoints, connectorEndpoints, coreEndpoint]));
     const zones = ofType(given, "Microsoft.Network/privateEndpoints/privateDnsZoneGroups").map(({ body }) =>
-      held(body.properties, "privateDnsZoneConfigs.0.properties.privateDnsZoneId"),
+      valueAt(body.properties, "privateDnsZoneConfigs.0.properties.privateDnsZoneId"),
     );
     expect(new Set(zones)).toEqual(new Set(Object.values(existingResources.existingDnsZoneIds)));
   });
@@ -55,13 +55,13 @@ describe("existing resources of a platform team", () => {
 
   it("have the roles of the apps, by the identities of another resource group", () => {
     const principals = ofType(given, "Microsoft.Authorization/roleAssignments").map(({ body }) =>
-      held(body.properties, "principalId"),
+      valueAt(body.properties, "principalId"),
     );
     expect(new Set(principals)).toEqual(
       new Set(["principal of id-core", "principal of id-client", "principal of id-connector"]),
     );
     const [site] = ofType(given, "Microsoft.Web/sites");
-    expect(Object.keys(held(site?.body, "identity.userAssignedIdentities") as object)).toEqual([
+    expect(Object.keys(valueAt(site?.body, "identity.userAssignedIdentities") as object)).toEqual([
       existingResources.existingIdentityIds.core,
     ]);
     expect(appSettings(given, "core").AZURE_CLIENT_ID).toBe("client id of id-core");
@@ -78,7 +78,8 @@ describe("an existing network", () => {
   const given = deployed({ ...sample, existingNetworkId, networkPrefix: "10.20.4.0/24" });
   const subnets = ofType(given, "Microsoft.Network/virtualNetworks/subnets");
   const own = ofType(deployed(), "Microsoft.Network/virtualNetworks").flatMap(
-    ({ body }) => held(body.properties, "subnets") as readonly { name: string; properties: Record<string, unknown> }[],
+    ({ body }) =>
+      valueAt(body.properties, "subnets") as readonly { name: string; properties: Record<string, unknown> }[],
   );
 
   it("gets the same subnets as a network of the template, in its own resource group, and is not written itself", () => {
@@ -102,12 +103,12 @@ describe("an existing network", () => {
     const groups = ofType(given, "Microsoft.Network/networkSecurityGroups").map(({ id }) => id);
     expect(groups).toHaveLength(4);
     for (const id of groups) expect(id.split("/providers")[0]).toBe(existingNetworkId.split("/providers")[0]);
-    expect(subnets.map(({ body }) => held(body.properties, "networkSecurityGroup.id"))).toEqual(
+    expect(subnets.map(({ body }) => valueAt(body.properties, "networkSecurityGroup.id"))).toEqual(
       expect.arrayContaining(groups),
     );
     const used = [
-      ...ofType(given, "Microsoft.Network/privateEndpoints").map(({ body }) => held(body.properties, "subnet.id")),
-      ...ofType(given, "Microsoft.Web/sites").map(({ body }) => held(body.properties, "virtualNetworkSubnetId")),
+      ...ofType(given, "Microsoft.Network/privateEndpoints").map(({ body }) => valueAt(body.properties, "subnet.id")),
+      ...ofType(given, "Microsoft.Web/sites").map(({ body }) => valueAt(body.properties, "virtualNetworkSubnetId")),
     ];
     expect(new Set(used)).toEqual(new Set(subnets.map(({ id }) => id)));
     expect(given.outputs.NETWORK_NAME).toBe("vnet-spoke");
@@ -124,7 +125,7 @@ describe("an existing network", () => {
     const zones = ofType(given, "Microsoft.Network/privateDnsZones");
     expect(zones.map(({ id }) => id.slice(0, place.group.length))).toEqual(Array(4).fill(place.group));
     const links = ofType(given, "Microsoft.Network/privateDnsZones/virtualNetworkLinks");
-    expect(links.map(({ body }) => held(body.properties, "virtualNetwork.id"))).toEqual(
+    expect(links.map(({ body }) => valueAt(body.properties, "virtualNetwork.id"))).toEqual(
       Array(4).fill(existingNetworkId),
     );
     const none = deployed({ ...sample, existingNetworkId, privateDns: "none" });
@@ -138,7 +139,7 @@ describe("a way out", () => {
     const ways = { natGatewayId: `${id}/natGateways/nat`, routeTableId: `${id}/routeTables/routes` };
     const additionalSubnets = [{ name: "runners", addressPrefix: "10.90.1.0/26" }];
     const [made] = ofType(deployed({ ...sample, ...ways, additionalSubnets }), "Microsoft.Network/virtualNetworks");
-    const subnets = held(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
+    const subnets = valueAt(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
     const wayOut = { natGateway: { id: ways.natGatewayId }, routeTable: { id: ways.routeTableId } };
     for (const { name, properties } of subnets) {
       const isEndpoint = name.includes("endpoint");
@@ -156,14 +157,14 @@ describe("a set for trying out", () => {
     for (const type of [...network, "Microsoft.Network/privateEndpoints"])
       expect(ofType(trial, type), type).toEqual([]);
     for (const { body } of ofType(trial, "Microsoft.Storage/storageAccounts"))
-      expect([held(body, "sku.name"), held(body.properties, "publicNetworkAccess")]).toEqual([
+      expect([valueAt(body, "sku.name"), valueAt(body.properties, "publicNetworkAccess")]).toEqual([
         "Standard_LRS",
         "Enabled",
       ]);
     for (const { body } of ofType(trial, "Microsoft.KeyVault/vaults")) {
       expect(body.properties).not.toHaveProperty("enablePurgeProtection");
       // Azure does not change it later, and a trial may become a stage.
-      expect(held(body.properties, "softDeleteRetentionInDays")).toBe(90);
+      expect(valueAt(body.properties, "softDeleteRetentionInDays")).toBe(90);
     }
     for (const { body } of ofType(trial, "Microsoft.Web/sites"))
       expect(body.properties).not.toHaveProperty("virtualNetworkSubnetId");
@@ -177,15 +178,15 @@ describe("a set for trying out", () => {
 
   it("still has no shared keys and no passwords, and opens Core to one range of addresses alone", () => {
     for (const { body } of ofType(trial, "Microsoft.Storage/storageAccounts"))
-      expect(held(body.properties, "allowSharedKeyAccess")).toBe(false);
+      expect(valueAt(body.properties, "allowSharedKeyAccess")).toBe(false);
     const core = (given: object) =>
       ofType(deployed({ ...sample, trial: true, ...given }), "Microsoft.Web/sites").find(({ way }) => way[0] === "core")
         ?.body.properties;
-    expect(held(core({ coreDeployRange: range }), "siteConfig.ipSecurityRestrictions")).toEqual([
+    expect(valueAt(core({ coreDeployRange: range }), "siteConfig.ipSecurityRestrictions")).toEqual([
       expect.objectContaining({ action: "Allow", ipAddress: range }),
     ]);
-    expect(held(core({ coreDeployRange: range }), "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
-    expect(held(core({}), "publicNetworkAccess")).toBe("Disabled");
+    expect(valueAt(core({ coreDeployRange: range }), "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
+    expect(valueAt(core({}), "publicNetworkAccess")).toBe("Disabled");
   });
 });
 
@@ -202,7 +203,7 @@ describe("locks", () => {
         )
         .sort(),
     ).toEqual(["kv-auth-", "kv-conn-", "stauth", "stconn"]);
-    for (const { body } of locks) expect(held(body.properties, "level")).toBe("CanNotDelete");
+    for (const { body } of locks) expect(valueAt(body.properties, "level")).toBe("CanNotDelete");
     expect(ofType(deployed(), "Microsoft.Authorization/locks")).toEqual([]);
   });
 });
@@ -211,7 +212,7 @@ describe("zones, cost and availability", () => {
   it("spreads each plan over zones, where that is asked for", () => {
     const plans = (zoneRedundant: boolean) =>
       ofType(deployed({ ...sample, zoneRedundant }), "Microsoft.Web/serverfarms").map(({ body }) =>
-        held(body.properties, "zoneRedundant"),
+        valueAt(body.properties, "zoneRedundant"),
       );
     expect(plans(true)).toEqual([true, true, true]);
     expect(plans(false)).toEqual([false, false, false]);
@@ -219,7 +220,7 @@ describe("zones, cost and availability", () => {
 
   it("caps telemetry a day, where that is asked for", () => {
     const cap = (dailyCapGb: number) =>
-      held(
+      valueAt(
         ofType(deployed({ ...sample, dailyCapGb }), "Microsoft.OperationalInsights/workspaces")[0]?.body.properties,
         "workspaceCapping.dailyQuotaGb",
       );
@@ -229,7 +230,7 @@ describe("zones, cost and availability", () => {
   const tested = { ...sample, availabilityTests: true };
   const urls = (given: object) =>
     ofType(deployed({ ...tested, ...given }), "Microsoft.Insights/webtests").map(({ body }) =>
-      String(held(body.properties, "Request.RequestUrl")),
+      String(valueAt(body.properties, "Request.RequestUrl")),
     );
 
   it("calls /health of both public apps from five places where that is asked for, and never Core's", () => {
@@ -239,9 +240,9 @@ describe("zones, cost and availability", () => {
     ]);
     expect(ofType(deployed(sample), "Microsoft.Insights/webtests")).toEqual([]);
     for (const { body } of ofType(deployed(tested), "Microsoft.Insights/webtests"))
-      expect(new Set((held(body.properties, "Locations") as readonly { Id: string }[]).map(({ Id }) => Id)).size).toBe(
-        5,
-      );
+      expect(
+        new Set((valueAt(body.properties, "Locations") as readonly { Id: string }[]).map(({ Id }) => Id)).size,
+      ).toBe(5);
   });
 
   it("calls an app with a proxy through the proxy, or not at all", () => {
@@ -256,11 +257,11 @@ describe("zones, cost and availability", () => {
     const deployment = deployed(tested);
     const tests = ofType(deployment, "Microsoft.Insights/webtests").map(({ id }) => id);
     const alerts = ofType(deployment, "Microsoft.Insights/metricAlerts");
-    expect(alerts.map(({ body }) => held(body.properties, "criteria.webTestId"))).toEqual(tests);
+    expect(alerts.map(({ body }) => valueAt(body.properties, "criteria.webTestId"))).toEqual(tests);
     const [group] = ofType(deployment, "Microsoft.Insights/actionGroups");
     for (const { body } of alerts) {
-      expect(held(body.properties, "criteria.failedLocationCount")).toBe(2);
-      expect(held(body.properties, "actions.0.actionGroupId")).toBe(group?.id);
+      expect(valueAt(body.properties, "criteria.failedLocationCount")).toBe(2);
+      expect(valueAt(body.properties, "actions.0.actionGroupId")).toBe(group?.id);
     }
   });
 });
@@ -289,6 +290,6 @@ describe("the stages", () => {
     expect(count("Microsoft.Authorization/locks")).toEqual([0, 0, 4]);
     expect(count("Microsoft.Insights/webtests")).toEqual([0, 0, 2]);
     const [plan] = ofType(of("prod"), "Microsoft.Web/serverfarms");
-    expect(held(plan?.body.properties, "zoneRedundant")).toBe(true);
+    expect(valueAt(plan?.body.properties, "zoneRedundant")).toBe(true);
   });
 });

@@ -55,7 +55,7 @@ it.each([
     "      http20Enabled: true\n      appSettings: []",
     "settings stand beside",
   ],
-])("finds %s", (_, from, to, told) => {
+])("finds %s", (_, from, to, expected) => {
   const { resources } = deployed(sample, { files: planted("modules/app.bicep", from, to) });
-  expect(flexFaults(resources).filter(fault => fault.includes(told))).toHaveLength(3);
+  expect(flexFaults(resources).filter(fault => fault.includes(expected))).toHaveLength(3);
 });

@@ -58,26 +58,26 @@ export function flexFaults(resources: readonly Deployed[]): readonly string[] {
 }
 
 function planFaults({ name, body }: Deployed): readonly string[] {
-  const { sku, kind, properties: told } = body;
+  const { sku, kind, properties: given } = body;
   const right =
-    isObject(sku) && sku.name === "FC1" && sku.tier === "FlexConsumption" && isObject(told) && told.reserved === true;
+    isObject(sku) && sku.name === "FC1" && sku.tier === "FlexConsumption" && isObject(given) && given.reserved === true;
   return right && kind === "functionapp" ? [] : [`${name}: no plan of Flex Consumption on Linux`];
 }
 
 function siteFaults({ name, body }: Deployed, plans: readonly Deployed[]): readonly string[] {
-  const told = isObject(body.properties) ? body.properties : {};
-  const config = isObject(told.siteConfig) ? told.siteConfig : {};
-  const app = isObject(told.functionAppConfig) ? told.functionAppConfig : {};
+  const given = isObject(body.properties) ? body.properties : {};
+  const config = isObject(given.siteConfig) ? given.siteConfig : {};
+  const app = isObject(given.functionAppConfig) ? given.functionAppConfig : {};
   const runtime = isObject(app.runtime) ? app.runtime : {};
   const scale = isObject(app.scaleAndConcurrency) ? app.scaleAndConcurrency : {};
   const instances = Number(scale.maximumInstanceCount);
   const say = (wrong: boolean, sentence: string) => (wrong ? [`${name}: ${sentence}`] : []);
   return [
     ...properties
-      .filter(each => each in told || each in config)
+      .filter(each => each in given || each in config)
       .map(each => `${name}: ${each} is refused or ignored on Flex Consumption`),
     ...say(body.kind !== "functionapp,linux", "no function app on Linux"),
-    ...say(!plans.some(({ id }) => id === told.serverFarmId), "its plan is not here"),
+    ...say(!plans.some(({ id }) => id === given.serverFarmId), "its plan is not here"),
     ...say("appSettings" in config, "settings stand beside the list of settings, which replaces them"),
     ...say(
       runtime.name !== "node" || !["22", "24"].includes(String(runtime.version)),

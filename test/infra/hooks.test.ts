@@ -261,9 +261,9 @@ describe("preflight", () => {
       { RESOURCE_LOCKS: "true" },
       "Microsoft.Authorization/locks/write",
     ],
-  ])("finds %s", (_, answers, more, told) => {
+  ])("finds %s", (_, answers, more, expected) => {
     const { problems } = flown(answers, more);
-    expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(told)]));
+    expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(expected)]));
   });
 
   it("stops the provision before a key is made, and prints every problem", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Deployment } from "./bicep/deploy.ts";
-import { held, isolationFaults } from "./isolation.ts";
+import { isolationFaults, valueAt } from "./isolation.ts";
 import { appSettings, asked, deployed, ofType, planted, sample } from "./templates.ts";
 
 const withTokens = { ...sample, everyAppSettings: { CALLER_STATIC_TOKENS: "true" } };
@@ -168,9 +168,9 @@ describe("every door that is to be closed", () => {
       "userEngagementTracking: 'Enabled'",
       "userEngagementTracking is",
     ],
-  ])("finds %s", (_, path, from, to, told) => {
+  ])("finds %s", (_, path, from, to, expected) => {
     const faults = isolationFaults(deployed(sample, { files: planted(path, from, to) }));
-    expect(faults.join("\n")).toContain(told);
+    expect(faults.join("\n")).toContain(expected);
   });
 });
 
@@ -189,10 +189,12 @@ function grantsOf(deployment: Deployment): readonly string[] {
   };
   return ofType(deployment, "Microsoft.Authorization/roleAssignments")
     .map(({ id, body }) => {
-      const who = String(held(body.properties, "principalId")).replace("principal of id-", "").replace(`-${token}`, "");
-      const role = String(held(body.properties, "roleDefinitionId")).split("/").at(-1) ?? "";
+      const who = String(valueAt(body.properties, "principalId"))
+        .replace("principal of id-", "")
+        .replace(`-${token}`, "");
+      const role = String(valueAt(body.properties, "roleDefinitionId")).split("/").at(-1) ?? "";
       const scope = id.slice(0, id.indexOf("/providers/Microsoft.Authorization"));
-      const condition = String(held(body.properties, "condition") ?? "");
+      const condition = String(valueAt(body.properties, "condition") ?? "");
       const except = [...condition.matchAll(/StringNotEquals '([^']+)'/g)].map(([, name]) => ` but ${name}`).join("");
       return `${who}: ${roleNames[role] ?? role} on ${without(scope, token)}${except}`;
     })
@@ -222,7 +224,7 @@ describe("least privilege", () => {
 
   it("keeps the public app from every call on the blobs of Core's package and of backups, by a condition that Azure knows", () => {
     const conditions = ofType(deployed(), "Microsoft.Authorization/roleAssignments")
-      .filter(({ body }) => held(body.properties, "condition") !== undefined)
+      .filter(({ body }) => valueAt(body.properties, "condition") !== undefined)
       .map(({ body }) => body.properties as Readonly<Record<string, unknown>>);
     expect(conditions.map(({ conditionVersion }) => conditionVersion)).toEqual(["2.0"]);
     const of = (action: string) =>
@@ -249,7 +251,7 @@ describe("least privilege", () => {
   it("has an identity, a plan, a subnet, a package and a host id for each app", () => {
     const deployment = deployed();
     const sites = ofType(deployment, "Microsoft.Web/sites");
-    const own = (path: string) => new Set(sites.map(({ body }) => JSON.stringify(held(body, path))));
+    const own = (path: string) => new Set(sites.map(({ body }) => JSON.stringify(valueAt(body, path))));
     for (const path of [
       "identity.userAssignedIdentities",
       "properties.serverFarmId",
@@ -265,9 +267,9 @@ describe("least privilege", () => {
 
   it("keeps the other service from a service's endpoints in the network too, and the public apps from Core", () => {
     const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
-    const subnets = held(network?.body.properties, "subnets") as readonly Record<string, unknown>[];
+    const subnets = valueAt(network?.body.properties, "subnets") as readonly Record<string, unknown>[];
     const prefixOf = (name: string) =>
-      held(
+      valueAt(
         subnets.find(subnet => subnet.name === name),
         "properties.addressPrefix",
       );
@@ -275,7 +277,7 @@ describe("least privilege", () => {
       ofType(deployed(), "Microsoft.Network/networkSecurityGroups")
         .filter(({ name }) => name.endsWith(group))
         .flatMap(
-          ({ body }) => held(body.properties, "securityRules") as readonly { properties: Record<string, unknown> }[],
+          ({ body }) => valueAt(body.properties, "securityRules") as readonly { properties: Record<string, unknown> }[],
         )
         .map(({ properties: { access, sourceAddressPrefix, sourceAddressPrefixes, destinationPortRange } }) => ({
           access,
@@ -295,15 +297,15 @@ describe("least privilege", () => {
       { access: "Deny", from: [prefixOf("client"), prefixOf("connector")], port: "*" },
     ]);
     expect(
-      held(
+      valueAt(
         subnets.find(({ name }) => name === "core-endpoint"),
         "properties.networkSecurityGroup.id",
       ),
     ).toMatch(/core-endpoint$/);
     for (const service of ["auth", "connector"]) {
       const subnet = subnets.find(({ name }) => name === `${service}-endpoints`);
-      expect(held(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${service}-endpoints$`));
-      expect(held(subnet, "properties.privateEndpointNetworkPolicies")).toBe("NetworkSecurityGroupEnabled");
+      expect(valueAt(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${service}-endpoints$`));
+      expect(valueAt(subnet, "properties.privateEndpointNetworkPolicies")).toBe("NetworkSecurityGroupEnabled");
     }
   });
 
@@ -311,19 +313,19 @@ describe("least privilege", () => {
     const rulesOf = (group: string) =>
       ofType(deployed({ ...sample, operatorRange: "10.90.1.0/27" }), "Microsoft.Network/networkSecurityGroups")
         .filter(({ name }) => name.endsWith(group))
-        .flatMap(({ body }) => held(body.properties, "securityRules") as readonly unknown[]);
+        .flatMap(({ body }) => valueAt(body.properties, "securityRules") as readonly unknown[]);
     for (const service of ["auth", "connector"]) {
       const rules = rulesOf(`${service}-endpoints`);
-      const told = rules.map(rule =>
+      const found = rules.map(rule =>
         ["name", "access", "sourceAddressPrefix", "destinationPortRange"].map(name =>
-          held(rule, name === "name" ? name : `properties.${name}`),
+          valueAt(rule, name === "name" ? name : `properties.${name}`),
         ),
       );
-      expect(told.slice(1)).toEqual([
+      expect(found.slice(1)).toEqual([
         ["operators", "Allow", "10.90.1.0/27", "443"],
         ["deny-other-sources", "Deny", "*", "*"],
       ]);
-      const priorities = rules.map(rule => Number(held(rule, "properties.priority")));
+      const priorities = rules.map(rule => Number(valueAt(rule, "properties.priority")));
       expect(priorities).toEqual(priorities.toSorted((one, other) => one - other));
     }
     for (const group of ["apps", "core-endpoint"]) expect(JSON.stringify(rulesOf(group))).not.toContain("operators");
@@ -331,9 +333,9 @@ describe("least privilege", () => {
 
   it("puts no two subnets in one place", () => {
     const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
-    const subnets = held(network?.body.properties, "subnets") as readonly unknown[];
+    const subnets = valueAt(network?.body.properties, "subnets") as readonly unknown[];
     const ranges = subnets.map(subnet => {
-      const [address = "", bits = ""] = String(held(subnet, "properties.addressPrefix")).split("/");
+      const [address = "", bits = ""] = String(valueAt(subnet, "properties.addressPrefix")).split("/");
       const first = address.split(".").reduce((all, byte) => all * 256 + Number(byte), 0);
       return { first, last: first + 2 ** (32 - Number(bits)) - 1 };
     });
@@ -350,15 +352,15 @@ describe("Core", () => {
     ofType(deployed(given), "Microsoft.Web/sites").find(({ way }) => way[0] === "core")?.body.properties;
 
   it("answers inside the network alone", () => {
-    expect(held(coreOf(sample), "publicNetworkAccess")).toBe("Disabled");
-    expect(held(coreOf(sample), "siteConfig.scmIpSecurityRestrictions")).toEqual([]);
+    expect(valueAt(coreOf(sample), "publicNetworkAccess")).toBe("Disabled");
+    expect(valueAt(coreOf(sample), "siteConfig.scmIpSecurityRestrictions")).toEqual([]);
   });
 
   it("takes a package from one address range, on its deployment site alone, where one is named", () => {
     const core = coreOf(withRange);
-    expect(held(core, "publicNetworkAccess")).toBe("Enabled");
-    expect(held(core, "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
-    expect(held(core, "siteConfig.scmIpSecurityRestrictions")).toEqual([
+    expect(valueAt(core, "publicNetworkAccess")).toBe("Enabled");
+    expect(valueAt(core, "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
+    expect(valueAt(core, "siteConfig.scmIpSecurityRestrictions")).toEqual([
       expect.objectContaining({ action: "Allow", ipAddress: "203.0.113.7/32" }),
     ]);
   });
@@ -367,7 +369,7 @@ describe("Core", () => {
     const others = (given: Readonly<Record<string, unknown>>) =>
       ofType(deployed(given), "Microsoft.Web/sites").filter(({ way }) => way[0] !== "core");
     expect(others(withRange)).toEqual(others(sample));
-    for (const { body } of others(sample)) expect(held(body.properties, "publicNetworkAccess")).toBe("Enabled");
+    for (const { body } of others(sample)) expect(valueAt(body.properties, "publicNetworkAccess")).toBe("Enabled");
   });
 });
 
@@ -378,9 +380,9 @@ describe("a proxy before Client and the connector", () => {
     const site = ofType(deployment, "Microsoft.Web/sites").find(({ way }) => way[0] === api);
     const { TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER } = appSettings(deployment, api);
     return {
-      otherwise: held(site?.body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction"),
-      rules: held(site?.body.properties, "siteConfig.ipSecurityRestrictions"),
-      deploying: held(site?.body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction"),
+      otherwise: valueAt(site?.body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction"),
+      rules: valueAt(site?.body.properties, "siteConfig.ipSecurityRestrictions"),
+      deploying: valueAt(site?.body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction"),
       settings: [TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER],
     };
   };
@@ -456,8 +458,8 @@ describe("a second run", () => {
     const secrets = ofType(deployed(), "Microsoft.KeyVault/vaults/secrets").map(({ way, body }) => [
       way[0],
       body.name,
-      held(body.properties, "value"),
-      held(body.properties, "attributes.exp"),
+      valueAt(body.properties, "value"),
+      valueAt(body.properties, "attributes.exp"),
     ]);
     expect(secrets).toEqual([
       ["authVault", "data-encryption-key", sample.authDataKey, 1_900_000_000],
@@ -469,7 +471,7 @@ describe("a second run", () => {
 
 describe("mail", () => {
   const linkedDomains = (given: object, verified: boolean) =>
-    held(
+    valueAt(
       ofType(deployed({ ...sample, ...given }, { verified }), "Microsoft.Communication/communicationServices")[0]?.body
         .properties,
       "linkedDomains",

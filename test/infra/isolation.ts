@@ -3,7 +3,7 @@ import { isObject } from "./bicep/functions.ts";
 import { ofType } from "./templates.ts";
 
 /** What of a resource's body stands at a path of names and positions. */
-export function held(value: unknown, path: string): unknown {
+export function valueAt(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((at, step) => {
     if (Array.isArray(at)) return at[Number(step)];
     return isObject(at) ? at[step] : undefined;
@@ -58,7 +58,7 @@ export function isolationFaults(deployment: Deployment): readonly string[] {
     if (found.length === 0) return [`there is no ${type}`];
     return found.flatMap(({ name, body }) =>
       Object.entries(properties).flatMap(([path, value]) => {
-        const there = held(body.properties, path);
+        const there = valueAt(body.properties, path);
         return there === value ? [] : [`${name}: ${path} is ${JSON.stringify(there)}, not ${JSON.stringify(value)}`];
       }),
     );
@@ -83,9 +83,9 @@ function siteFaults({ name, body, way }: Deployed, deployment: Deployment): read
   const passwords =
     policies.join() === "ftp,scm" ? [] : [`${name}: passwords for ${policies.join() || "nothing"} alone are off`];
   if (way[0] !== "core") return passwords;
-  const main = held(body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction");
-  const rules = held(body.properties, "siteConfig.ipSecurityRestrictions");
-  const deploySite = held(body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction");
+  const main = valueAt(body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction");
+  const rules = valueAt(body.properties, "siteConfig.ipSecurityRestrictions");
+  const deploySite = valueAt(body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction");
   const open = main !== "Deny" || deploySite !== "Deny" || !Array.isArray(rules) || rules.length > 0;
   return open ? [...passwords, `${name}: Core is open to the internet`] : passwords;
 }
@@ -93,9 +93,9 @@ function siteFaults({ name, body, way }: Deployed, deployment: Deployment): read
 /** Every store and vault is reached by private endpoints, Core too; each is in the subnet of its own service. */
 function endpointFaults(deployment: Deployment): readonly string[] {
   const endpoints = ofType(deployment, "Microsoft.Network/privateEndpoints").map(({ body }) => ({
-    target: held(body.properties, "privateLinkServiceConnections.0.properties.privateLinkServiceId"),
-    group: held(body.properties, "privateLinkServiceConnections.0.properties.groupIds.0"),
-    subnet: String(held(body.properties, "subnet.id")).split("/").at(-1),
+    target: valueAt(body.properties, "privateLinkServiceConnections.0.properties.privateLinkServiceId"),
+    group: valueAt(body.properties, "privateLinkServiceConnections.0.properties.groupIds.0"),
+    subnet: String(valueAt(body.properties, "subnet.id")).split("/").at(-1),
   }));
   const needs = [
     ...ofType(deployment, "Microsoft.Storage/storageAccounts").flatMap(each => [
@@ -119,13 +119,13 @@ function endpointFaults(deployment: Deployment): readonly string[] {
 
 /** Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. All are private. */
 function subnetFaults({ body }: Deployed): readonly string[] {
-  const subnets = held(body.properties, "subnets") as readonly Readonly<Record<string, unknown>>[];
+  const subnets = valueAt(body.properties, "subnets") as readonly Readonly<Record<string, unknown>>[];
   return subnets.flatMap(subnet => {
-    const delegated = held(subnet, "properties.delegations.0.properties.serviceName");
+    const delegated = valueAt(subnet, "properties.delegations.0.properties.serviceName");
     const wanted = ["core", "client", "connector"].includes(String(subnet.name))
       ? "Microsoft.App/environments"
       : undefined;
-    const isPrivate = held(subnet, "properties.defaultOutboundAccess") === false;
+    const isPrivate = valueAt(subnet, "properties.defaultOutboundAccess") === false;
     return [
       ...(delegated === wanted ? [] : [`${subnet.name} is delegated to ${delegated ?? "nothing"}`]),
       ...(isPrivate ? [] : [`${subnet.name} is no private subnet`]),
@@ -135,7 +135,7 @@ function subnetFaults({ body }: Deployed): readonly string[] {
 
 /** Access logs of the platform hold queries and cookies; a group of all categories takes them along. */
 function diagnosticFaults({ id, body }: Deployed): readonly string[] {
-  const logs = held(body.properties, "logs");
-  const taken = Array.isArray(logs) ? logs.map(log => held(log, "category") ?? "a group of categories") : [];
+  const logs = valueAt(body.properties, "logs");
+  const taken = Array.isArray(logs) ? logs.map(log => valueAt(log, "category") ?? "a group of categories") : [];
   return taken.filter(category => category !== "AuditEvent").map(category => `${id}: ${category} is collected`);
 }

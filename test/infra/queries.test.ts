@@ -7,7 +7,7 @@ import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
 import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
 import { metrics } from "../../lib/metrics.ts";
-import { held } from "./isolation.ts";
+import { valueAt } from "./isolation.ts";
 import { openKusto } from "./kusto.ts";
 import { askedBy, queries } from "./queries.ts";
 import { appSettings, deployed, ofType, sample } from "./templates.ts";
@@ -65,7 +65,7 @@ describe("the queries of alerts and workbook", () => {
     }
   });
 
-  it("of all alerts together ask for what an operator must be told", () => {
+  it("of all alerts together query every event that an operator must know", () => {
     const all = [...queries()].filter(([place]) => !place.startsWith("workbook")).map(([, query]) => askedBy(query));
     expect(all.flatMap(each => each.events)).toEqual(
       expect.arrayContaining([
@@ -127,7 +127,9 @@ describe("alerts", () => {
     ];
     const watched = rules.flatMap(({ name, body }) => {
       if (!name.includes("job-not-run")) return [];
-      return askedBy(String(held(body.properties, "criteria.allOf.0.query"))).values.filter(value => value !== "timer");
+      return askedBy(String(valueAt(body.properties, "criteria.allOf.0.query"))).values.filter(
+        value => value !== "timer",
+      );
     });
     expect(watched.sort()).toEqual(jobs.sort());
   });
@@ -137,7 +139,7 @@ describe("alerts", () => {
     const apps = ofType(deployed(), "Microsoft.Web/sites").map(({ name }) => name);
     expect(jobRules).toHaveLength(6);
     for (const { name, body } of jobRules) {
-      const query = String(held(body.properties, "criteria.allOf.0.query"));
+      const query = String(valueAt(body.properties, "criteria.allOf.0.query"));
       const [, app = ""] = /cloud_RoleName =~ "([^"]+)"/.exec(query) ?? [];
       expect(apps, name).toContain(app);
       const [, within] = /countif\(timestamp > ago\((\d+[hd])\)/.exec(query) ?? [];
@@ -154,7 +156,7 @@ describe("alerts", () => {
   it("expect each job of the app that runs it", () => {
     const appOf = (job: string) => {
       const rule = rules.find(({ name }) => name.endsWith(`job-not-run-${job.toLowerCase()}`));
-      return /"func-(\w+)-/.exec(String(held(rule?.body.properties, "criteria.allOf.0.query")))?.[1];
+      return /"func-(\w+)-/.exec(String(valueAt(rule?.body.properties, "criteria.allOf.0.query")))?.[1];
     };
     expect(["sessionCleanup", "scheduledAuthBackUp", "processShipments"].map(appOf)).toEqual([
       "client",
@@ -189,32 +191,32 @@ describe("alerts", () => {
 
   it("measure a column that their query makes, and split by one", () => {
     for (const { name, body } of rules) {
-      const criterion = held(body.properties, "criteria.allOf.0");
-      const [, made = "", by = ""] = /summarize (.*?)(?: by (.*))?$/.exec(String(held(criterion, "query"))) ?? [];
-      expect(made, name).toMatch(new RegExp(`^${held(criterion, "metricMeasureColumn")} = `));
-      const dimension = held(criterion, "dimensions.0.name");
+      const criterion = valueAt(body.properties, "criteria.allOf.0");
+      const [, made = "", by = ""] = /summarize (.*?)(?: by (.*))?$/.exec(String(valueAt(criterion, "query"))) ?? [];
+      expect(made, name).toMatch(new RegExp(`^${valueAt(criterion, "metricMeasureColumn")} = `));
+      const dimension = valueAt(criterion, "dimensions.0.name");
       if (dimension === undefined) expect(by, name).toBe("");
       else expect(by, name).toMatch(new RegExp(`^${dimension} = `));
     }
   });
 
-  it("are mailed to everybody who is named", () => {
+  it("are mailed to every named recipient", () => {
     const [group] = ofType(
       deployed({ ...sample, alertMailTo: "a@example.com, b@example.com" }),
       "Microsoft.Insights/actionGroups",
     );
-    const addresses = held(group?.body.properties, "emailReceivers") as readonly { emailAddress: string }[];
+    const addresses = valueAt(group?.body.properties, "emailReceivers") as readonly { emailAddress: string }[];
     expect(addresses.map(({ emailAddress }) => emailAddress)).toEqual(["a@example.com", "b@example.com"]);
-    for (const { body } of rules) expect(held(body.properties, "actions.actionGroups.0")).toBe(group?.id);
+    for (const { body } of rules) expect(valueAt(body.properties, "actions.actionGroups.0")).toBe(group?.id);
   });
 });
 
 describe("the workbook", () => {
   it("is put beside the component that it asks", () => {
     const [workbook] = ofType(deployed(), "Microsoft.Insights/workbooks");
-    const data = String(held(workbook?.body.properties, "serializedData"));
+    const data = String(valueAt(workbook?.body.properties, "serializedData"));
     expect(data).not.toContain("__COMPONENT__");
-    expect(JSON.parse(data).fallbackResourceIds).toEqual([held(workbook?.body.properties, "sourceId")]);
+    expect(JSON.parse(data).fallbackResourceIds).toEqual([valueAt(workbook?.body.properties, "sourceId")]);
     expect(data.length).toBeLessThan(131_072);
   });
 });

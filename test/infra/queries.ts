@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { held } from "./isolation.ts";
+import { valueAt } from "./isolation.ts";
 import { deployed, ofType } from "./templates.ts";
 
 /** What a query asks for by name. */
@@ -19,7 +19,7 @@ export function queries(): ReadonlyMap<string, string> {
   const rules = ofType(deployed(), "Microsoft.Insights/scheduledQueryRules");
   const { items } = workbook.parse(JSON.parse(readFileSync("infra/workbook.json", "utf8")));
   return new Map([
-    ...rules.map(({ name, body }) => [name, String(held(body.properties, "criteria.allOf.0.query"))] as const),
+    ...rules.map(({ name, body }) => [name, String(valueAt(body.properties, "criteria.allOf.0.query"))] as const),
     ...items.flatMap(({ content: { query, title } }) =>
       query === undefined ? [] : [[`workbook: ${title}`, query] as const],
     ),

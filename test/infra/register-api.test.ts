@@ -120,21 +120,21 @@ describe("the registration of the API with Entra", () => {
   it("takes the broad permission where the tenant has no narrow one, or where it is asked for", async () => {
     const connector = randomUUID();
     await register("--passkeys", connector, "--broad");
-    const held = () =>
+    const assignments = () =>
       graph.assignments.map(({ appRoleId }) => graph.graphRoles.find(({ id }) => id === appRoleId)?.value);
-    expect(held()).toEqual([broad]);
+    expect(assignments()).toEqual([broad]);
     expect(await register("--passkeys", connector)).toContain(`It also has ${broad}`);
     await graph.close();
     graph = await simulatedGraph({ permissions: [broad] });
     expect(await register("--passkeys", connector)).toContain(`This tenant has no ${narrow} yet.`);
-    expect(held()).toEqual([broad]);
+    expect(assignments()).toEqual([broad]);
   });
 
   it.each([
     ["an object id that is none", ["--core-admin", "somebody@example.com"], "somebody@example.com is no object id"],
     ["a name that breaks a path", ["--name", "a')/owners"], "The name has 1 to 100"],
-  ])("refuses %s before it calls anything", async (_, args, told) => {
-    await expect(register(...args)).rejects.toThrow(told);
+  ])("refuses %s before it calls anything", async (_, args, expected) => {
+    await expect(register(...args)).rejects.toThrow(expected);
     expect(graph.calls).toEqual([]);
   });
 
@@ -146,7 +146,7 @@ describe("the registration of the API with Entra", () => {
     expect(failure).not.toContain("another token");
   });
 
-  it("says what is missing where nobody is signed in", async () => {
+  it("says what is missing if no user is signed in", async () => {
     commands.remove();
     commands = fakeCommands({ azd, az: "process.exitCode = 1;" });
     await expect(register()).rejects.toThrow("az login");

@@ -63,8 +63,8 @@ describe("a body against its type", () => {
     ["a wrong value of a map", { name: "abc", tags: { any: 1 } }, "tags.any is no text"],
     ["an unknown variant", { name: "abc", rule: { "odata.type": "Two" } }, 'rule.odata.type is "Two", none of One'],
     ["an unknown property of a variant", { name: "abc", rule: { "odata.type": "One", b: 1 } }, "rule.b is unknown"],
-  ])("has %s found", (_, body, told) => {
-    expect(faultsOf(body, sampleType)).toContain(told);
+  ])("has %s found", (_, body, expected) => {
+    expect(faultsOf(body, sampleType)).toContain(expected);
   });
 });
 
@@ -146,7 +146,7 @@ describe("the resources against Azure's own types", () => {
       value: "sample",
       expiresOn: 1_900_000_000,
     };
-    const azure = { files: templates, text: () => "", tells: () => ({}) };
+    const azure = { files: templates, text: () => "", propertiesOnceDeployed: () => ({}) };
     expect(typeFaults(folder, deploy("secret.bicep", secret, azure))).toEqual([]);
   });
 
@@ -195,9 +195,9 @@ describe("the resources against Azure's own types", () => {
       "delegation: [",
       "delegation is unknown",
     ],
-  ] as const)("have %s found", ([, path, from, to, told], context) => {
+  ] as const)("have %s found", ([, path, from, to, expected], context) => {
     if (folder === undefined) return context.skip(absent);
     const files = planted(path, from, to);
-    expect(typeFaults(folder, deployed(sample, { files })).join("\n")).toContain(told);
+    expect(typeFaults(folder, deployed(sample, { files })).join("\n")).toContain(expected);
   });
 });

@@ -5,7 +5,7 @@ type Files = ReadonlyMap<string, BicepFile>;
 
 /**
  * Returns a sentence for each parameter that ends in a secret of a vault and is not secure: the compiler knows secrets only by the
- * sound of their names. A parameter that is not secure is kept in the history of deployments for everybody who may read it.
+ * sound of their names. A parameter that is not secure is kept in the history of deployments for every reader.
  */
 export function secretFaults(files: Files): readonly string[] {
   const faults = new Set<string>();

@@ -72,7 +72,7 @@ describe("app settings", () => {
     expect(readAllSettings(settings).deployment.SERVICE_APIS).toEqual([api]);
   });
 
-  it.each(apis)("of %s are the code's own values where nobody gave another", api => {
+  it.each(apis)("of %s are the code's own values unless another is given", api => {
     const settings = appSettings(deployed(required), api);
     const worked = ["SERVICE_APIS", "CLOUD_TENANT_ID", "IDPA_ONLINE_ENDPOINT"];
     for (const { name, defaultText } of [
@@ -116,17 +116,17 @@ describe("app settings", () => {
   });
 
   it("send each service to its own store and vault", () => {
-    const told = apis.map(api => {
+    const namesByApi = apis.map(api => {
       const { CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT } = appSettings(
         deployed(),
         api,
       );
       return [CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT, CLOUD_KEY_VAULT_ENDPOINT].join();
     });
-    expect(told[0]).toBe(told[1]);
-    expect(told[0]).toContain("stauth");
-    expect(told[2]).toContain("stconn");
-    expect(told[2]).toContain("kv-conn");
+    expect(namesByApi[0]).toBe(namesByApi[1]);
+    expect(namesByApi[0]).toContain("stauth");
+    expect(namesByApi[2]).toContain("stconn");
+    expect(namesByApi[2]).toContain("kv-conn");
   });
 });
 
@@ -217,11 +217,11 @@ describe("main.parameters.json", () => {
     expect(appSettings(deployed(azdParameters(more)), "connector").CRON_DATA_CLEANUP_COMPLETED_DAYS).toBe("30");
   });
 
-  it("takes variables that docs/deploy.md tells, or docs/settings.md", () => {
-    const told = readFileSync("docs/deploy.md", "utf8") + readFileSync("docs/settings.md", "utf8");
+  it("takes variables that docs/deploy.md or docs/settings.md describes", () => {
+    const documented = readFileSync("docs/deploy.md", "utf8") + readFileSync("docs/settings.md", "utf8");
     const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
     for (const name of variables.filter(each => !/^(AZURE|NEW)_/.test(each)))
-      expect(told, name).toContain(`\`${name}\``);
+      expect(documented, name).toContain(`\`${name}\``);
   });
 
   it("takes no variable that images of Node and shells set: azd looks there too", () => {

@@ -65,7 +65,7 @@ export async function simulatedGraph({ permissions }: { permissions: readonly st
   const calls: string[] = [];
   /** Things that were asked for once and were not known yet. */
   const unknownOnce = new Set<string>();
-  const settles = (what: string): boolean => unknownOnce.has(what) || !unknownOnce.add(what);
+  const isKnown = (what: string): boolean => unknownOnce.has(what) || !unknownOnce.add(what);
   let throttled = 1;
   let origin = "";
 
@@ -92,7 +92,7 @@ export async function simulatedGraph({ permissions }: { permissions: readonly st
     if (uniqueName !== "") {
       const found = applications.find(each => each.uniqueName === uniqueName);
       if (method === "GET")
-        return found && settles("application")
+        return found && isKnown("application")
           ? { status: 200, body: found }
           : refused(404, "Request_ResourceNotFound");
       if (found !== undefined) return changeApplication(found, body);
@@ -118,7 +118,7 @@ export async function simulatedGraph({ permissions }: { permissions: readonly st
       return found ? { status: 200, body: found } : refused(404, "Request_ResourceNotFound");
     }
     if (path === "/servicePrincipals" && method === "POST") {
-      if (!settles("principal")) return refused(400, "NoBackingApplicationObject");
+      if (!isKnown("principal")) return refused(400, "NoBackingApplicationObject");
       const made = {
         id: randomUUID(),
         ...z.object({ appId: z.string(), appRoleAssignmentRequired: z.boolean() }).parse(body),
@@ -145,7 +145,7 @@ export async function simulatedGraph({ permissions }: { permissions: readonly st
       each => (list === "appRoleAssignedTo" ? each.resourceId : each.principalId) === holder,
     );
     if (method === "GET") {
-      // One a page, so that whoever reads the first page alone misses the rest.
+      // One entry per page, so that a caller that reads only the first page misses the rest.
       const at = Number(new URL(path, origin).searchParams.get("$skiptoken") ?? 0);
       const next =
         at + 1 < own.length
@@ -171,7 +171,7 @@ export async function simulatedGraph({ permissions }: { permissions: readonly st
     const text = Buffer.concat(chunks).toString();
     const path = decodeURIComponent((request.url ?? "").replace(/^\/v1\.0/, ""));
     const method = request.method ?? "";
-    // It says when to ask again, so that nobody waits for long.
+    // Retry-After is short, so that no test waits for long.
     const send = (status: number, body?: unknown) => {
       const headers = { "content-type": "application/json", "retry-after": "0.01" };
       response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));

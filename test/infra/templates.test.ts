@@ -30,7 +30,7 @@ describe("syntax", () => {
 });
 
 /** By rule: what breaks it, and what the rule says. Everything else in the source is right. */
-const broken: Readonly<Record<string, readonly [source: string, told: string]>> = {
+const broken: Readonly<Record<string, readonly [source: string, expected: string]>> = {
   "no-unused-params": ["param a string", "1: the parameter a is never used"],
   "no-unused-vars": ["var a = 1", "1: a is never used"],
   "no-unused-existing-resources": [
@@ -102,8 +102,8 @@ describe("the compiler's rules, and ours", () => {
     for (const [path, file] of templates) expect(rule(file), `${name} in ${path}`).toEqual([]);
   });
 
-  it.each(Object.entries(broken))("%s is found where it is planted", (name, [source, told]) => {
-    expect(rules[name]?.(parseBicep("planted.bicep", `${source}\n`))).toContain(told);
+  it.each(Object.entries(broken))("%s is found where it is planted", (name, [source, expected]) => {
+    expect(rules[name]?.(parseBicep("planted.bicep", `${source}\n`))).toContain(expected);
   });
 
   it.each([
@@ -122,9 +122,9 @@ describe("the compiler's rules, and ours", () => {
       "resource a 'X.Y/z@1' = {\n  name: 'a'\n  value: utcNow()\n}",
       "3: utcNow(): another value in each run",
     ],
-  ])("find %s too", (_, source, told) => {
+  ])("find %s too", (_, source, expected) => {
     const found = Object.values(rules).flatMap(rule => rule(parseBicep("planted.bicep", `${source}\n`)));
-    expect(found).toContain(told);
+    expect(found).toContain(expected);
   });
 });
 
@@ -238,8 +238,10 @@ describe("main.bicep", () => {
       "parent: audit\n  name: 'data-encryption-key'",
       /dataKey is no child of/,
     ],
-  ])("does not work out with %s", (_, path, from, to, told) => {
-    expect(() => deployed({ ...sample, availabilityTests: true }, { files: planted(path, from, to) })).toThrow(told);
+  ])("does not work out with %s", (_, path, from, to, expected) => {
+    expect(() => deployed({ ...sample, availabilityTests: true }, { files: planted(path, from, to) })).toThrow(
+      expected,
+    );
   });
 
   it.each([
@@ -271,8 +273,8 @@ describe("a secret on its way to a vault", () => {
       "modules/vault.bicep: dataEncryptionKey is not secure",
     ],
     ["secret.bicep", "@secure()\n", "", "secret.bicep: value is not secure"],
-  ])("is found where %s does not say so (%#)", (path, from, to, told) => {
-    expect(secretFaults(planted(path, from, to))).toContain(told);
+  ])("is found where %s does not say so (%#)", (path, from, to, expected) => {
+    expect(secretFaults(planted(path, from, to))).toContain(expected);
   });
 
   it("is no default outside of the allowed values", () => {
@@ -320,7 +322,11 @@ describe("the order of a deployment", () => {
 
 it("secret.bicep puts one secret into a vault, with an end", () => {
   const given = { vaultName: "kv-conn-sample", name: "delivery-api-token", value: "sample", expiresOn: 1_900_000_000 };
-  const { resources } = deploy("secret.bicep", given, { files: templates, text: () => "", tells: () => ({}) });
+  const { resources } = deploy("secret.bicep", given, {
+    files: templates,
+    text: () => "",
+    propertiesOnceDeployed: () => ({}),
+  });
   const [secret] = resources.filter(({ existing }) => !existing);
   expect(secret?.name).toBe("kv-conn-sample/delivery-api-token");
   expect(secret?.body.properties).toEqual({ value: "sample", attributes: { exp: 1_900_000_000 } });

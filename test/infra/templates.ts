@@ -45,13 +45,13 @@ export const sample = {
   },
 } as const;
 
-/** What Azure would tell of each resource. @param verified whether the mail domain's records were found */
+/** Returns what Azure would return for each resource. @param verified whether the mail domain's records were found */
 const azureTells =
   (verified: boolean) =>
   ({ type, name }: Pick<Deployed, "type" | "name">): Readonly<Record<string, unknown>> => {
     const status = { status: verified ? "Verified" : "NotStarted" };
     const record = (kind: string) => ({ type: kind, name: "keys", value: "text", ttl: 3600 });
-    const told: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    const known: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
       "Microsoft.Storage/storageAccounts": {
         primaryEndpoints: {
           blob: `https://${name}.blob.core.windows.net/`,
@@ -79,7 +79,7 @@ const azureTells =
         },
       },
     };
-    return { properties: told[type] ?? {} };
+    return { properties: known[type] ?? {} };
   };
 
 /** The whole deployment for some parameters. */
@@ -90,7 +90,7 @@ export const deployed = (
   deploy("main.bicep", given, {
     files,
     text: path => readFileSync(posix.join(folder, path), "utf8"),
-    tells: azureTells(verified),
+    propertiesOnceDeployed: azureTells(verified),
   });
 
 /** Resources of a type. */

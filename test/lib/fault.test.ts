@@ -18,7 +18,7 @@ describe("a refusal", () => {
     });
   });
 
-  it("has none of them unless told", () => {
+  it("has none of them unless they are given", () => {
     const fault = new Fault("internal", "No.");
     expect(fault).toMatchObject({ problems: [], retryAfter: undefined, data: undefined });
     expect(fault).not.toHaveProperty("cause");

@@ -21,7 +21,7 @@ describe("the log", () => {
     const { error } = loggedOf(new Error(long, { cause: new Error(long) }));
     for (const text of [error.message, error.stack, error.cause.message]) expect(text).toHaveLength(4103);
     const { lines, log } = collected();
-    log.info("told", { text: long, list: [long], short: "x".repeat(4096) });
+    log.info("sample", { text: long, list: [long], short: "x".repeat(4096) });
     expect(lines[0]?.[1].length).toBeLessThan(13_000);
     expect(lines[0]?.[1]).toContain(`"short":"${"x".repeat(4096)}"`);
   });
@@ -64,7 +64,7 @@ describe("the log", () => {
 });
 
 describe("an error in the log", () => {
-  it("is told with its causes", () => {
+  it("is logged with its causes", () => {
     const error = new TypeError("what", {
       cause: Object.assign(new Error("why"), { code: "ECONNRESET", statusCode: 503 }),
     });

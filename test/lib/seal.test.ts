@@ -164,7 +164,7 @@ describe("after rotation", () => {
   });
 });
 
-test("no error of sealing tells the content", async () => {
+test("no error of sealing contains the content", async () => {
   const sealed = await sealer.seal("the-secret", place);
   const broken = `${sealed.slice(0, -4)}AAAA`;
   const errors = await Promise.all([

@@ -10,7 +10,7 @@ import {
   withoutSpan,
 } from "../../lib/telemetry.ts";
 
-/** A tracer that keeps what it is told; its clock goes on by a second with each look, its ids count. */
+/** A tracer that keeps what it records. Its clock advances by a second with each read; its ids count. */
 function tracing() {
   const spans: Span[] = [];
   const measured: unknown[] = [];
@@ -42,7 +42,7 @@ describe("a trace (W3C Trace Context)", () => {
     expect(spans[0]?.spanId).not.toBe(spanId);
   });
 
-  it("is recorded by nobody where whoever began it does not want it", async () => {
+  it("is not recorded if the caller's trace is not sampled", async () => {
     const { tracer, spans } = tracing();
     await inTrace(tracer, { name: "call", labels: {}, traceParent: `00-${traceId}-${spanId}-00` }, () =>
       inSpan("inner", {}, async () => {}),
@@ -145,7 +145,7 @@ describe("a duration", () => {
     expect(named(spans, "peer")).toMatchObject({ kind: "client", labels: { peer: "p", outcome: "good" } });
   });
 
-  it("is told of work that fails too", async () => {
+  it("is recorded also if the work fails", async () => {
     const { done, measured } = timing(() => Promise.reject(new Error("no")));
     await expect(done).rejects.toThrow("no");
     expect(measured).toEqual([["peer.call.duration", 2, { peer: "p", outcome: "bad" }]]);

@@ -122,7 +122,7 @@ export function createStage(tables: Tables): Stage {
           .finally(() => running--);
       }
       for (;;) {
-        // Whoever was answered has now asked for the next call, or come to the end.
+        // An actor with a response has now made its next call, or ended.
         await setImmediate();
         if (failure !== undefined) throw failure;
         if (waiting.length === 0) {
@@ -138,7 +138,7 @@ export function createStage(tables: Tables): Stage {
 }
 
 /**
- * Turns as written: each actor goes on until its next call fits, or to its end where nothing is to fit. Whoever is not named any
+ * Turns as written: each actor goes on until its next call fits, or to its end where nothing is to fit. An actor that is not named any
  * more goes on at the end.
  */
 export function inTurns(turns: readonly (readonly [actor: string, until?: RegExp])[]) {

@@ -18,7 +18,7 @@ export async function rowsOf(tables: Tables, table: string, partitionKey: string
   return rows;
 }
 
-/** What is true of the users of these folded names, those whom nobody has left out. */
+/** Returns what storage says of the users of these folded names. Names without a user are left out. */
 export async function truthOf(tables: Tables, names: readonly string[]): Promise<Truth[]> {
   const all = await Promise.all(names.map(name => rowsOf(tables, "users", hashUsername(name))));
   return all.flatMap(rows => {
@@ -70,7 +70,7 @@ export async function breaches(tables: Tables, truths: readonly Truth[]): Promis
   return found;
 }
 
-/** What must hold of list rows at every moment: a settled one tells the truth, and nobody is without one. */
+/** The invariants of list rows at every moment: a clean row is correct, and every user has a row. */
 export async function listBreaches(tables: Tables, name: string, prefix: string): Promise<string[]> {
   const userHash = hashUsername(name);
   const [users, names, keys, user, key] = await Promise.all([

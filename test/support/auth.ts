@@ -23,8 +23,8 @@ import { type CallCounts, createCallCounter } from "./call-counter.ts";
 import { atEndOfFile } from "./end-of-file.ts";
 import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "./storage.ts";
 
-/** What a caller is told. */
-export interface Told {
+/** A response as the caller gets it. */
+export interface AuthResponse {
   readonly status: number;
   readonly headers: Headers;
   /** As it comes over the wire: parsed JSON; undefined where there is none. */
@@ -60,11 +60,11 @@ export interface TestAuth {
   /** How many passwords were hashed or checked so far. */
   hashes(): number;
   /** Calls what is at the path, `/core/…` with the token. The status is 404 and nothing else where a host finds no route. */
-  call(method: string, path: string, sent?: Sent): Promise<Told>;
-  get(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<Told>;
-  post(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<Told>;
+  call(method: string, path: string, sent?: Sent): Promise<AuthResponse>;
+  get(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<AuthResponse>;
+  post(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<AuthResponse>;
   /** A further host on the same storage, vault and clock. */
-  beside(options?: AuthOptions): TestAuth;
+  anotherInstance(options?: AuthOptions): TestAuth;
 }
 
 export interface AuthOptions {
@@ -190,8 +190,13 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     });
     const found = served.map(answerOf => answerOf(made)).find(reply => reply !== undefined);
     if (found === undefined) return { status: 404, headers: new Headers(), body: undefined, cookies: [] };
-    const { status, headers: sent = {}, body: told, cookies = [] } = await found;
-    return { status, headers: new Headers(sent), body: told === undefined ? told : overWire(told), cookies };
+    const { status, headers: sent = {}, body: sentBody, cookies = [] } = await found;
+    return {
+      status,
+      headers: new Headers(sent),
+      body: sentBody === undefined ? sentBody : overWire(sentBody),
+      cookies,
+    };
   };
   return {
     context,
@@ -207,7 +212,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     call,
     get: (path, fields = {}, headers = {}) => call("GET", path, { fields, headers }),
     post: (path, fields = {}, headers = {}) => call("POST", path, { fields, headers }),
-    beside: (more = {}) =>
+    anotherInstance: (more = {}) =>
       connect(storage, vault, clock, { ...options, ...more, settings: { ...options.settings, ...more.settings } }),
   };
 }

@@ -6,8 +6,8 @@ import type { Tables } from "../../lib/azure/tables/tables.ts";
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** The files of a backup, to be damaged. */
-export function filesOf(blobs: Blobs, wing: string, id: string) {
-  const at = (name: string) => `${wing}/${id}/${name}`;
+export function filesOf(blobs: Blobs, service: string, id: string) {
+  const at = (name: string) => `${service}/${id}/${name}`;
   const read = async (name: string) => Buffer.from((await blobs.get(backupsContainer, at(name))) ?? []);
   const write = (name: string, content: string | Uint8Array) => blobs.put(backupsContainer, at(name), content);
   const writeManifest = async (change: (content: Manifest) => unknown) => {

@@ -5,7 +5,7 @@ export interface CallCounts {
   readonly total: number;
   /**
    * How many of them were waited for one after another: the longest chain in which each began after the one before had ended.
-   * One that is still under way at the end was waited for by nobody.
+   * A call that is still in flight at the end was not awaited.
    */
   readonly sequential: number;
   /** Method and path of each, in the order of their beginning. */

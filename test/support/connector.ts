@@ -56,7 +56,7 @@ export interface TestConnector {
   /** Everything in a queue of the index. */
   queue(queue: Queue): Promise<readonly DueEntry[]>;
   /** A further connector on the same storage, peers and clock. */
-  beside(options?: ConnectorOptions): TestConnector;
+  anotherInstance(options?: ConnectorOptions): TestConnector;
 }
 
 export interface ConnectorOptions {
@@ -164,7 +164,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
       for await (const entry of own.requests.due(queue)) entries.push(entry);
       return entries;
     },
-    beside: (more = {}) =>
+    anotherInstance: (more = {}) =>
       connect(peers, storage, clock, { ...options, ...more, settings: { ...options.settings, ...more.settings } }),
   };
 }
@@ -201,7 +201,7 @@ function openContext(
   return { own, deployment };
 }
 
-/** What a caller is told when the work ends in a refusal. Throws where it does not. */
+/** Returns the Fault that the work throws. Throws if the work succeeds. */
 export async function refusalOf(work: Promise<unknown>): Promise<Reply> {
   const fault = await work.then(
     () => undefined,
@@ -211,7 +211,7 @@ export async function refusalOf(work: Promise<unknown>): Promise<Reply> {
   throw new Error("the work was not refused", { cause: fault });
 }
 
-/** An IdP for tests that need more than a peer can be told: every one that is configured, changed alike. */
+/** Changes every configured IdP alike, for tests that need more than the settings of a simulated peer. */
 export const idpsOf = ({ idps }: ConnectorContext, change: (idp: Idp) => Partial<Idp>): Idps => ({
   ...idps,
   get: id => {

@@ -13,7 +13,7 @@ export interface TestStorage {
   readonly key: string;
   /** There are `accounts` accounts, `test0` first. */
   readonly accounts: number;
-  /** A directory in which whoever makes the directory `n` owns the account `test<n>`. */
+  /** A directory in which the process that creates the directory `n` owns the account `test<n>`. */
   readonly claims: string;
 }
 

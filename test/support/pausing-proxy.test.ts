@@ -76,13 +76,13 @@ describe("a pausing proxy", () => {
 
   test("holds storage's answer when the work is done", async () => {
     const hold = proxy.hold({ phase: "response", path: /\/things/ });
-    let told = false;
+    let answered = false;
     const call = proxied.createEntity(entity(1)).then(() => {
-      told = true;
+      answered = true;
     });
     await hold.untilHeld();
     expect(await stored()).toBe(1);
-    expect(told).toBe(false);
+    expect(answered).toBe(false);
     hold.release();
     await call;
   });
@@ -125,7 +125,7 @@ describe("a pausing proxy", () => {
     expect(await stored("second")).toBe(2);
   });
 
-  test("holds only what fits method, path and headers, as often as it is told", async () => {
+  test("holds only exchanges that match method, path and headers, and only as many as requested", async () => {
     const hold = proxy.hold({
       phase: "request",
       method: "PATCH",

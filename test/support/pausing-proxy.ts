@@ -5,7 +5,7 @@ import { createWatch } from "../../local/peers/watch.ts";
 
 /** Which exchanges to hold, and when. What is missing fits everything. */
 export interface HoldRule {
-  /** `request`: the target has not heard of it yet. `response`: the target has done it, the caller is not told. */
+  /** `request`: the target has not received it yet. `response`: the target has done it, the caller gets no response. */
   readonly phase: "request" | "response";
   readonly method?: string;
   /** On the decoded path and query. */
@@ -119,7 +119,7 @@ function createHold(rule: HoldRule): Hold & { meet(phase: HoldRule["phase"], exc
     left = 0;
     const ending = held;
     held = [];
-    for (const settle of ending) settle(fate);
+    for (const decide of ending) decide(fate);
   };
 
   return {

@@ -44,7 +44,7 @@ export async function oddServer(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An address where nobody listens. */
+/** An address at which no server listens. */
 export async function deadAddress(): Promise<string> {
   const server = createServer();
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));

@@ -13,12 +13,12 @@ export interface ValidationServer {
   /** Of `verify`. */
   readonly url: string;
   readonly clientId: string;
-  /** Tells it the secret of a key of kind `yubico`. */
+  /** Stores the secret of a key of kind `yubico` in it. */
   add(key: SoftwareKey): void;
   close(): Promise<void>;
 }
 
-/** One that can be told to misbehave, and counts what it was asked. */
+/** A server with configurable failures that counts its requests. */
 export type SimulatedServer = ValidationServer & Omit<Peer, "url" | "close">;
 
 const verifyPath = "/wsapi/2.0/verify";
@@ -87,8 +87,8 @@ export async function yubiserver(clientKey: Uint8Array): Promise<ValidationServe
     if (status !== 0) throw new Error(`yubiserver-admin failed: ${stdout}${stderr}`);
     return stdout;
   };
-  const told = admin("-p", "-a", "client", Buffer.from(clientKey).toString("latin1"));
-  const clientId = /ID is: (\d+)/.exec(told)?.[1] ?? "1";
+  const output = admin("-p", "-a", "client", Buffer.from(clientKey).toString("latin1"));
+  const clientId = /ID is: (\d+)/.exec(output)?.[1] ?? "1";
   // It goes on as a user of its own, which must be able to write here.
   for (const [path, mode] of [
     [directory, 0o777],
@@ -96,7 +96,7 @@ export async function yubiserver(clientKey: Uint8Array): Promise<ValidationServe
   ] as const)
     chmodSync(path, mode);
   const port = await freePort();
-  // It puts itself in the background and tells nobody its id.
+  // It moves itself to the background without reporting its process id.
   spawnSync("yubiserver", ["-d", database, "-p", String(port), "-l", join(directory, "log")]);
   const url = `http://127.0.0.1:${port}${verifyPath}`;
   const answers = () =>

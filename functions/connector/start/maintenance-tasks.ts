@@ -94,8 +94,8 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     run: async (input, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
       await context.ready();
       const { erased, left } = await eraseRecipient(whoOf(input), context);
-      const told = left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason }));
-      return { erased, left: told };
+      const reported = left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason }));
+      return { erased, left: reported };
     },
   }),
   reseal: resealTask(["credentialrequests"]),

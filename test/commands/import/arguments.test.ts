@@ -32,16 +32,16 @@ describe("what the import command is given", () => {
     [[...url, "--digits", "9", "keys.csv"], /--digits must be a whole number from 6 to 8/],
     [[...url, "-", "-"], /Only one input can be standard input/],
     [[...url, "--token-file", "-", "-"], /Only one input can be standard input/],
-  ])("is refused where it makes no sense (%#)", (args, told) => {
-    expect(() => importArguments(args)).toThrow(told);
+  ])("is refused where it makes no sense (%#)", (args, expected) => {
+    expect(() => importArguments(args)).toThrow(expected);
   });
 
   it.each([
     ["http://core.example/core", /must start with https/],
     ["http://127.0.0.1.example/core", /must start with https/],
     ["core.example/core", /is not a URL/],
-  ])("goes to no address without TLS but this machine's: %s", (address, told) => {
-    expect(() => connectApi(address, "a-token")).toThrow(told);
+  ])("goes to no address without TLS but this machine's: %s", (address, expected) => {
+    expect(() => connectApi(address, "a-token")).toThrow(expected);
     expect(connectApi("http://127.0.0.1:7071/core/", "a-token").url).toBe("http://127.0.0.1:7071/core");
   });
 

@@ -68,11 +68,11 @@ describe("a call that is not answered", () => {
     [new Date(started + 7000).toUTCString(), 7000],
     ["soon", 500],
     ["0", 500],
-  ])("waits as long as Core asks, for everybody: Retry-After %s", async (text, wait) => {
+  ])("waits in all calls as long as Core asks: Retry-After %s", async (text, wait) => {
     const { ask, waited } = simulated([answer(503, { "retry-after": text }), answer(201)]);
     await ask("POST", "/otpkeys", {});
     expect(waited).toEqual([wait]);
-    // The wait is over for whoever comes later.
+    // The wait is over for later calls.
     await ask("POST", "/otpkeys", {});
     expect(waited).toHaveLength(1);
   });
@@ -151,8 +151,8 @@ describe("a key at which Core fails", () => {
     });
     await ends.promise;
     last.resolve();
-    const { stopped, lines: standing } = await over;
+    const { stopped, lines: linesSoFar } = await over;
     expect(stopped).toBe("over");
-    expect(standing.map(({ outcome }) => outcome).slice(0, 3)).toEqual(["open", "imported", "open"]);
+    expect(linesSoFar.map(({ outcome }) => outcome).slice(0, 3)).toEqual(["open", "imported", "open"]);
   });
 });

@@ -41,7 +41,7 @@ const makeKeys = (count: number, make: () => FileKey = hotpKey) => Array.from({ 
 const log = (keys: readonly FileKey[]) => fileOf(keys.map(logLine).join("\n"));
 
 describe("importing what key makers ship", () => {
-  it("brings every key of every layout in, tells each line that is not, and no secret to anybody", async () => {
+  it("imports every key of every layout, reports each line that it skips, and prints no secret", async () => {
     const keys = [...makeKeys(60, yubicoKey), ...makeKeys(60), ...makeKeys(60, totpKey)];
     const compact = makeKeys(60, yubicoKey);
     const packed = makeKeys(60);
@@ -74,8 +74,8 @@ describe("importing what key makers ship", () => {
     expect(rows[180]).toBe(`${first},183,,,refused,its secret must have 16 bytes`);
     expect(rows[300]).toBe(`${second},62,${packed[59]?.prefix},hotp,imported,`);
 
-    const told = [out, error, readFileSync(report, "utf8")].join("\n");
-    expect(spellings([...all, bad]).filter(secret => told.includes(secret))).toEqual([]);
+    const outputs = [out, error, readFileSync(report, "utf8")].join("\n");
+    expect(spellings([...all, bad]).filter(secret => outputs.includes(secret))).toEqual([]);
   });
 
   it("makes keys whose OTPs are valid from the counter on that the file gives", async () => {
@@ -185,7 +185,7 @@ describe("importing what key makers ship", () => {
 });
 
 describe("importing again", () => {
-  it("goes on after Ctrl-C, which lets what is under way end and tells where it stands", async () => {
+  it("continues after Ctrl-C, which lets calls in flight end and prints the progress", async () => {
     const keys = makeKeys(40);
     const report = freshPath();
     proxy.resetRequests();
@@ -216,7 +216,7 @@ describe("importing again", () => {
 
   it("doubles nothing after a crash between a key and its answer", async () => {
     const keys = makeKeys(30);
-    // The work is done, and nobody is told.
+    // The work is done, and the response is lost.
     proxy.fail({ kind: "hang", method: "POST", phase: "after", times: 30 });
     const { child, ended } = startThrough("--parallel", "4", log(keys));
     await proxy.untilHanging(4);
@@ -300,20 +300,20 @@ describe("a Core that does not answer as it should", () => {
       `${file}:2: refused: Core responded:  [2Jno more (400)`,
       `${file}:3: refused: Core responded: a text that quotes the secret`,
     ]);
-    const told = out + error + readFileSync(report, "utf8");
-    expect(told).not.toContain("\u001b");
-    expect(spellings(keys).filter(secret => told.includes(secret))).toEqual([]);
+    const outputs = out + error + readFileSync(report, "utf8");
+    expect(outputs).not.toContain("\u001b");
+    expect(spellings(keys).filter(secret => outputs.includes(secret))).toEqual([]);
   });
 });
 
 describe("what the command needs to know", () => {
-  it("is told when it is not, and nothing is tried", async () => {
+  it("gets an error if it is not, and nothing is tried", async () => {
     const { code, out, error } = await imported("/nowhere/keys.csv");
     expect([code, out, error]).toEqual([2, "", "/nowhere/keys.csv cannot be read (ENOENT).\n"]);
-    const { code: unknown, error: told } = await imported("--token", "a-token", "keys.csv");
+    const { code: unknown, error: message } = await imported("--token", "a-token", "keys.csv");
     expect(unknown).toBe(2);
-    expect(told).toContain("Unknown option '--token'");
-    expect(told).not.toContain("a-token");
+    expect(message).toContain("Unknown option '--token'");
+    expect(message).not.toContain("a-token");
   });
 
   it("is a token by environment, file or standard input; none, or one that Core refuses, and nothing is sent", async () => {
@@ -324,12 +324,12 @@ describe("what the command needs to know", () => {
       code: 2,
       error: expect.stringMatching("API_TOKEN"),
     });
-    for (const [token, told] of [
+    for (const [token, expected] of [
       ["core_00000000_wrong", "the token is refused (401)"],
       [auth.otherToken, "the token has no access (403)"],
     ]) {
       const run = await startImport([...url, file], { env: { API_TOKEN: token ?? "" } }).ended;
-      expect(run).toMatchObject({ code: 3, error: expect.stringContaining(`Stopped: ${told}`) });
+      expect(run).toMatchObject({ code: 3, error: expect.stringContaining(`Stopped: ${expected}`) });
       expect(run.out + run.error).not.toContain(token);
     }
     expect(await isThere(key)).toBe(false);
@@ -339,7 +339,7 @@ describe("what the command needs to know", () => {
     expect(await byInput.ended).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
   });
 
-  it("is told without quoting it when a token has characters that no token has", async () => {
+  it("gets an error that does not quote a token with invalid characters", async () => {
     const run = await startImport(["--url", auth.coreUrl, log([hotpKey()])], { env: { API_TOKEN: "secret\nX: y" } })
       .ended;
     expect(run).toMatchObject({ code: 2, out: "" });

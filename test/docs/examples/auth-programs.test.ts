@@ -78,7 +78,7 @@ describe("a RADIUS server's program", () => {
     expect(await program(password, 6)).toBe(0);
   });
 
-  it("takes nothing but `true` for an acceptance, and tells trouble from a refusal", async () => {
+  it("accepts only `true`, and distinguishes failures from refusals", async () => {
     let answer: { status: number; body?: unknown } = { status: 200 };
     const other = await startPeer("no authentication server", { handle: () => answer });
     const codes: Record<string, number | null> = {};
@@ -102,9 +102,9 @@ describe("a RADIUS server's program", () => {
       "503 {}": 2,
       '302 "true"': 2,
     });
-    const nobody = await radius({ USER_NAME: "a", USER_PASSWORD: "not told" }, other.url);
-    expect(nobody).toMatchObject({ code: 2, error: expect.stringContaining("does not answer") });
-    expect(nobody.error).not.toContain("not told");
+    const rejected = await radius({ USER_NAME: "a", USER_PASSWORD: "top secret" }, other.url);
+    expect(rejected).toMatchObject({ code: 2, error: expect.stringContaining("does not answer") });
+    expect(rejected.error).not.toContain("top secret");
   });
 });
 
@@ -124,7 +124,7 @@ describe("HTTP Basic authentication in front of an application", () => {
 
   beforeAll(async () => {
     application.listen(0, "127.0.0.1");
-    // Counts what the front asks, and can be told to misbehave.
+    // Counts the calls of the front, with configurable failures.
     watched = await startPeer("watched", {
       handle: async ({ method, path, body, headers }) => {
         const type = headers["content-type"] ?? "";
@@ -151,7 +151,7 @@ describe("HTTP Basic authentication in front of an application", () => {
   const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString("base64")}` });
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) => fetch(url + path, { headers });
 
-  it("lets nobody in who does not say who they are, or says it wrongly", async () => {
+  it("lets no user in without credentials or with wrong ones", async () => {
     await person(auth, { name: "basic1", password });
     for (const headers of [
       {},
@@ -208,7 +208,7 @@ describe("HTTP Basic authentication in front of an application", () => {
     expect(asked.slice(before).map(({ url: path }) => path)).toEqual(["//127.0.0.1:1/x"]);
   });
 
-  it("lets nobody in, and says so, while the authentication server is away, throttles or talks nonsense", async () => {
+  it("lets no user in, and says so, while the authentication server is away, throttles or returns nonsense", async () => {
     const before = asked.length;
     await person(auth, { name: "basic5", password });
     const header = basic(`basic5:${password}`);

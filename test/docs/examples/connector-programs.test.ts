@@ -13,7 +13,7 @@ import { type Program, startProgram } from "./auth-program.ts";
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers);
 
-/** Between programs and connector: passes everything on, and can be told to lose an answer. */
+/** Between programs and connector: passes everything on, and can drop a response. */
 let line: Peer;
 beforeAll(async () => {
   line = await startPeer("line", {
@@ -121,7 +121,7 @@ describe("a client of version 2", () => {
     expect(await v2(["order", "REQ4", "docs/examples/connector-order-v1.json"]).ended).toMatchObject({ code: 1 });
   });
 
-  it("comes back later where nobody knows whether the shipment was ordered, and where the connector is away", async () => {
+  it("comes back later if it is unknown whether the shipment was ordered, and while the connector is away", async () => {
     peers.delivery.fail({ kind: "drop", method: "POST" });
     const body = sample("connector-order-v2.json");
     body.recipient.email = newUser();
@@ -134,7 +134,7 @@ describe("a client of version 2", () => {
     expect(away).toMatchObject({ code: 2, out: "" });
   });
 
-  it("tells a request that does not end well from one that goes on", async () => {
+  it("distinguishes a request that failed from one that goes on", async () => {
     peers.delivery.settings({ shipAfterMs: 3_600_000 });
     const body = sample("connector-order-v2.json");
     body.recipient.email = newUser();
@@ -175,7 +175,7 @@ describe("a client of version 1", () => {
     expect(mailsTo("grace.manager@example.com")).toHaveLength(1);
   });
 
-  it("tells an error of the shipment, and what is wrong with an order", async () => {
+  it("prints an error of the shipment, and what is wrong with an order", async () => {
     peers.delivery.settings({ shipAfterMs: 3_600_000 });
     const body = sample("connector-order-v1.json");
     body.delivery_shipment_request.recipient.recipient_email = newUser();

@@ -33,8 +33,8 @@ async function audited(fields: Record<string, string>, path = "/client/authentic
   expect(events).toHaveLength(1);
   const [{ event: _, invocationId: __, ...event } = {}] = events;
   expect(event).toMatchObject({ requestId: "the.request", address: "192.0.2.1" });
-  const { requestId: ___, address: ____, ...told } = event;
-  return told;
+  const { requestId: ___, address: ____, ...recorded } = event;
+  return recorded;
 }
 
 describe("every authentication is one audit event at information level", () => {
@@ -106,18 +106,18 @@ describe("every authentication is one audit event at information level", () => {
 
   it("also where it was throttled, by name or by address, or could not be decided", async () => {
     const user = await makeUser(auth);
-    const strict = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "1" } });
+    const strict = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "1" } });
     const fields = { username: user.name, password: user.password };
     await strict.post("/client/authenticate", { ...fields, password: "wrong" });
     const throttled = { outcome: "refused", reason: "throttled", factors: ["password"] };
     const who = { username: user.name, userId: user.id };
     expect(await audited(fields, "/client/login", {}, strict)).toEqual({ ...throttled, ...who });
-    const limited = auth.beside({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
+    const limited = auth.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
     await limited.post("/client/authenticate", { username: "nobody", password: "x" }, headers);
     // Nothing is read for an address that is over its limit, so it is not known whether a user has the name.
     const usernameHash = expect.any(String);
     expect(await audited(fields, "/client/login", {}, limited)).toEqual({ ...throttled, usernameHash });
-    const broken = auth.beside({
+    const broken = auth.anotherInstance({
       ports: ({ users }) => ({
         users: {
           ...users,
@@ -201,7 +201,7 @@ describe("a username that no user has", () => {
   it("has one hash on every host and in every spelling, so that an operator can follow it; another name has another", async () => {
     const hash = await hashOf("No Such User");
     expect(hash).toMatch(/^[\w-]{22}$/);
-    expect(await hashOf(" no such USER ", auth.beside())).toBe(hash);
+    expect(await hashOf(" no such USER ", auth.anotherInstance())).toBe(hash);
     expect(await hashOf("no such user 2")).not.toBe(hash);
     for (const username of ["no/name", "4711", "x".repeat(10_000), "\u0000"]) {
       expect(await hashOf(username)).toMatch(/^[\w-]{22}$/);
@@ -220,7 +220,7 @@ describe("a username that no user has", () => {
   });
 
   it("is left out where the key cannot be read, and the event is written all the same", async () => {
-    const away = auth.beside({
+    const away = auth.anotherInstance({
       ports: () => ({
         hashUsernameForLog: createUsernameHashForLog({
           current: async () => {
@@ -260,7 +260,7 @@ describe("secrets", () => {
       "a password?",
       `${"long ".repeat(100)}secret`,
     ];
-    const broken = own.beside({
+    const broken = own.anotherInstance({
       ports: ({ users }) => ({
         users: {
           ...users,
@@ -270,7 +270,7 @@ describe("secrets", () => {
         },
       }),
     });
-    const limited = own.beside({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
+    const limited = own.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
     for (const username of typed) {
       for (const fields of [{ username }, { username, password: "x" }, { username, otp: hotp.otp(5) }]) {
         for (const method of ["GET", "POST"]) {
@@ -312,11 +312,11 @@ describe("secrets", () => {
     await own.post(`/core/users/${user.id}/otpkeys`, { otpkey: remote.prefix });
     const [hotp, totp, yubico] = keys;
     const otps = [hotp?.otp(0), totp?.otp(stepAt(own.now())), yubico?.otp(1), remote.otp(1)].map(String);
-    const told: unknown[] = [];
+    const logged: unknown[] = [];
     const sessions: string[] = [];
     const call = async (method: string, path: string, fields: Record<string, string>, more = {}) => {
       const { status, body } = await own.call(method, path, { fields, headers: more });
-      if (status >= 400) told.push(body);
+      if (status >= 400) logged.push(body);
       return body;
     };
     for (const otp of otps) {
@@ -339,7 +339,7 @@ describe("secrets", () => {
     await call("POST", `/core/users/${user.id}/reset`, { password: reset });
     await call("POST", "/core/users", { username: "a/b", password: wrong });
     await call("POST", `/core/users`, { username: user.name, password: wrong });
-    const broken = own.beside({
+    const broken = own.anotherInstance({
       ports: ({ users }) => ({
         users: {
           ...users,
@@ -353,7 +353,7 @@ describe("secrets", () => {
     await server.close();
 
     expect(sessions.filter(Boolean)).toHaveLength(4);
-    expect(told.length).toBeGreaterThan(8);
+    expect(logged.length).toBeGreaterThan(8);
     const secrets = [
       ...[user.password, reset, changed, wrong, "7 chars"],
       ...otps,
@@ -372,7 +372,7 @@ describe("secrets", () => {
     const everything = [
       ...own.lines,
       ...broken.lines,
-      ...told.map(body => JSON.stringify(body)),
+      ...logged.map(body => JSON.stringify(body)),
       ...(await storedText(own.storage)),
     ];
     expect(everything.length).toBeGreaterThan(100);

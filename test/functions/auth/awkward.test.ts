@@ -40,13 +40,13 @@ afterAll(async () => {
   expect(lines.filter(({ event }) => event === "failed")).toEqual([]);
 });
 
-interface Told {
+interface Outcome {
   readonly status: number;
   readonly body: unknown;
 }
 
 /** Whatever is sent, a refusal is a sentence and never the server's own failure. */
-async function told(response: Response): Promise<Told> {
+async function outcomeOf(response: Response): Promise<Outcome> {
   const { status } = response;
   const text = await response.text();
   const body: unknown = text === "" ? undefined : JSON.parse(text);
@@ -57,13 +57,13 @@ async function told(response: Response): Promise<Told> {
 
 type Fields = Readonly<Record<string, string>>;
 const send = async (method: string, path: string, fields: Fields | undefined, headers: Record<string, string> = {}) =>
-  told(await fetch(main.url + path, { method, headers, ...(fields && { body: new URLSearchParams(fields) }) }));
+  outcomeOf(await fetch(main.url + path, { method, headers, ...(fields && { body: new URLSearchParams(fields) }) }));
 const core = (method: string, path: string, fields?: Fields) => send(method, `/core${path}`, fields, bearer);
 const login = async (fields: Fields) => (await send("POST", "/client/login", fields)).status;
 const segment = encodeURIComponent;
 const foundBy = async (query: string) =>
   ((await core("GET", `/users?${query}`)).body as { id: number }[]).map(({ id }) => id);
-const password = "a password of everybody";
+const password = "a password of every user";
 
 /** What Table storage forbids in keys, OData, URLs, forms, JSON, JavaScript or people could take for something else. */
 const texts = [
@@ -129,7 +129,7 @@ async function forEachText(work: (text: string, index: number) => Promise<void>)
 }
 
 describe("every awkward text round trips, or is refused by a sentence", () => {
-  test("as a name: found by it, signed in by it, deleted by it, and nobody else is", async () => {
+  test("as a name finds, signs in and deletes that user and no other", async () => {
     await forEachText(async text => {
       const { status, body } = await core("POST", "/users", { username: text, password });
       const path = `/users/${segment(text)}`;

@@ -115,7 +115,7 @@ describe("the deployed app over HTTP", () => {
   });
 
   test.each(["a%2Fb", "a%5Cb", "%00", "%2e%2e", "%ff", "%", "a%3Fb", `${"x".repeat(1024)}`])(
-    "answers 400 or 404 for a path segment %s that names nobody",
+    "answers 400 or 404 for a path segment %s that names no user",
     async segment => {
       const { status } = await call("GET", `/core/users/${segment}`);
       // Two dots are no segment: the list is what is left of that path.

@@ -73,11 +73,13 @@ describe("parameters", () => {
   it("in JSON may be null, which is as if absent", async () => {
     const body = JSON.stringify({ username: user.name, password: user.password, otp: null });
     expect((await auth.call("POST", "/client/authenticate", { body })).body).toBe(true);
-    const told = await auth.call("POST", "/core/users", { body: JSON.stringify({ username: "x", password: null }) });
-    expect(told).toMatchObject({ status: 400, body: { error: "Missing required parameter(s)! password" } });
+    const response = await auth.call("POST", "/core/users", {
+      body: JSON.stringify({ username: "x", password: null }),
+    });
+    expect(response).toMatchObject({ status: 400, body: { error: "Missing required parameter(s)! password" } });
   });
 
-  it("that nobody knows are ignored", async () => {
+  it("that are unknown are ignored", async () => {
     const fields = { username: user.name, password: user.password, remember: "me", __proto__x: "y" };
     expect((await auth.post("/client/authenticate?$top=x&constructor=y", fields)).body).toBe(true);
   });
@@ -207,7 +209,7 @@ describe("who may call the Core API", () => {
     routes.map(route => route.replace(/\{\w+\}/g, "x").split(" ") as [string, string]),
   );
 
-  test.each(calls)("nobody without a token: %s /core%s", async (method, path) => {
+  test.each(calls)("no caller without a token: %s /core%s", async (method, path) => {
     for (const authorization of [
       "",
       "Basic dXNlcjpwYXNz",
@@ -221,15 +223,15 @@ describe("who may call the Core API", () => {
     }
   });
 
-  it("nobody with a token of the other wing: 403", async () => {
+  it("no caller with a token of the other service: 403", async () => {
     const headers = { authorization: `Bearer connector_00000000_${"A".repeat(43)}` };
-    const { status, body, headers: told } = await auth.call("GET", "/core/users", { headers });
+    const { status, body, headers: responseHeaders } = await auth.call("GET", "/core/users", { headers });
     expect({ status, body }).toEqual({ status: 403, body: { error: "The token belongs to another API." } });
-    expect(told.get("www-authenticate")).toBe(null);
+    expect(responseHeaders.get("www-authenticate")).toBe(null);
   });
 
-  it("nobody at all where no kind of token is configured: it never falls open", async () => {
-    const closed = auth.beside({ settings: { CALLER_STATIC_TOKENS: "false" } });
+  it("no caller at all if no kind of token is configured", async () => {
+    const closed = auth.anotherInstance({ settings: { CALLER_STATIC_TOKENS: "false" } });
     expect((await closed.get("/core/users")).status).toBe(401);
   });
 
@@ -323,7 +325,7 @@ describe("every route of the specification", () => {
 });
 
 describe("every answer", () => {
-  it("is kept by nobody and carries the request id, which every log line has too", async () => {
+  it("is never cached and has the request id, as every log line has", async () => {
     const session = await loggedIn(auth, user);
     const answers = await Promise.all([
       auth.get("/core/users", {}, { "x-request-id": "my-id.1" }),

@@ -106,12 +106,12 @@ describe("whatever is sent", () => {
           );
         });
         const well = Object.fromEntries(Object.entries(query).map(([k, v]) => [k.toWellFormed(), v.toWellFormed()]));
-        const { status, body: told } = await auth.call(method, `${path}?${new URLSearchParams(well)}`, {
+        const { status, body: reply } = await auth.call(method, `${path}?${new URLSearchParams(well)}`, {
           headers: { "x-service-session": session, ...(method === "POST" && { "content-type": type }) },
           ...(method === "POST" && { body }),
         });
         expect([200, 201, 204, 400, 401, 404, 409, 415, 429]).toContain(status);
-        if (status >= 400 && told !== undefined) expect(told).toEqual({ error: expect.any(String) });
+        if (status >= 400 && reply !== undefined) expect(reply).toEqual({ error: expect.any(String) });
       }),
       { numRuns: 12 },
     );

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 /** A host whose passwords are peppered from the vault too. */
 const pepperedHost = (): TestAuth =>
-  auth.beside({
+  auth.anotherInstance({
     ports: ({ random, now, log }) => {
       const secrets = openSecrets({ endpoint: auth.vault.url, credential: localCredential, timeoutMs: 5000 });
       const pepper = keyRing(secrets, "password-pepper", {
@@ -54,7 +54,7 @@ describe("a rotation", () => {
     await giveKey(auth, one, former);
     expect(await signsIn(auth, one, former.otp(0))).toBe(true);
     rotate("data-encryption-key");
-    const next = auth.beside();
+    const next = auth.anotherInstance();
     await giveKey(next, other, later);
     const sealedBy = async (prefix: string) => {
       const [header = ""] = String((await rowOf("otpkeys", prefix, "key")).sealedSecret).split(".");
@@ -83,7 +83,7 @@ describe("a rotation", () => {
   });
 });
 
-describe("a row that somebody changed in storage", () => {
+describe("a row that an attacker changed in storage", () => {
   it("a secret that was moved to another key opens nowhere: its OTPs do not pass there", async () => {
     const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
     const [own, stolen] = [hotpKey(), hotpKey()];
@@ -99,7 +99,7 @@ describe("a row that somebody changed in storage", () => {
     expect(await signsIn(auth, owner, stolen.otp(0))).toBe(true);
   });
 
-  it("an assignment or attribute that was copied from another user is nobody's", async () => {
+  it("an assignment or attribute that was copied from another user belongs to no user", async () => {
     const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
     const key = await giveKey(auth, owner, hotpKey());
     await auth.post(`/core/users/${owner.id}/attributes`, { key: "role", value: "admin" });

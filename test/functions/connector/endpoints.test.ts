@@ -100,16 +100,16 @@ const problem = (type: string, more: object = {}) => ({
 describe.each(cases)("%s", route => {
   it("answers 401 with WWW-Authenticate without a token and with a bad one", async () => {
     const expired = await peers.issuer.mint({ audience, roles: ["Connector.Call"], expiresInSeconds: -60 });
-    const stranger = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "unknown-key" });
+    const forged = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "unknown-key" });
     const unknown = `connector_00000000_${"A".repeat(43)}`;
-    for (const token of ["", "nonsense", expired, stranger, unknown]) {
+    for (const token of ["", "nonsense", expired, forged, unknown]) {
       const { status, headers, body } = await call(route, { token });
       expect({ status, body }, token).toEqual({ status: 401, body: problem("authentication") });
       expect(headers.get("www-authenticate")).toBe("Bearer");
     }
   });
 
-  it("answers 403 to a good token without the role, and to the other wing's", async () => {
+  it("answers 403 to a valid token without the role, and to a token of the other service", async () => {
     const role = await peers.issuer.mint({ audience, roles: ["Core.Admin"] });
     const none = await peers.issuer.mint({ audience });
     for (const token of [role, none, tokens.core])
@@ -200,11 +200,11 @@ describe.each(withBody)("the body of %s", route => {
 describe(create, () => {
   it("answers 201 with the two ids and nothing else, and the request reads as specified", async () => {
     const body = altered(orderBody([2, 1]), { "shipment.shipment_items[1].name": undefined });
-    const { status, body: told, headers } = await call(create, { body });
+    const { status, body: reply, headers } = await call(create, { body });
     expect(status).toBe(201);
-    expect(told).toEqual({ data: { credential_request_id: expect.any(String), shipment_id: expect.any(String) } });
+    expect(reply).toEqual({ data: { credential_request_id: expect.any(String), shipment_id: expect.any(String) } });
     expect(headers.get("x-ignored-fields")).toBeNull();
-    const { credential_request_id, shipment_id } = told.data;
+    const { credential_request_id, shipment_id } = reply.data;
     // An id that becomes this one by a second decoding names nothing.
     for (const [path, known] of [
       ["/v2/credential-requests", credential_request_id],
@@ -258,10 +258,10 @@ describe(create, () => {
       "shipment.shipment_items[1].credentials": [],
       authenticators: [],
     });
-    const { status, body: told } = await call(create, { body });
+    const { status, body: reply } = await call(create, { body });
     expect(status).toBe(400);
-    expect(told).toEqual(problem("validation", { fields: expect.any(Array) }));
-    expect(told.error_data.fields.map(({ path }: Body) => path).toSorted()).toEqual(
+    expect(reply).toEqual(problem("validation", { fields: expect.any(Array) }));
+    expect(reply.error_data.fields.map(({ path }: Body) => path).toSorted()).toEqual(
       [
         "recipient.email",
         "recipient.telephone",
@@ -294,14 +294,14 @@ describe(create, () => {
 
   it("answers an identity provider's no without error_data", async () => {
     const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": "unknown@example.com" });
-    const { status, body: told } = await call(create, { body });
-    expect({ status, told }).toEqual({
+    const { status, body: reply } = await call(create, { body });
+    expect({ status, reply }).toEqual({
       status: 400,
-      told: { error_code: "idp_error", error_message: expect.any(String) },
+      reply: { error_code: "idp_error", error_message: expect.any(String) },
     });
   });
 
-  it("tells of fields that it does not know, and takes null for absent", async () => {
+  it("refuses unknown fields by name, and takes null for absent", async () => {
     const body = altered(orderBody(), {
       "recipient.company": null,
       "recipient.nick~name": "Ada",
@@ -321,13 +321,13 @@ describe("the story of one request over HTTP (specification section 4)", () => {
     await call("GET /v2/operations/process-shipments");
     await call("POST /v2/operations/process-credential-requests");
     const body = orderBody([2]);
-    const { body: told } = await call(create, { body });
+    const { body: reply } = await call(create, { body });
     expect(await call("GET /v2/operations/process-shipments")).toMatchObject({ status: 204, body: undefined });
     expect(await call("POST /v2/operations/process-credential-requests")).toMatchObject({
       status: 200,
       body: { data: { processed: 2, activated: 2, failed: 0, pending: 0 } },
     });
-    const { body: read } = await call(`GET /v2/credential-requests/${told.data.credential_request_id}`);
+    const { body: read } = await call(`GET /v2/credential-requests/${reply.data.credential_request_id}`);
     expect(read.data.state).toBe("complete");
     expect(peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email))).toHaveLength(1);
   });
@@ -415,11 +415,11 @@ describe("whatever is thrown at it", () => {
     let taken = 0;
     await fc.assert(
       fc.asyncProperty(bodies, async body => {
-        const { status, body: told } = await call(create, { body });
+        const { status, body: reply } = await call(create, { body });
         expect(status).toBeOneOf([201, 400]);
-        if (status === 400 && told.error_code === "api_error") {
-          expect(told.error_data.error_type).toBe("validation");
-        } else if (told.error_code !== "delivery_error" || told.error_data.code !== "validation_error") taken++;
+        if (status === 400 && reply.error_code === "api_error") {
+          expect(reply.error_data.error_type).toBe("validation");
+        } else if (reply.error_code !== "delivery_error" || reply.error_data.code !== "validation_error") taken++;
       }),
       { numRuns: 100 },
     );
@@ -468,7 +468,7 @@ it("an unknown path or a wrong method is the host's 404", async () => {
 
 it("a PIN mail goes to the allowed domains alone", async () => {
   const body = altered(orderBody(), { "enrollment_contacts.emails_to": [newUser(), "ada@elsewhere.example"] });
-  const { status, body: told } = await call(create, { body });
+  const { status, body: reply } = await call(create, { body });
   expect(status).toBe(400);
-  expect(told.error_data.fields).toMatchObject([{ path: "enrollment_contacts.emails_to[1]" }]);
+  expect(reply.error_data.fields).toMatchObject([{ path: "enrollment_contacts.emails_to[1]" }]);
 });

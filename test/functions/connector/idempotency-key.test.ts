@@ -88,9 +88,9 @@ describe.each(creates)("the Idempotency-Key of %s", route => {
     ["repeated", "one, two"],
   ])("is refused with 400 where it is %s, with the body's problems, and nothing is stored", async (_, key) => {
     const before = await storedText(host.storage);
-    const { status, body: told } = await host.call(route, { body: {}, headers: { "Idempotency-Key": key } });
+    const { status, body: reply } = await host.call(route, { body: {}, headers: { "Idempotency-Key": key } });
     expect(status).toBe(400);
-    const paths = told.error_data.fields.map(({ path }: Body) => path);
+    const paths = reply.error_data.fields.map(({ path }: Body) => path);
     expect(paths).toContain("Idempotency-Key");
     expect(paths.length).toBeGreaterThan(1);
     expect(await storedText(host.storage)).toEqual(before);

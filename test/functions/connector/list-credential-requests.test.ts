@@ -14,8 +14,8 @@ beforeAll(async () => {
   for (let n = 0; n < 5; n++) {
     const body = orderBody();
     const ofUser = altered(body, { "shipment.shipment_items[0].credentials[0].user_id": user });
-    const { body: told } = await host.call(create, { body: n % 2 === 0 ? ofUser : body });
-    ids.push(told.data.credential_request_id);
+    const { body: reply } = await host.call(create, { body: n % 2 === 0 ? ofUser : body });
+    ids.push(reply.data.credential_request_id);
   }
 });
 

@@ -20,7 +20,7 @@ const many = (count: number, value: unknown) => Array.from({ length: count }, ()
 const at = (path: string, ...values: readonly unknown[]): Violation[] => values.map(value => ({ path, value }));
 
 const emails = ["", "ada", "ada@example", "a b@example.com", "ada@example.com,bob@example.com"];
-/** Texts that no schema in JSON can tell: what the tables say in words. */
+/** Rules of texts that JSON Schema cannot express: what the tables say in words. */
 const wrongTexts = (path: { email: string; emailsTo: string; name: string }): Violation[] => [
   ...at(path.email, ...emails),
   ...at(`${path.emailsTo}[0]`, ...emails, "ada@elsewhere.org"),
@@ -180,14 +180,14 @@ const creates: Readonly<Record<string, Create>> = {
 const asked = () =>
   Object.values(peers).flatMap((peer: Peer) => peer.requests().map(({ path }) => `${peer.name} ${path}`));
 
-/** Rows and blobs, as much of each as tells one from the other. */
+/** Rows and blobs, with enough of each to distinguish them. */
 const stored = async () => (await storedText(host.storage)).map(line => line.slice(0, 200));
 
 async function refusedPaths(route: string, body: Body): Promise<readonly string[]> {
-  const { status, body: told } = await host.call(route, { body });
-  if (status !== 400 || told.error_code !== "api_error") return [`answered ${status}: ${JSON.stringify(told)}`];
-  expect(told.error_data.error_type).toBe("validation");
-  return [...new Set<string>(told.error_data.fields.map(({ path }: Body) => path))];
+  const { status, body: reply } = await host.call(route, { body });
+  if (status !== 400 || reply.error_code !== "api_error") return [`answered ${status}: ${JSON.stringify(reply)}`];
+  expect(reply.error_data.error_type).toBe("validation");
+  return [...new Set<string>(reply.error_data.fields.map(({ path }: Body) => path))];
 }
 
 describe.each(Object.entries(creates))(
@@ -212,9 +212,9 @@ describe.each(Object.entries(creates))(
       expect(wrong.length).toBeGreaterThan(60);
       const unlike: string[] = [];
       for (const { path, value } of wrong) {
-        const told = await refusedPaths(route, altered(body(), { [path]: value }));
-        if (told.length !== 1 || told[0] !== path)
-          unlike.push(`${path} = ${JSON.stringify(value)}: ${told.join(", ")}`);
+        const paths = await refusedPaths(route, altered(body(), { [path]: value }));
+        if (paths.length !== 1 || paths[0] !== path)
+          unlike.push(`${path} = ${JSON.stringify(value)}: ${paths.join(", ")}`);
       }
       expect(unlike).toEqual([]);
       expect(asked()).toEqual([]);

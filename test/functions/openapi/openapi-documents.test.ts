@@ -95,8 +95,8 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
   it("names exactly the parameters of each path", () => {
     for (const { route, parameters } of operationsOf(document)) {
       const named = [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
-      const told = parameters.filter(parameter => parameter.in === "path").map(({ name }) => name);
-      expect(told.sort(), route).toEqual(named);
+      const described = parameters.filter(parameter => parameter.in === "path").map(({ name }) => name);
+      expect(described.sort(), route).toEqual(named);
     }
   });
 
@@ -249,7 +249,7 @@ describe("the document of an API", () => {
     expect(Object.keys(post?.responses[200]?.headers ?? {})).toEqual(["x-request-id"]);
   });
 
-  it("tells that the Core and connector APIs take bearer tokens, and the Client API sessions", () => {
+  it("says that the Core and connector APIs take bearer tokens, and the Client API sessions", () => {
     const schemes = Object.entries(apis).map(([path]) => {
       const { components } = openapiFiles({})[path] as Document;
       return Object.keys(components.securitySchemes ?? {});
@@ -276,7 +276,7 @@ describe("the document of an API", () => {
     expect(() => documentOf(lacking({ tag: "Others" }))).toThrow("The tag Others needs a description.");
   });
 
-  it("asks nobody for a token at an open endpoint", () => {
+  it("requires no token at an open endpoint", () => {
     const [operation] = operationsOf(documentOf(sample("json")));
     expect(operation?.security).toEqual([]);
     expect(documentOf(sample("json")).components.securitySchemes).toEqual({});

@@ -42,7 +42,7 @@ export function requestsOf(operation: Operation, { known, identities, examples }
     ),
   );
   const headers = fc.tuple(
-    mostly(fc.constantFrom(...identities), fc.constantFrom<Headers>({}, ...strangers)),
+    mostly(fc.constantFrom(...identities), fc.constantFrom<Headers>({}, ...badCredentials)),
     record(placed("header"), known).map(pairs => Object.fromEntries(pairs.filter(([, value]) => isHeader(value)))),
     mostly(fc.constant<Headers>({}), oddHeaders),
   );
@@ -76,7 +76,7 @@ const encoded = (text: string): string => encodeURIComponent(text.toWellFormed()
 /** What a client can send: visible ASCII and Latin-1. */
 const isHeader = (value: string): boolean => /^[\x20-\x7e\xa0-\xff]*$/.test(value);
 
-const strangers: readonly Headers[] = [
+const badCredentials: readonly Headers[] = [
   { authorization: "Bearer nonsense" },
   { authorization: "Basic dXNlcjpwYXNz" },
   { "x-service-session": "nonsense" },

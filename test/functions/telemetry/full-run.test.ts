@@ -38,14 +38,14 @@ const points = (name: keyof typeof metrics) =>
     .filter(metric => metric.name === name)
     .flatMap(({ histogram }) => histogram.dataPoints);
 
-describe("nothing that is told of a full run", () => {
-  it("holds a secret or a recipient's data of it, in any spelling, in either protocol or on the console", () => {
+describe("telemetry of a full run", () => {
+  it("contains no secret and no recipient's data, in any spelling, in either protocol or on the console", () => {
     expect(Object.entries(run.secrets).filter(([, text]) => text.length < 4)).toEqual([]);
     expect(Object.keys(run.secrets).length).toBeGreaterThan(30);
     expect(Object.keys(run.secrets).filter(name => holds(emitted, run.secrets[name] ?? ""))).toEqual([]);
   });
 
-  it("is a search that would find them", () => {
+  it("is searched in a way that would find them", () => {
     for (const [name, text] of Object.entries(run.secrets)) {
       for (const spelling of spellings(text)) expect(holds(`{"a":"x${spelling}y"}`, text), name).toBe(true);
     }
@@ -53,7 +53,7 @@ describe("nothing that is told of a full run", () => {
     expect(holds(emitted, run.requestId)).toBe(true);
   });
 
-  it("holds anything that looks like a token, a sealed value or a private key", () => {
+  it("contains nothing that looks like a token, a sealed value or a private key", () => {
     expect(emitted).not.toMatch(/eyJ[A-Za-z0-9_-]{10}/);
     expect(emitted).not.toMatch(/BEGIN [A-Z ]*KEY|BEGIN CERTIFICATE/);
     expect(emitted).not.toMatch(/"d":\s*"[A-Za-z0-9_-]{20}/);
@@ -129,14 +129,14 @@ describe("audit events", () => {
   const events = (name: string) => run.collector.logs().filter(({ body }) => body.stringValue === name);
 
   it("can be asked for by each of their fields", () => {
-    const told = events("authentication").map(({ attributes }) => attributes);
-    expect(told.map(({ outcome, reason }) => [outcome, reason])).toEqual([
+    const attempts = events("authentication").map(({ attributes }) => attributes);
+    expect(attempts.map(({ outcome, reason }) => [outcome, reason])).toEqual([
       ["refused", expect.any(String)],
       ["granted", undefined],
       ["granted", undefined],
       ["granted", undefined],
     ]);
-    expect(told[0]).toMatchObject({
+    expect(attempts[0]).toMatchObject({
       username: "telemetry-user",
       factors: '["password","otp"]',
       prefix: "telemetrykey",
@@ -144,7 +144,7 @@ describe("audit events", () => {
     expect(events("authentication").every(({ severityNumber }) => severityNumber === 9)).toBe(true);
   });
 
-  it("tell every state that a request comes into", () => {
+  it("logs every state that a request enters", () => {
     const states = events("request_state").filter(({ attributes }) => attributes.credentialRequestId === run.requestId);
     expect(states.map(({ attributes: { from, state } }) => [from, state])).toEqual([
       [undefined, "received"],
@@ -155,7 +155,7 @@ describe("audit events", () => {
 });
 
 describe("metrics", () => {
-  it("tell each run of a job and each count of its report, by timer and by call", () => {
+  it("measures each run of a job and each count of its report, by timer and by call", () => {
     const runs = points("job.duration").map(({ attributes }) => attributes);
     expect(runs).toEqual(
       expect.arrayContaining([
@@ -172,7 +172,7 @@ describe("metrics", () => {
     expect(sum("pending")).toBeGreaterThan(0);
   });
 
-  it("tell how long peers took, and which of them throttle", () => {
+  it("measures how long peers took, and which of them throttle", () => {
     const calls = points("peer.call.duration").map(({ attributes: { peer, operation, outcome } }) =>
       [peer, operation, outcome].join(", "),
     );
@@ -187,7 +187,7 @@ describe("metrics", () => {
     );
   });
 
-  it("tell the age of a PIN mail that could not be sent", () => {
+  it("measures the age of a PIN mail that could not be sent", () => {
     const [point] = points("pin_mail.unsent.age");
     expect(point?.count).toBeGreaterThan(0);
     expect(point?.max).toBeGreaterThan(0);

@@ -74,7 +74,7 @@ const order = {
 };
 
 /**
- * Runs what the service is for, on a host that tells a collector of it in both ways: an order until its PIN is mailed, with an
+ * Runs what the service is for, on a host that exports telemetry to a collector in both ways: an order until its PIN is mailed, with an
  * identity provider and a mail service that throttle on the way; users, keys and sign-ins, good and bad; callers without a token.
  */
 export async function fullRun(): Promise<FullRun> {
@@ -178,7 +178,7 @@ async function refusals(call: Call, secrets: Readonly<Record<string, string>>): 
 }
 
 async function signIns(call: Call, token: string, secrets: Record<string, string>): Promise<void> {
-  const password = "a Password that nobody guesses";
+  const password = "a Password that is hard to guess";
   const secret = randomBytes(20);
   const prefix = "telemetrykey";
   const otp = (counter: number) => prefix + hotpCode(secret, counter, 8);

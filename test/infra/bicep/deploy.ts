@@ -34,8 +34,8 @@ export interface Azure {
   readonly files: ReadonlyMap<string, BicepFile>;
   /** Other files that templates load. */
   readonly text: (path: string) => string;
-  /** What Azure tells of a resource once it is there: `properties` and more. */
-  readonly tells: (resource: Omit<Deployed, "body"> & { readonly body: Values }) => Values;
+  /** Returns what Azure adds to a deployed resource: `properties` and more. */
+  readonly propertiesOnceDeployed: (resource: Omit<Deployed, "body"> & { readonly body: Values }) => Values;
 }
 
 /**
@@ -127,15 +127,15 @@ export function deploy(
   const placed = (declared: Resource, body: Expression, inside: Scope, outer: Deployed | undefined): unknown => {
     if (body.kind !== "object") throw fault(declared.line, "a resource is an object");
     const wanted = declared.condition === undefined || evaluate(declared.condition, inside) === true;
-    const { parent: named, scope: on, dependsOn, ...told } = propertiesOf(body, inside);
+    const { parent: named, scope: on, dependsOn, ...written } = propertiesOf(body, inside);
     void dependsOn;
     const parent = outer ?? (isObject(named) ? (named["::self"] as Deployed) : undefined);
-    if (typeof told.name !== "string") throw fault(declared.line, `${declared.name} has no name`);
+    if (typeof written.name !== "string") throw fault(declared.line, `${declared.name} has no name`);
     const type = outer === undefined ? declared.type : `${outer.type}/${declared.type}`;
     if (parent !== undefined && outer === undefined && !type.startsWith(`${parent.type}/`)) {
       throw fault(declared.line, `${declared.name} is no child of ${parent.type}`);
     }
-    const name = parent === undefined ? told.name : `${parent.name}/${told.name}`;
+    const name = parent === undefined ? written.name : `${parent.name}/${written.name}`;
     const holder = isObject(on) && typeof on.id === "string" ? on.id : group;
     const made: Deployed = {
       file: path,
@@ -145,7 +145,7 @@ export function deploy(
       version: declared.version || (outer?.version ?? ""),
       name,
       id: `${holder}/providers/${pathOf(type, name.split("/"))}`,
-      body: told,
+      body: written,
       existing: declared.existing,
       onlyIfNotExists: declared.decorators.some(decorator => decorator.name === "onlyIfNotExists"),
       way,
@@ -155,19 +155,19 @@ export function deploy(
       `::${inner.name}`,
       each(inner.body, inside, (its, within) => placed(inner, its, within, made)),
     ]);
-    const seen = azure.tells(made);
+    const seen = azure.propertiesOnceDeployed(made);
     const properties = {
-      ...(isObject(told.properties) && told.properties),
+      ...(isObject(written.properties) && written.properties),
       ...(isObject(seen.properties) && seen.properties),
     };
     return {
-      ...told,
+      ...written,
       ...seen,
       properties,
       id: made.id,
       type,
       apiVersion: made.version,
-      name: told.name,
+      name: written.name,
       "::self": made,
       ...Object.fromEntries(nested),
     };
@@ -188,8 +188,8 @@ export function deploy(
     if (unknown !== undefined) throw fault(declared.line, `a module has no ${unknown}`);
     if (!isObject(params)) throw fault(declared.line, "params is an object");
     const its = fileAt(target, azure).declarations.filter(({ kind }) => kind === "param");
-    const stranger = Object.keys(params).find(name => !its.some(param => param.name === name));
-    if (stranger !== undefined) throw fault(declared.line, `${target} has no parameter ${stranger}`);
+    const undeclared = Object.keys(params).find(name => !its.some(param => param.name === name));
+    if (undeclared !== undefined) throw fault(declared.line, `${target} has no parameter ${undeclared}`);
     const step = at === undefined ? declared.name : `${declared.name}[${at}]`;
     const inner = deploy(target, params, azure, [...way, step], isObject(on) ? String(on.id) : group);
     resources.push(...inner.resources);

@@ -83,8 +83,9 @@ export const loopNames = (
 ): Readonly<Record<string, unknown>> => ({ [item]: value, ...(position !== undefined && { [position]: at }) });
 
 function memberOf(value: unknown, key: unknown, safe: boolean): unknown {
-  const held = Array.isArray(value) || isObject(value);
-  if (held && Object.hasOwn(value, String(key))) return (value as Readonly<Record<string, unknown>>)[String(key)];
+  const isContainer = Array.isArray(value) || isObject(value);
+  if (isContainer && Object.hasOwn(value, String(key)))
+    return (value as Readonly<Record<string, unknown>>)[String(key)];
   if (safe) return null;
   throw new Error(`there is no ${String(key).replace(/^::/, "")}`);
 }

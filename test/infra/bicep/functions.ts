@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Where the templates are deployed, as their functions tell it. */
+/** Where the templates are deployed, as their functions return it. */
 export const place = {
   subscription: "/subscriptions/11111111-1111-4111-8111-111111111111",
   group: "/subscriptions/11111111-1111-4111-8111-111111111111/resourceGroups/rg-sample",

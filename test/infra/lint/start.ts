@@ -7,14 +7,14 @@ const knownAtStart = new Set(["id", "name", "type", "apiVersion"]);
 
 /**
  * Names, conditions, loops, scopes and parents are worked out before the deployment begins, so they cannot use what only a deployed
- * resource or module tells: BCP120, BCP177, BCP178, BCP182 of the compiler.
+ * resource or module returns: BCP120, BCP177, BCP178, BCP182 of the compiler.
  */
 export const knownAtTheStart: Rule = file => {
-  const told: string[] = [];
+  const problems: string[] = [];
   const check = (owner: Declaration, what: string, expression: Expression | undefined) => {
     if (expression === undefined) return;
     const late = lateIn(expression, owner, file, new Set());
-    if (late !== undefined) told.push(at(expression, `${what} of ${owner.name} waits for ${late}`));
+    if (late !== undefined) problems.push(at(expression, `${what} of ${owner.name} waits for ${late}`));
   };
   for (const each of [...resourcesOf(file), ...file.declarations.filter(({ kind }) => kind === "module")]) {
     if (each.kind !== "resource" && each.kind !== "module") continue;
@@ -29,10 +29,10 @@ export const knownAtTheStart: Rule = file => {
       if (expression.kind === "loop" && expression !== body) check(declaration, "a loop", expression.over);
     }
   }
-  return told;
+  return problems;
 };
 
-/** The first thing in an expression that is told only by what is deployed. */
+/** Returns the first part of an expression that is known only after the deployment. */
 function lateIn(
   expression: Expression,
   declaration: Declaration,

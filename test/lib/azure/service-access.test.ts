@@ -7,7 +7,7 @@ describe("the managed identity", () => {
   const asked: PeerCall[] = [];
   let platform: Peer;
 
-  // The platform tells an app by these two variables where its tokens are.
+  // The platform sets these two variables to the address of the app's tokens.
   beforeAll(async () => {
     platform = await startPeer("identity", {
       handle: call => {

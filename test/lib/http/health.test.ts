@@ -36,7 +36,7 @@ const health = () => {
 };
 
 describe("a deployment is healthy", () => {
-  it("where storage and vault answered within the last 10 s; nobody is asked again before", async () => {
+  it("if storage and vault answered within the last 10 s; neither is asked again before", async () => {
     const healthy = health();
     expect(await healthy()).toBe(true);
     time += 9_999;

@@ -87,7 +87,7 @@ function callOf({ method = "POST", path = "", headers = {}, body }: Sent, route:
   };
 }
 
-/** An endpoint that answers with what it was given, unless told otherwise. */
+/** An endpoint that returns its input unless the test gives a handler. */
 export const echo = (definition: Partial<Parameters<typeof endpoint>[0]> = {}): Endpoint<object> =>
   endpoint({
     routes: ["POST /things/{id}"],

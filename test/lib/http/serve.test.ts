@@ -28,7 +28,7 @@ describe("every response", () => {
     "x-request-id": "the-invocation",
   };
 
-  it("tells nobody to keep, guess or pass on anything, in Azure over TLS alone", async () => {
+  it("forbids caching, sniffing and referrers, and in Azure requires TLS", async () => {
     const strict = { ...always, "strict-transport-security": "max-age=31536000; includeSubDomains" };
     expect((await served(echo()).send()).headers).toEqual(strict);
     expect((await served(echo({ body })).send(json({}))).headers).toEqual(strict);
@@ -190,7 +190,7 @@ describe("a JSON body", () => {
     expect(await send(sent)).toMatchObject({ status });
   });
 
-  it("sent chunked is told what to do, not that a field is missing", async () => {
+  it("that is sent chunked is refused with what to do, not with a missing field", async () => {
     const reply = await send({ headers: { "transfer-encoding": "chunked", "content-type": "application/json" } });
     expect(reply).toMatchObject({
       status: 411,
@@ -310,7 +310,7 @@ describe("what goes wrong inside", () => {
     });
   });
 
-  it("is logged once: a 500 that only repeats what a call before was told is no new failure", async () => {
+  it("is logged once: a 500 that repeats an earlier response is no new failure", async () => {
     const { send, lines } = throwing(new Fault("internal", "It is not known yet."));
     expect(await send()).toMatchObject({ status: 500, body: { message: "It is not known yet." } });
     expect(lines.map(({ event }) => event)).toEqual(["http"]);

@@ -77,7 +77,7 @@ describe("a task", () => {
     expect(reply).toMatchObject({ status, headers: { "retry-after": "2" }, body: { error: "No." } });
   });
 
-  it("lies below maintenance, by wing and name", () => {
+  it("is below maintenance, by service and name", () => {
     expect(taskTemplate("connector", "backUp")).toBe("maintenance/connector/back-up");
   });
 });

@@ -101,7 +101,7 @@ describe("a deployment", () => {
     });
   });
 
-  it("accepts no token unless it is told which", () => {
+  it("accepts no token unless the settings name which", () => {
     expect(read({})).toMatchObject({ CALLER_AUDIENCES: [], CALLER_ISSUERS: [], CALLER_STATIC_TOKENS: false });
   });
 

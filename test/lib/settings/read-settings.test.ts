@@ -135,7 +135,7 @@ describe("a misspelt setting", () => {
   });
 });
 
-describe("all problems are told in one message", () => {
+describe("all problems are reported in one message", () => {
   const storage = z.object({ VAULT: setting.address(""), DAYS: setting.days("") });
   const mail = z.object({ SENDER: setting.text(""), WAIT: setting.seconds("").prefault("1") });
   const environment: Environment = { DAYS: "seven secret words", WAIT: "soon" };
@@ -175,7 +175,7 @@ describe("all problems are told in one message", () => {
   });
 });
 
-describe("what an administrator is told", () => {
+describe("the messages for an administrator", () => {
   const schema = z
     .object({
       NAMES: setting

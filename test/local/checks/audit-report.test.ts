@@ -9,7 +9,7 @@ const vulnerable = {
 };
 
 describe("npm run audit", () => {
-  it("tells every vulnerable package with its severity and what mends it", () => {
+  it("lists every vulnerable package with its severity and the version that fixes it", () => {
     const output = JSON.stringify({
       auditReportVersion: 2,
       vulnerabilities: { outer: vulnerable, other: { ...vulnerable, via: [], fixAvailable: false } },
@@ -31,8 +31,8 @@ describe("npm run audit", () => {
     ["a network that is away", '{"error":{"summary":"getaddrinfo failed","detail":""}}', "getaddrinfo failed"],
     ["no answer at all", "", "no report"],
     ["a page of something else", "<html>", "no report"],
-  ])("never takes %s for no finding", (_, output, told) => {
-    expect(readAudit(output)).toEqual({ unavailable: expect.stringContaining(told) });
+  ])("never takes %s for no finding", (_, output, expected) => {
+    expect(readAudit(output)).toEqual({ unavailable: expect.stringContaining(expected) });
   });
 
   it("names licences of deployed packages that are not permissive, and those that are missing", () => {

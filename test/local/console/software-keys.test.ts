@@ -35,15 +35,15 @@ test.each([
   const keys = createSoftwareKeys();
   const key = keys.draft({ kind, digits });
   keys.keep(key);
-  let held = imported(key);
+  let stored = imported(key);
   // Past the point where a Yubico key's session counter is full.
   for (let use = 0; use < 258; use++) {
     const otp = keys.next(key.prefix)?.otp ?? "";
     expect(otp.startsWith(key.prefix)).toBe(true);
     const now = instant(Date.now());
-    const decision = kinds[kind].decide(held, otp.slice(key.prefix.length), { now, windows });
+    const decision = kinds[kind].decide(stored, otp.slice(key.prefix.length), { now, windows });
     if (decision.outcome !== "valid") throw new Error(`code ${use} is ${decision.outcome}`);
-    held = { ...held, form: { ...held.form, state: decision.nextState } };
+    stored = { ...stored, form: { ...stored.form, state: decision.nextState } };
   }
 });
 

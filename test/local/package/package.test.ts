@@ -212,7 +212,7 @@ describe("the package under the local host", () => {
       expect((await fetch(`${url}/health`, { headers: { cookie } })).status, url).toBe(200);
     }
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-    const credentials = { username: "ada", password: "a password nobody else has" };
+    const credentials = { username: "ada", password: "a password of one user only" };
     const created = await fetch(`${core.url}/core/users`, {
       method: "POST",
       headers: bearer(system.tokens.core),
@@ -226,9 +226,9 @@ describe("the package under the local host", () => {
     const { session } = (await login.json()) as { readonly session: string };
     const status = await fetch(`${client.url}/client/status`, { headers: { "x-service-session": session } });
     expect(await status.json()).toMatchObject({ username: "ada" });
-    const told = await fetch(`${connector.url}/v2/status`, { headers: bearer(system.tokens.connector) });
-    expect(told.status).toBe(200);
-    expect(await told.json()).toHaveProperty("FIDO_CONNECTOR_VERSION");
+    const response = await fetch(`${connector.url}/v2/status`, { headers: bearer(system.tokens.connector) });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toHaveProperty("FIDO_CONNECTOR_VERSION");
     expect(core.functions.some(name => connector.functions.includes(name) && name !== "health")).toBe(false);
   });
 });

@@ -71,7 +71,7 @@ const bodyV1 = z
     context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
   }, ignoreUnknownFields);
 
-/** Sum of the quantities, whatever the fields hold. One that is too large by itself is told of by itself. */
+/** Returns the sum of the quantities. Ignores invalid ones and those over the limit: each is reported for itself. */
 function quantity(shipment: unknown): number {
   const items = (shipment as { shipment_items?: unknown } | null | undefined)?.shipment_items;
   const counts = Array.isArray(items)
@@ -92,17 +92,17 @@ interface ShipmentDraftV1 extends RequestDraft {
 export const createShipmentBodyV1 = bodyV1
   .transform((body): ShipmentDraftV1 => {
     const { delivery_shipment_request: shipment, enrollment_contacts } = body;
-    const { recipient: told } = shipment;
+    const { recipient: person } = shipment;
     return {
       recipient: {
-        email: told.recipient_email,
-        firstName: told.recipient_firstname,
-        lastName: told.recipient_lastname,
-        company: told.recipient_company ?? "",
-        telephone: told.recipient_telephone,
-        externalId: told.recipient_email,
+        email: person.recipient_email,
+        firstName: person.recipient_firstname,
+        lastName: person.recipient_lastname,
+        company: person.recipient_company ?? "",
+        telephone: person.recipient_telephone,
+        externalId: person.recipient_email,
       },
-      emailsTo: enrollment_contacts?.emails_to ?? [told.recipient_email],
+      emailsTo: enrollment_contacts?.emails_to ?? [person.recipient_email],
       hasContacts: enrollment_contacts?.emails_to !== undefined,
       shipment: omitUndefined({
         deliveryType: shipment.delivery_type,

@@ -34,7 +34,7 @@ const authenticate = (address: string, on = auth) =>
   on.post("/client/authenticate", { username: user.name, password: user.password }, from(address));
 
 describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
-  it("refuses attempts beyond so many failures in one window, whoever is named: 429 with Retry-After", async () => {
+  it("refuses attempts beyond so many failures in one window, for any username: 429 with Retry-After", async () => {
     const address = newAddress();
     for (let n = 0; n < 3; n++) expect((await guess(address)).body).toBe(false);
     auth.advance(seconds(600));
@@ -87,7 +87,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     for (let n = 0; n < 3; n++) await guess(`203.0.113.${n}, ${address}`);
     expect((await guess(`203.0.113.9, ${address}`)).status).toBe(429);
     expect((await guess(`${address}, ${newAddress()}`)).body).toBe(false);
-    const two = auth.beside({ settings: { TRUSTED_PROXIES: "2", PROXY_ID: frontDoorId } });
+    const two = auth.anotherInstance({ settings: { TRUSTED_PROXIES: "2", PROXY_ID: frontDoorId } });
     const proven = { "x-azure-fdid": frontDoorId };
     expect((await guess(`${address}, 10.0.0.1`, two, proven)).status).toBe(429);
   });
@@ -109,7 +109,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
   );
 
   it("is off by default", async () => {
-    const off = auth.beside({ settings: { AUTH_ADDRESS_LIMIT: "" } });
+    const off = auth.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "" } });
     const address = newAddress();
     for (let n = 0; n < 6; n++) expect((await guess(address, off)).body).toBe(false);
     const { calls } = await off.counted(() => authenticate(address, off));
@@ -121,16 +121,16 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     const fields = { username, password: "x" };
     for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", fields, from(newAddress()));
     for (let n = 0; n < 3; n++) {
-      const told = await auth.post("/client/authenticate", fields, from(address));
-      expect([told.status, told.headers.get("retry-after")]).toEqual([429, "30"]);
+      const response = await auth.post("/client/authenticate", fields, from(address));
+      expect([response.status, response.headers.get("retry-after")]).toEqual([429, "30"]);
     }
-    const told = await authenticate(address);
-    expect([told.status, told.headers.get("retry-after")]).toEqual([429, "3600"]);
+    const response = await authenticate(address);
+    expect([response.status, response.headers.get("retry-after")]).toEqual([429, "3600"]);
   });
 
   it("gives a place back where the attempt ended undecided", async () => {
     const address = newAddress();
-    const broken = auth.beside({
+    const broken = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -149,11 +149,11 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
       throw new Fault("unavailable", "Storage is not available at the moment.");
     };
     const address = newAddress();
-    const deaf = auth.beside({ ports: ({ users }) => ({ users: { ...users, signInState: away } }) });
+    const deaf = auth.anotherInstance({ ports: ({ users }) => ({ users: { ...users, signInState: away } }) });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, deaf)).status).toBe(503);
 
     await guess(address);
-    const full = auth.beside({ ports: ({ sessions }) => ({ sessions: { ...sessions, create: away } }) });
+    const full = auth.anotherInstance({ ports: ({ sessions }) => ({ sessions: { ...sessions, create: away } }) });
     const login = () => full.post("/client/login", { username: user.name, password: user.password }, from(address));
     for (let n = 0; n < 4; n++) expect((await login()).status).toBe(503);
     expect((await guess(address)).body).toBe(false);
@@ -167,8 +167,8 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await auth.context.cleanUp()).addresses).toBeGreaterThan(0);
   });
 
-  it("is a bad setting where no proxy tells addresses", () => {
-    expect(() => auth.beside({ settings: { TRUSTED_PROXIES: "0" } })).toThrow(
+  it("is a bad setting if no proxy reports addresses", () => {
+    expect(() => auth.anotherInstance({ settings: { TRUSTED_PROXIES: "0" } })).toThrow(
       "TRUSTED_PROXIES: must be at least 1 with AUTH_ADDRESS_LIMIT",
     );
   });

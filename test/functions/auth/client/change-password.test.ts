@@ -30,8 +30,8 @@ describe.each(["GET", "POST"])("%s /client/password (specification section 4)", 
   it("changes the password of the session's user: true; the old one is none any more", async () => {
     const user = await makeUser(auth);
     const newpass = newPassword();
-    const told = await change(await loggedIn(auth, user), { newpass, oldpass: user.password }, { method });
-    expect(told).toMatchObject({ status: 200, body: true });
+    const response = await change(await loggedIn(auth, user), { newpass, oldpass: user.password }, { method });
+    expect(response).toMatchObject({ status: 200, body: true });
     expect([await authenticate(user, newpass), await authenticate(user, user.password)]).toEqual([true, false]);
   });
 });
@@ -80,7 +80,7 @@ describe("the password change", () => {
   });
 
   it("gives a user without a password one, by an OTP, where empty ones are allowed", async () => {
-    const lax = auth.beside({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
+    const lax = auth.anotherInstance({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
     const name = newName();
     const { body } = await auth.post("/core/users", { username: name, password: "" });
     const user = { ...(body as { id: number; name: string }), password: "" };
@@ -132,7 +132,7 @@ describe("the password change", () => {
   it("loses against a reset that comes between the check and the change", async () => {
     const user = await makeUser(auth);
     const [session, reset] = [await loggedIn(auth, user), newPassword()];
-    const racing = auth.beside({
+    const racing = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -143,8 +143,8 @@ describe("the password change", () => {
         },
       }),
     });
-    const told = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
-    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    const response = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
+    expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
     expect([await authenticate(user, reset), await lives(auth, session)]).toEqual([true, false]);
   });
 
@@ -165,7 +165,7 @@ describe("the password change", () => {
   it("keeps its session also where another request touched it meanwhile", async () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
-    const racing = auth.beside({
+    const racing = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -184,7 +184,7 @@ describe("the password change", () => {
   it("does not bring back a session that was logged out meanwhile", async () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
-    const racing = auth.beside({
+    const racing = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -204,8 +204,8 @@ describe("the password change", () => {
     const session = await loggedIn(auth, user);
     await auth.call("DELETE", `/core/users/${user.id}`);
     const next = await makeUser(auth, { name: user.name, password: user.password });
-    const told = await change(session, { newpass: newPassword(), oldpass: user.password });
-    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    const response = await change(session, { newpass: newPassword(), oldpass: user.password });
+    expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
     expect(await authenticate(next, next.password)).toBe(true);
   });
 
@@ -213,7 +213,7 @@ describe("the password change", () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
     let next: MadeUser | undefined;
-    const racing = auth.beside({
+    const racing = auth.anotherInstance({
       ports: ({ users }) => ({
         users: {
           ...users,
@@ -225,8 +225,8 @@ describe("the password change", () => {
         },
       }),
     });
-    const told = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
-    expect(told).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    const response = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
+    expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
     expect(next?.id).not.toBe(user.id);
     expect([await authenticate(user, user.password), await lives(auth, session)]).toEqual([true, false]);
   });

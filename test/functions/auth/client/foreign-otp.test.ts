@@ -23,7 +23,7 @@ const authenticate = (fields: Fields, on = auth) => on.post("/client/authenticat
 const rowOf = ({ prefix }: SoftwareKey) => auth.context.otpkeys.find(prefix);
 
 /** Who may ask about a key that they do not have. */
-async function strangers(): Promise<readonly Fields[]> {
+async function othersFields(): Promise<readonly Fields[]> {
   const other = await makeUser(auth);
   const { password } = other;
   const ofOther = await giveKey(auth, other, hotpKey());
@@ -52,7 +52,7 @@ describe("the OTP of a key that the named user does not have", () => {
       const key = await giveKey(auth, owner, make());
       const before = await rowOf(key);
       let n = 0;
-      for (const fields of await strangers()) {
+      for (const fields of await othersFields()) {
         for (const otp of [key.otp(at(n++)), wrongOtp(key), key.otp(at(50))]) {
           expect((await authenticate({ ...fields, otp })).body).toBe(false);
         }
@@ -69,7 +69,7 @@ describe("the OTP of a key that the named user does not have", () => {
   it("of kind `remote` is sent to no validation server and spends nothing; the owner's passes", async () => {
     const server = await simulatedServer(validationKey);
     onTestFinished(() => server.close());
-    const asking = auth.beside({
+    const asking = auth.anotherInstance({
       settings: { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: server.clientId },
     });
     const owner = await makeUser(auth);
@@ -78,7 +78,8 @@ describe("the OTP of a key that the named user does not have", () => {
     await asking.post(`/core/users/${owner.id}/otpkeys`, { otpkey: key.prefix });
     const before = await rowOf(key);
     const otp = key.otp(1);
-    for (const fields of await strangers()) expect((await authenticate({ ...fields, otp }, asking)).body).toBe(false);
+    for (const fields of await othersFields())
+      expect((await authenticate({ ...fields, otp }, asking)).body).toBe(false);
     expect(server.requests()).toEqual([]);
     expect(await rowOf(key)).toEqual(before);
     const mine = { username: owner.name, password: owner.password };
@@ -91,7 +92,7 @@ describe("the OTP of a key that the named user does not have", () => {
     const key = await giveKey(auth, owner, yubicoKey());
     const mine = { username: owner.name, password: owner.password };
     let n = 1;
-    for (const fields of await strangers()) {
+    for (const fields of await othersFields()) {
       const otp = key.otp(n++);
       expect((await authenticate({ ...fields, otp })).body).toBe(false);
       expect((await authenticate({ ...mine, otp })).body).toBe(false);
@@ -101,7 +102,7 @@ describe("the OTP of a key that the named user does not have", () => {
   });
 
   it("decides nothing where the key is unassigned or disabled; those who share a key each use up its OTPs", async () => {
-    const [one, two, stranger] = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
+    const [one, two, third] = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
     const key = hotpKey();
     await auth.post("/core/otpkeys", key.fields);
     const before = await rowOf(key);
@@ -114,20 +115,20 @@ describe("the OTP of a key that the named user does not have", () => {
     expect([await as(two, key.otp(1)), await as(one, key.otp(1))]).toEqual([true, false]);
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
     const disabled = await rowOf(key);
-    expect(await as(stranger, key.otp(2))).toBe(false);
+    expect(await as(third, key.otp(2))).toBe(false);
     expect(await rowOf(key)).toEqual(disabled);
     expect(await as(one, key.otp(2))).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/enable`);
     expect([await as(one, key.otp(2)), await as(one, key.otp(3))]).toEqual([false, true]);
   });
 
-  it("costs as many storage calls whoever asks, and whatever it is of", async () => {
+  it("costs as many storage calls for every caller and every kind of key", async () => {
     const owner = await makeUser(auth);
     const unassigned = hotpKey();
     await auth.post("/core/otpkeys", unassigned.fields);
     const [hotp, yubico] = [await giveKey(auth, owner, hotpKey()), await giveKey(auth, owner, yubicoKey())];
     let n = 0;
-    const asked = await strangers();
+    const asked = await othersFields();
     for (const fields of asked) await authenticate({ ...fields, password: "no" });
     const otps = () => [
       hotp.otp(n),
@@ -149,7 +150,7 @@ describe("the OTP of a key that the named user does not have", () => {
     const owner = await makeUser(auth);
     const key = await giveKey(auth, owner, hotpKey());
     const before = await rowOf(key);
-    const asked = await strangers();
+    const asked = await othersFields();
     const guess = (n: number) => authenticate({ ...asked[n % asked.length], otp: key.otp(n % 120) });
     for (let n = 0; n < 1000; n += asked.length) await Promise.all(asked.map((_, more) => guess(n + more)));
     expect(await rowOf(key)).toEqual(before);
@@ -159,7 +160,7 @@ describe("the OTP of a key that the named user does not have", () => {
 
 describe("attempts that name the user by the OTP", () => {
   const strict = (failures = "10") =>
-    auth.beside({ settings: { AUTH_IDENTIFY_BY_OTP: "true", AUTH_THROTTLE_FAILURES: failures } });
+    auth.anotherInstance({ settings: { AUTH_IDENTIFY_BY_OTP: "true", AUTH_THROTTLE_FAILURES: failures } });
 
   it("are throttled under the prefix, and the owner's sign-in by name is not", async () => {
     const owner = await makeUser(auth);
@@ -189,7 +190,7 @@ describe("attempts that name the user by the OTP", () => {
     expect((await authenticate({ password, otp: key.otp(0) }, on)).body).toBe(true);
   });
 
-  it("are throttled under a prefix that names nobody too: unknown, unassigned, disabled or shared", async () => {
+  it("are throttled also under a prefix that identifies no user: unknown, unassigned, disabled or shared", async () => {
     const on = strict("2");
     const [one, two] = await Promise.all([makeUser(auth), makeUser(auth)]);
     const [unassigned, disabled, shared] = [hotpKey(), hotpKey(), hotpKey()];

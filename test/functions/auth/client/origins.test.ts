@@ -21,7 +21,7 @@ let user: MadeUser;
 
 beforeAll(async () => {
   auth = await testAuth();
-  open = auth.beside({ settings: { CLIENT_ALLOWED_ORIGINS: `${app}, https://other.example.com:8443` } });
+  open = auth.anotherInstance({ settings: { CLIENT_ALLOWED_ORIGINS: `${app}, https://other.example.com:8443` } });
   user = await makeUser(auth);
 });
 
@@ -50,9 +50,9 @@ describe("pages of other sites", () => {
     { origin, "sec-fetch-site": "cross-site" },
   ])("%j is refused: 403, before anything is done", async headers => {
     const before = auth.hashes();
-    const told = await authenticate(headers as Record<string, string>);
-    expect(told).toMatchObject(refused);
-    expect(told.headers.get("access-control-allow-origin")).toBe(null);
+    const response = await authenticate(headers as Record<string, string>);
+    expect(response).toMatchObject(refused);
+    expect(response.headers.get("access-control-allow-origin")).toBe(null);
     expect(auth.hashes()).toBe(before);
   });
 
@@ -63,13 +63,13 @@ describe("pages of other sites", () => {
     { "sec-fetch-site": "same-origin" },
     { "sec-fetch-site": "none" },
   ])("%j is served, without CORS headers", async headers => {
-    const told = await authenticate(headers as Record<string, string>);
-    expect(told).toMatchObject({ status: 200, body: true });
-    expect(told.headers.get("access-control-allow-origin")).toBe(null);
+    const response = await authenticate(headers as Record<string, string>);
+    expect(response).toMatchObject({ status: 200, body: true });
+    expect(response.headers.get("access-control-allow-origin")).toBe(null);
   });
 
   it("are not those of PUBLIC_BASE_URL, where a proxy calls the app by another host", async () => {
-    const fronted = auth.beside({ settings: { PUBLIC_BASE_URL: "https://front.example.com/auth" } });
+    const fronted = auth.anotherInstance({ settings: { PUBLIC_BASE_URL: "https://front.example.com/auth" } });
     const from = async (page: string, host: string) =>
       (await authenticate({ origin: page, host, "sec-fetch-site": "same-origin" }, fronted)).status;
     const front = "https://front.example.com";
@@ -100,9 +100,9 @@ describe("pages of other sites", () => {
   it("are served where CLIENT_ALLOWED_ORIGINS names their origin, with CORS headers on every answer", async () => {
     for (const allowed of [app, "https://other.example.com:8443"]) {
       for (const path of ["/client/authenticate", "/client/login", "/client/status"]) {
-        const told = await open.post(path, credentials(), { origin: allowed, "sec-fetch-site": "cross-site" });
-        expect(told.status).toBe(path === "/client/status" ? 401 : 200);
-        expect(Object.fromEntries(told.headers)).toMatchObject({
+        const response = await open.post(path, credentials(), { origin: allowed, "sec-fetch-site": "cross-site" });
+        expect(response.status).toBe(path === "/client/status" ? 401 : 200);
+        expect(Object.fromEntries(response.headers)).toMatchObject({
           "access-control-allow-origin": allowed,
           "access-control-allow-credentials": "true",
           "access-control-expose-headers": "retry-after, x-request-id",
@@ -151,8 +151,8 @@ describe("a CORS preflight", () => {
     });
 
   it("of an allowed origin is answered 204 with what it may send", async () => {
-    const told = await preflightOf([app], { origin: app, "access-control-request-method": "POST" });
-    expect(told).toMatchObject({
+    const response = await preflightOf([app], { origin: app, "access-control-request-method": "POST" });
+    expect(response).toMatchObject({
       status: 204,
       headers: {
         "access-control-allow-origin": app,

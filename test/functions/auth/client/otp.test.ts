@@ -15,12 +15,12 @@ import {
 } from "../../../support/software-key.ts";
 
 let auth: TestAuth;
-let beside: TestAuth;
+let other: TestAuth;
 let user: MadeUser;
 
 beforeAll(async () => {
   auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
-  beside = auth.beside();
+  other = auth.anotherInstance();
   user = await makeUser(auth);
 });
 
@@ -61,8 +61,8 @@ describe("kind `hotp` (RFC 4226)", () => {
   it("is cut by the known kind of the user's key, where 20 characters could be 14 and 6, or 12 and 8", async () => {
     const eight = hotpKey({ digits: 8 });
     await giveKey(auth, user, eight);
-    const stranger = await makeUser(auth);
-    await giveKey(auth, stranger, hotpKey({ prefix: eight.otp(0).slice(0, -6) }));
+    const other = await makeUser(auth);
+    await giveKey(auth, other, hotpKey({ prefix: eight.otp(0).slice(0, -6) }));
     expect(await validOtp(eight.otp(0))).toBe(true);
   });
 });
@@ -149,9 +149,7 @@ describe("one OTP, one success", () => {
     async (_, make, factor) => {
       const key = await giveKey(auth, user, make());
       const otp = key.otp(factor());
-      const answers = await Promise.all(
-        Array.from({ length: 100 }, (_each, n) => validOtp(otp, n % 2 ? auth : beside)),
-      );
+      const answers = await Promise.all(Array.from({ length: 100 }, (_each, n) => validOtp(otp, n % 2 ? auth : other)));
       expect(answers.filter(valid => valid)).toHaveLength(1);
     },
   );
@@ -161,7 +159,7 @@ describe("one OTP, one success", () => {
     async (_, make, factor) => {
       const key = await giveKey(auth, user, make());
       const otp = key.otp(factor());
-      const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => login(otp, n % 2 ? auth : beside)));
+      const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => login(otp, n % 2 ? auth : other)));
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
       for (const { status } of answers) expect([200, 401, 429]).toContain(status);
       await auth.post(`/core/users/${user.id}/unlock`);
@@ -170,7 +168,7 @@ describe("one OTP, one success", () => {
 
   it("needs the compare-and-swap: without it one OTP passes more than once", async () => {
     const key = await giveKey(auth, user, hotpKey());
-    const careless = auth.beside({
+    const careless = auth.anotherInstance({
       ports: ({ otpkeys }) => ({
         otpkeys: {
           ...otpkeys,

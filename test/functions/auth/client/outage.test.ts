@@ -8,9 +8,9 @@ import { localTokens } from "../../../../local/start/tokens.ts";
 import { freshStorage } from "../../../support/storage.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
-/** The deployed app in processes of its own: one whose vault can be told to misbehave, one whose storage is not there. */
+/** The deployed app in processes of its own: one with a vault whose failures are configurable, one without storage. */
 let main: MainProcess;
-let adrift: MainProcess;
+let withoutStorage: MainProcess;
 let vault: Vault;
 let bearer: Record<string, string>;
 
@@ -37,18 +37,18 @@ beforeAll(async () => {
     /TableEndpoint=http:\/\/127\.0\.0\.1:\d+/,
     `TableEndpoint=${await closedPort()}`,
   );
-  [main, adrift] = await Promise.all([
+  [main, withoutStorage] = await Promise.all([
     startMain(settings),
     startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),
   ]);
 });
 
 afterAll(async () => {
-  await Promise.all([main.end(), adrift.end()]);
+  await Promise.all([main.end(), withoutStorage.end()]);
   await vault.close();
 });
 
-/** An address where nobody listens. */
+/** An address at which no server listens. */
 async function closedPort(): Promise<string> {
   const server = createServer();
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
@@ -84,25 +84,25 @@ const routes = [core, client].flatMap(({ name, endpoints }) =>
   ),
 );
 
-test("where storage is away every call that needs it is 503 with the time to wait, and nothing of storage is told", async () => {
+test("every call that needs storage is 503 with the time to wait and without details while storage is away", async () => {
   const asked = routes.filter(([, path]) => !path.includes("api-tokens"));
   expect(asked.length).toBeGreaterThan(50);
   for (let start = 0; start < asked.length; start += 20) {
     const some = asked.slice(start, start + 20);
-    const answers = await Promise.all(some.map(([method, path]) => answer(adrift, method, path)));
-    for (const [index, told] of answers.entries()) {
-      expect(told, String(some[index])).toEqual({
+    const answers = await Promise.all(some.map(([method, path]) => answer(withoutStorage, method, path)));
+    for (const [index, refusal] of answers.entries()) {
+      expect(refusal, String(some[index])).toEqual({
         status: 503,
         retry: expect.toSatisfy((seconds: number) => seconds >= 1),
         body: { error: "Storage is not available at the moment." },
       });
     }
   }
-  expect((await fetch(`${adrift.url}/health`)).status).toBe(503);
+  expect((await fetch(`${withoutStorage.url}/health`)).status).toBe(503);
 });
 
 describe("where the vault is away", () => {
-  test("nobody is let in and nothing is decided: 503; afterwards all is as it was", async () => {
+  test("no user is signed in and nothing is decided: 503; afterwards all is as it was", async () => {
     const calls = [
       ["GET", "/core/users"],
       ["POST", "/client/login"],
@@ -117,12 +117,12 @@ describe("where the vault is away", () => {
     ] as const) {
       vault.fail({ ...rule, times: 1000 });
       const answers = await Promise.all(calls.map(([method, path]) => answer(main, method, path)));
-      for (const told of answers) {
-        expect([500, 503], JSON.stringify([rule, told])).toContain(told.status);
-        expect(told.body).toEqual({
+      for (const refusal of answers) {
+        expect([500, 503], JSON.stringify([rule, refusal])).toContain(refusal.status);
+        expect(refusal.body).toEqual({
           error: expect.stringMatching(/^(Internal error|Key Vault is not available at the moment)\.$/),
         });
-        if (told.status === 503) expect(told.retry).toBeGreaterThan(0);
+        if (refusal.status === 503) expect(refusal.retry).toBeGreaterThan(0);
       }
       expect((await fetch(`${main.url}/health`)).status).toBe(503);
       vault.clearFaults();
@@ -132,7 +132,7 @@ describe("where the vault is away", () => {
     expect((await fetch(`${main.url}/health`)).status).toBe(200);
   });
 
-  test("whoever read it before goes on with what was read", async () => {
+  test("a process that read it before continues with what it read", async () => {
     vault.fail({ kind: "refuse", status: 503, times: 1000 });
     expect((await answer(main, "GET", "/core/users")).status).toBe(200);
     expect((await answer(main, "POST", "/client/authenticate")).body).toBe(true);

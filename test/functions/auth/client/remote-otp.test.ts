@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 const asking = (...servers: readonly ValidationServer[]) =>
-  plain.beside({
+  plain.anotherInstance({
     settings: {
       OTP_VALIDATION_URLS: servers.map(({ url }) => url).join(","),
       OTP_VALIDATION_CLIENT_ID: servers[0]?.clientId ?? "1",
@@ -90,7 +90,7 @@ describe.each(servers)("kind `remote` with %s", (_, isThere, start) => {
 
   test("of 20 simultaneous logins with one OTP over two hosts one gets a session", async () => {
     const key = await remoteKey(auth, server);
-    const other = auth.beside();
+    const other = auth.anotherInstance();
     const otp = key.otp(1);
     const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => login(n % 2 ? auth : other, otp)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -152,7 +152,7 @@ describe("what validation servers do and do not say", () => {
     expect(second.requests()).toHaveLength(3);
   });
 
-  it("an answer that is signed by nobody we know says nothing, not even yes", async () => {
+  it("ignores a response with an unknown signature, also if it says OK", async () => {
     const server = await simulatedServer(Buffer.from("another key of letters"));
     onTestFinished(() => server.close());
     const auth = asking(server);
@@ -168,7 +168,7 @@ describe("what validation servers do and do not say", () => {
     expect(await authenticate(auth, `${key.prefix}${"c".repeat(32)}`)).toBe(false);
     expect(await failuresOf(key)).toBe(1);
     let saves = 0;
-    const racing = auth.beside({
+    const racing = auth.anotherInstance({
       ports: ({ otpkeys }) => ({
         otpkeys: {
           ...otpkeys,
@@ -195,11 +195,11 @@ describe("what validation servers do and do not say", () => {
     expect([await authenticate(auth, otp), await authenticate(auth, key.otp(2))]).toEqual([false, true]);
   });
 
-  it("an OTP of a key that is disabled while a server is asked signs in nobody", async () => {
+  it("an OTP of a key that is disabled while a server is asked signs no user in", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);
-    const disabling = auth.beside({
+    const disabling = auth.anotherInstance({
       ports: ({ otpkeys }) => ({
         otpkeys: {
           ...otpkeys,
@@ -266,7 +266,7 @@ describe("while no validation server answers", () => {
   async function outage() {
     const server = await simulatedServer(validationKey);
     onTestFinished(() => server.close());
-    const auth = (await testAuth()).beside({
+    const auth = (await testAuth()).anotherInstance({
       settings: {
         OTP_VALIDATION_URLS: server.url,
         OTP_VALIDATION_CLIENT_ID: server.clientId,

@@ -41,7 +41,7 @@ describe.each(["GET", "POST"] as const)("%s /client/login (specification section
   });
 
   it("sets a cookie without Secure, by another name, only where the setting says so", async () => {
-    const local = auth.beside({ settings: { SESSION_COOKIE_SECURE: "false" } });
+    const local = auth.anotherInstance({ settings: { SESSION_COOKIE_SECURE: "false" } });
     const { cookies } = await local.call(method, "/client/login", {
       fields: { username: user.name, password: user.password },
     });
@@ -99,13 +99,13 @@ describe("a session's value", () => {
 });
 
 describe.each(["GET", "POST"] as const)("%s /client/status (specification sections 2 and 4)", method => {
-  it("tells of the session by cookie and by header: exactly the five fields", async () => {
+  it("returns exactly the five fields of the session, found by cookie and by header", async () => {
     const before = Date.parse(auth.now()) / 1000;
     const session = await loggedIn(auth, user);
     for (const headers of [withSession(session), withCookie(session)]) {
-      const told = await status(headers, method);
-      expect(told.status).toBe(200);
-      const body = told.body as Record<string, number>;
+      const response = await status(headers, method);
+      expect(response.status).toBe(200);
+      const body = response.body as Record<string, number>;
       expect(body).toEqual({
         username: user.name,
         user_id: user.id,
@@ -120,7 +120,7 @@ describe.each(["GET", "POST"] as const)("%s /client/status (specification sectio
     }
   });
 
-  it("tells the prefix of the key that was used, and times with a fraction", async () => {
+  it("returns the prefix of the key that was used, and times with a fraction", async () => {
     const owner = await makeUser(auth);
     const key = await giveKey(auth, owner, hotpKey());
     const session = await loggedIn(auth, owner, key.otp(0));
@@ -187,9 +187,9 @@ describe.each(["GET", "POST"] as const)("%s /client/logout (specification sectio
   it("ends the session, answers true and clears the cookie", async () => {
     for (const present of [withSession, withCookie]) {
       const [session, other] = [await loggedIn(auth, user), await loggedIn(auth, user)];
-      const told = await auth.call(method, "/client/logout", { headers: present(session) });
-      expect(told).toMatchObject({ status: 200, body: true });
-      expect(told.cookies).toEqual([
+      const response = await auth.call(method, "/client/logout", { headers: present(session) });
+      expect(response).toMatchObject({ status: 200, body: true });
+      expect(response.cookies).toEqual([
         { name: cookieName, value: "", path: "/", httpOnly: true, secure: true, sameSite: "Strict", maxAge: 0 },
       ]);
       expect([await lives(auth, session), await lives(auth, other)]).toEqual([false, true]);
@@ -235,7 +235,7 @@ describe("a session ends", () => {
 
   it("when its user's credentials or sessions are reset while the login is under way", async () => {
     let pause: Promise<unknown> = Promise.resolve();
-    const paused = auth.beside({
+    const paused = auth.anotherInstance({
       ports: ({ sessions }) => ({
         sessions: {
           ...sessions,
@@ -273,7 +273,7 @@ describe("the access time", () => {
   it("is never written into a session that a logout ended meanwhile", async () => {
     const own = await testAuth();
     const session = await loggedIn(own, await makeUser(own));
-    const racing = own.beside({
+    const racing = own.anotherInstance({
       ports: ({ sessions }) => ({
         sessions: {
           ...sessions,

@@ -14,7 +14,7 @@ let auth: TestAuth;
 let user: MadeUser;
 
 beforeAll(async () => {
-  // These tests fail to sign in on purpose; when that is too often is told elsewhere.
+  // These tests fail to sign in on purpose; the limits have tests of their own.
   auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
   user = await makeUser(auth);
 });
@@ -23,7 +23,7 @@ beforeAll(async () => {
 const hosts = new Map<string, TestAuth>();
 function withSettings(settings: Readonly<Record<string, string>>): TestAuth {
   const key = JSON.stringify(settings);
-  const host = hosts.get(key) ?? auth.beside({ settings });
+  const host = hosts.get(key) ?? auth.anotherInstance({ settings });
   hosts.set(key, host);
   return host;
 }
@@ -125,8 +125,8 @@ test.each([
   });
   expect(await signsIn(auth, { username: name, password: user.password })).toBe(true);
   const session = await loggedIn(auth, { id, name, password: user.password });
-  const { body: told } = await auth.get("/client/status", {}, { "x-service-session": session });
-  expect(told).toMatchObject({ username: shown, user_id: id });
+  const { body: shownStatus } = await auth.get("/client/status", {}, { "x-service-session": session });
+  expect(shownStatus).toMatchObject({ username: shown, user_id: id });
   expect((await auth.call("DELETE", path)).status).toBe(204);
   expect((await auth.get(path)).status).toBe(404);
 });
@@ -187,13 +187,13 @@ describe("when an OTP is needed", () => {
 
   it("a key made anew under the prefix of one that was the user's asks for no OTP", async () => {
     const { prefix } = await giveKey(auth, await makeUser(auth), hotpKey());
-    const stale = auth.beside({
+    const stale = auth.anotherInstance({
       ports: ({ users }) => ({
         users: {
           ...users,
           signInState: async whom => {
-            const standing = await users.signInState(whom);
-            return standing && { ...standing, otpkeys: [{ prefix, id: 1 }] };
+            const state = await users.signInState(whom);
+            return state && { ...state, otpkeys: [{ prefix, id: 1 }] };
           },
         },
       }),
@@ -288,7 +288,7 @@ describe("identification by OTP", () => {
     expect(await both({ username: owner.name, password: owner.password })).toBe(true);
   });
 
-  it("fails where the key is disabled, and where it is shared or nobody's", async () => {
+  it("fails if the key is disabled, shared or unassigned", async () => {
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
     expect(await both({ password: owner.password })).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/enable`);
@@ -316,7 +316,7 @@ describe("identification by OTP", () => {
     expect((await on().post("/client/login", { ...fields, otp: own.otp(1) })).status).toBe(200);
   });
 
-  it("does not look at everybody who shares a key: two are enough to name nobody", async () => {
+  it("reads only two holders of a shared key: two are enough to identify no user", async () => {
     const own = hotpKey();
     const users = await Promise.all(Array.from({ length: 24 }, () => makeUser(auth)));
     await giveKey(auth, user, own);
@@ -327,7 +327,7 @@ describe("identification by OTP", () => {
   });
 
   it("asks who has the key now: one who only had it does not share it", async () => {
-    const stale = auth.beside({
+    const stale = auth.anotherInstance({
       settings: { AUTH_IDENTIFY_BY_OTP: "true" },
       ports: ({ otpkeys, users }) => ({
         otpkeys: {
@@ -374,7 +374,7 @@ describe("the password's hash", () => {
     const one = await makeUser(auth);
     const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
     const ring = { current: async () => pepper("2"), candidates: async (version: string) => [pepper(version).key] };
-    const newer = auth.beside({
+    const newer = auth.anotherInstance({
       ports: ({ random }) => ({
         hasher: createPasswordHasher({
           pepper: ring,
@@ -401,7 +401,7 @@ describe("the password's hash", () => {
   it("is not put back over a reset that came between the check and the replacing", async () => {
     const one = await makeUser(auth);
     const password = newPassword();
-    const racing = auth.beside({
+    const racing = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -419,7 +419,7 @@ describe("the password's hash", () => {
 
   it("that can not be replaced fails no login: the next one will do it", async () => {
     const one = await makeUser(auth);
-    const failing = auth.beside({
+    const failing = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,

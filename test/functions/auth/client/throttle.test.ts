@@ -19,7 +19,7 @@ let decided: TestAuth;
 
 beforeAll(async () => {
   auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
-  decided = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "10" } });
+  decided = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "10" } });
 });
 
 const refused = { error: "Too many failed attempts. Try again later." };
@@ -40,10 +40,10 @@ async function waitOf(username: string, on = auth): Promise<number> {
 }
 
 describe("failures of a username", () => {
-  it.each(["a user's", "nobody's"])(
+  it.each(["a user's", "an unknown"])(
     "after 10 in a row waits grow from 30 s, doubling to 1 h: 429 with Retry-After (%s)",
     async whose => {
-      const name = whose === "nobody's" ? newName() : (await makeUser(auth)).name;
+      const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
       await fail(name, 10, decided);
       for (const wait of [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]) {
         expect(await waitOf(name.toUpperCase(), decided)).toBe(wait);
@@ -141,7 +141,7 @@ describe("an administrator", () => {
     expect((await auth.post(`/core/users/${newName()}/unlock`)).status).toBe(204);
   });
 
-  it("is told of an id that is nobody's, and of what can be no name: 404", async () => {
+  it("answers 404 for an unknown id and for a text that cannot be a name", async () => {
     const gone = await makeUser(auth);
     await auth.call("DELETE", `/core/users/${gone.id}`);
     const next = await makeUser(auth, { name: gone.name });
@@ -184,10 +184,10 @@ describe("an administrator", () => {
 describe("guesses side by side", () => {
   test.each([
     [200, "a user's"],
-    [60, "nobody's"],
+    [60, "an unknown"],
   ])("%d parallel ones cannot pass the ten places together (%s)", async (count, whose) => {
-    const name = whose === "nobody's" ? newName() : (await makeUser(auth)).name;
-    const hosts = [decided.beside(), decided.beside()];
+    const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
+    const hosts = [decided.anotherInstance(), decided.anotherInstance()];
     const answers = await Promise.all(
       Array.from({ length: count }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
     );
@@ -209,10 +209,10 @@ describe("guesses side by side", () => {
     await fail(user.name, 3);
   });
 
-  it("an attempt that finds only reservations waits for a free place, then is told to come again in a second", async () => {
+  it("an attempt that finds only reservations waits for a free slot, then gets 429 with Retry-After 1", async () => {
     const user = await makeUser(auth);
     const gate = Promise.withResolvers<void>();
-    const held = decided.beside({
+    const waiting = decided.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -223,7 +223,7 @@ describe("guesses side by side", () => {
         },
       }),
     });
-    const patient = decided.beside({
+    const patient = decided.anotherInstance({
       ports: ({ sleep }) => ({
         sleep: async ms => {
           auth.advance(ms);
@@ -231,9 +231,9 @@ describe("guesses side by side", () => {
         },
       }),
     });
-    const under = Array.from({ length: 10 }, () => authenticate(user.name, user.password, undefined, held));
-    const standing = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;
-    while ((await standing())?.reservations.length !== 10);
+    const under = Array.from({ length: 10 }, () => authenticate(user.name, user.password, undefined, waiting));
+    const throttleOf = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;
+    while ((await throttleOf())?.reservations.length !== 10);
     const before = auth.now();
     const { status, headers, body } = await authenticate(user.name, user.password, undefined, patient);
     const busy = { error: "Too many attempts at the same time. Try again in a moment." };
@@ -244,13 +244,15 @@ describe("guesses side by side", () => {
     expect(between(before, auth.now())).toBe(seconds(2));
     const late = authenticate(user.name, user.password, undefined, decided);
     gate.resolve();
-    expect(await Promise.all([...under, late].map(async told => (await told).body))).toEqual(Array(11).fill(true));
+    expect(await Promise.all([...under, late].map(async response => (await response).body))).toEqual(
+      Array(11).fill(true),
+    );
   });
 
   it("40 simultaneous correct logins fail nowhere: each is granted, or refused as one too many at the same time", async () => {
     const user = await makeUser(auth);
     const fields = { username: user.name, password: user.password };
-    const limited = decided.beside({ settings: { AUTH_ADDRESS_LIMIT: "40" } });
+    const limited = decided.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "40" } });
     const from = { "x-forwarded-for": "203.0.113.40, 192.0.2.1" };
     const answers = await Promise.all(Array.from({ length: 40 }, () => limited.post("/client/login", fields, from)));
     const refusals = answers.filter(({ status }) => status !== 200);
@@ -271,7 +273,7 @@ describe("guesses side by side", () => {
     const user = await makeUser(auth);
     await fail(user.name, 2);
     const gate = Promise.withResolvers<void>();
-    const crashed = auth.beside({
+    const crashed = auth.anotherInstance({
       ports: ({ hasher }) => ({
         hasher: {
           ...hasher,
@@ -283,8 +285,8 @@ describe("guesses side by side", () => {
       }),
     });
     const lost = authenticate(user.name, "wrong", undefined, crashed);
-    const standing = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;
-    while ((await standing())?.reservations.length !== 1);
+    const throttleOf = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;
+    while ((await throttleOf())?.reservations.length !== 1);
     auth.advance(seconds(31));
     expect(await waitOf(user.name)).toBe(29);
     gate.resolve();
@@ -295,7 +297,7 @@ describe("guesses side by side", () => {
 
   it("an attempt that ends undecided, for want of storage or vault, gives its place back and counts nothing", async () => {
     const user = await makeUser(auth);
-    const broken = auth.beside({
+    const broken = auth.anotherInstance({
       ports: ({ hasher, otpkeys }) => ({
         hasher: {
           ...hasher,
@@ -315,8 +317,8 @@ describe("guesses side by side", () => {
       const otp = n % 2 ? "cccccccccccc123456" : undefined;
       expect((await authenticate(user.name, user.password, otp, broken)).status).toBe(500);
     }
-    const standing = await auth.context.users.signInState({ by: "id", id: user.id });
-    expect(standing?.throttle.value).toMatchObject({ failures: 0, reservations: [] });
+    const state = await auth.context.users.signInState({ by: "id", id: user.id });
+    expect(state?.throttle.value).toMatchObject({ failures: 0, reservations: [] });
     expect((await authenticate(user.name, user.password)).body).toBe(true);
   });
 });
@@ -324,11 +326,11 @@ describe("guesses side by side", () => {
 describe("wrong OTPs of a key", () => {
   let lenient: TestAuth;
   beforeAll(() => {
-    lenient = auth.beside({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+    lenient = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
   });
 
   const keyOf = async ({ prefix }: { prefix: string }) => (await auth.context.otpkeys.find(prefix))?.value;
-  const told = async (user: MadeUser, otp: string | undefined, password = user.password) =>
+  const signIn = async (user: MadeUser, otp: string | undefined, password = user.password) =>
     (await authenticate(user.name, password, otp, lenient)).body;
 
   /** A key one failure before its stop. */
@@ -345,35 +347,35 @@ describe("wrong OTPs of a key", () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
     for (let n = 1; n <= 3; n++) {
-      expect(await told(user, wrongOtp(key))).toBe(false);
+      expect(await signIn(user, wrongOtp(key))).toBe(false);
       expect(await keyOf(key)).toMatchObject({ failures: n, stopped: false });
     }
-    expect(await told(user, key.otp(0))).toBe(true);
+    expect(await signIn(user, key.otp(0))).toBe(true);
     expect(await keyOf(key)).toMatchObject({ failures: 0 });
-    expect(await told(user, key.otp(0))).toBe(false);
+    expect(await signIn(user, key.otp(0))).toBe(false);
     expect(await keyOf(key)).toMatchObject({ failures: 1 });
   });
 
-  it("count for nobody who does not know the password or hold the key, nor at validate: nobody else can stop it", async () => {
+  it("count only with the right password and the user's own key, and never at validate: no other caller can stop the key", async () => {
     const { user, key } = await nearlyStopped();
     const other = await makeUser(auth);
-    expect(await told(user, wrongOtp(key), "wrong password")).toBe(false);
+    expect(await signIn(user, wrongOtp(key), "wrong password")).toBe(false);
     expect((await lenient.post("/client/authenticate", { username: user.name, otp: wrongOtp(key) })).body).toBe(false);
-    expect(await told(other, wrongOtp(key))).toBe(false);
+    expect(await signIn(other, wrongOtp(key))).toBe(false);
     expect((await authenticate("nobody", user.password, wrongOtp(key), lenient)).body).toBe(false);
     await auth.post(`/core/users/${user.id}/validate`, { password: user.password, otp: wrongOtp(key) });
     expect(await keyOf(key)).toMatchObject({ failures: 99, stopped: false });
-    expect(await told(user, key.otp(0))).toBe(true);
+    expect(await signIn(user, key.otp(0))).toBe(true);
   });
 
   it("stop the key at 100 in a row: even a genuine OTP is refused, at validate too, and its user still needs one", async () => {
     const { user, key } = await nearlyStopped();
-    expect(await told(user, wrongOtp(key))).toBe(false);
+    expect(await signIn(user, wrongOtp(key))).toBe(false);
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: true, stopped: true });
     expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).body).toMatchObject({ stopped: true });
     expect(lenient.events("otpkey_stopped")).toMatchObject([{ prefix: key.prefix }]);
-    expect(await told(user, key.otp(0))).toBe(false);
-    expect(await told(user, undefined)).toBe(false);
+    expect(await signIn(user, key.otp(0))).toBe(false);
+    expect(await signIn(user, undefined)).toBe(false);
     expect((await auth.post(`/core/users/${user.id}/validate`, { otp: key.otp(1) })).body).toMatchObject({
       valid_otp: false,
     });
@@ -381,26 +383,26 @@ describe("wrong OTPs of a key", () => {
 
   it("are forgotten when an administrator enables the key, which also starts it again; used OTPs stay used", async () => {
     const { user, key } = await nearlyStopped();
-    await told(user, wrongOtp(key));
-    expect(await told(user, key.otp(0))).toBe(false);
+    await signIn(user, wrongOtp(key));
+    expect(await signIn(user, key.otp(0))).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toMatchObject({ enabled: false, stopped: true });
     expect((await auth.post(`/core/otpkeys/${key.prefix}/enable`)).status).toBe(204);
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("stopped");
     expect(await keyOf(key)).toMatchObject({ failures: 0, stopped: false });
-    expect([await told(user, key.otp(0)), await told(user, key.otp(1))]).toEqual([false, true]);
+    expect([await signIn(user, key.otp(0)), await signIn(user, key.otp(1))]).toEqual([false, true]);
   });
 
   it("count once each when they come side by side", async () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
-    const answers = await Promise.all(Array.from({ length: 8 }, () => told(user, wrongOtp(key))));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => signIn(user, wrongOtp(key))));
     expect(answers).toEqual(Array(8).fill(false));
     expect(await keyOf(key)).toMatchObject({ failures: 8 });
   });
 });
 
-describe("what a caller can tell from the work that is done", () => {
+describe("what a caller can learn from the work that is done", () => {
   it("is the same for an unknown user, a wrong password and a wrong OTP: calls to storage, one after another and in all, and hashes", async () => {
     const own = await testAuth();
     const user = await makeUser(own);

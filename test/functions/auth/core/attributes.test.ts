@@ -48,7 +48,7 @@ describe.each(bases)("%s (specification section 4)", (_, base) => {
 });
 
 describe("attributes through user and key", () => {
-  it("are the key's own, whoever looks", async () => {
+  it("are the key's own for every user", async () => {
     await auth.post(`/core/users/${user.id}/otpkeys/key5/attributes`, { key: "serial", value: "4711" });
     expect((await auth.get("/core/otpkeys/key5/attributes/serial")).body).toBe("4711");
     expect((await auth.get("/core/otpkeys/key5")).body).toMatchObject({ attributes: { serial: "4711" } });
@@ -59,7 +59,7 @@ describe("attributes through user and key", () => {
     expect((await auth.get(`/core/users/${user.id}/otpkeys/key5/attributes`)).body).toEqual({});
   });
 
-  const strangers = [
+  const unknownUsers = [
     () => `/core/users/${other.id}/otpkeys/key6/attributes`,
     () => `/core/user/${other.name}/otpkeys/key6/attributes`,
     () => `/core/users/${user.id}/otpkeys/unknown/attributes`,
@@ -72,7 +72,7 @@ describe("attributes through user and key", () => {
     () => `/core/users/${user.id}/otpkeys/no-prefix/attributes`,
   ];
 
-  test.each(strangers.map((path, index) => [index, path] as const))(
+  test.each(unknownUsers.map((path, index) => [index, path] as const))(
     "answer 404 where the key is not the user's or there is no such owner (%d)",
     async (_, path) => {
       const body = { error: "There is no such user, otpkey or assignment." };

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 describe("GET /core/users (specification section 4)", () => {
-  it("lists everybody as a plain array of {id, name} in the order of ids", async () => {
+  it("lists every user as a plain array of {id, name} in the order of ids", async () => {
     const { status, body, headers } = await auth.get("/core/users");
     expect({ status, body, link: headers.get("link") }).toEqual({ status: 200, body: shown(...users), link: null });
   });
@@ -126,7 +126,7 @@ describe("GET /core/users (specification section 4)", () => {
   });
 
   it("comes whole without `$top`, however many pages of storage it takes", async () => {
-    const paged = auth.beside({
+    const paged = auth.anotherInstance({
       ports: ({ users, otpkeys }) => ({
         users: { ...users, list: (range, filter) => users.list({ ...range, top: 1 }, filter) },
         otpkeys: { ...otpkeys, list: range => otpkeys.list({ ...range, top: 1 }) },
@@ -136,8 +136,8 @@ describe("GET /core/users (specification section 4)", () => {
     for (const path of ["/core/users", "/core/users?team=red", "/core/otpkeys"]) {
       const whole = (await auth.get(path)).body as readonly unknown[];
       expect(whole.length).toBeGreaterThan(1);
-      const told = await paged.get(path);
-      expect([told.body, told.headers.get("link")]).toEqual([whole, null]);
+      const response = await paged.get(path);
+      expect([response.body, response.headers.get("link")]).toEqual([whole, null]);
     }
   });
 
@@ -147,7 +147,7 @@ describe("GET /core/users (specification section 4)", () => {
   });
 
   it("links to the next page below PUBLIC_BASE_URL, whatever slash the call ended with", async () => {
-    const moved = auth.beside({ settings: { PUBLIC_BASE_URL: "https://keys.example" } });
+    const moved = auth.anotherInstance({ settings: { PUBLIC_BASE_URL: "https://keys.example" } });
     const { headers } = await moved.call("GET", "/core/users/?$top=1&team=red");
     expect(headers.get("link")).toBe(
       `<https://keys.example/core/users?%24top=1&team=red&%24skiptoken=${users[0]?.id}>; rel="next"`,

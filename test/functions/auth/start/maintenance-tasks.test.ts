@@ -46,7 +46,7 @@ describe("sealing anew after a rotation of the key", () => {
     const old = on.vault.get(name) ?? "";
     try {
       on.vault.set(name, randomBytes(32).toString("base64url"));
-      const host = on.beside();
+      const host = on.anotherInstance();
       const version = (await host.deployment.secrets.get(name))?.version;
       expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 1, failed: 0 });
       expect(await sealed()).not.toBe(before);
@@ -74,7 +74,7 @@ describe("sealing anew after a rotation of the key", () => {
       keys.map(({ prefix }) => prefix),
     );
     on.vault.set(name, randomBytes(32).toString("base64url"));
-    const host = on.beside();
+    const host = on.anotherInstance();
     const reseal = async () => {
       try {
         return await run("reseal", {}, host);
@@ -198,7 +198,7 @@ describe("a restore of a backup", () => {
     expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(200);
   });
 
-  it("takes no OTP that was used since, for as many uses as it is told", async () => {
+  it("accepts no OTP that was used since, for as many uses as the input allows for", async () => {
     const [user, hotp, totp, yubico] = [await makeUser(auth), hotpKey(), totpKey(), yubicoKey()];
     for (const key of [hotp, totp, yubico]) await giveKey(auth, user, key);
     const backup = await backUp();
@@ -305,7 +305,7 @@ async function withVault() {
       cost: { memoryCost: 8, timeCost: 1, parallelism: 1 },
     });
   const on = await testAuth({ vault, ports: () => ({ hasher: hasher() }) });
-  return { vault, on, restarted: () => on.beside({ ports: () => ({ hasher: hasher() }) }) };
+  return { vault, on, restarted: () => on.anotherInstance({ ports: () => ({ hasher: hasher() }) }) };
 }
 
 describe("a restore beside a new vault", () => {
@@ -407,7 +407,7 @@ describe("backups in a second place", () => {
 
 describe("backups", () => {
   it("are removed by the next one when they are older than BACKUP_KEEP_DAYS, or never got finished", async () => {
-    const on = (await testAuth()).beside({ settings: { BACKUP_KEEP_DAYS: "2" } });
+    const on = (await testAuth()).anotherInstance({ settings: { BACKUP_KEEP_DAYS: "2" } });
     const { blobs } = on.deployment;
     await blobs.createContainer(backupsContainer);
     await makeUser(on);

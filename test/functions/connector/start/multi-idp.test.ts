@@ -121,13 +121,13 @@ describe("the settings of several IdPs", () => {
 
 /** A connector whose IdPs are in a blob, and a function that changes the blob. */
 async function connectorByBlob(content: string) {
-  const { storage, beside } = await testConnector(peers);
+  const { storage, anotherInstance } = await testConnector(peers);
   const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: 15_000 });
   await blobs.createContainer("configuration");
   const put = (text: string) => blobs.put("configuration", "idps.yaml", text);
   await put(content);
   const address = `${storage.blobUrl}/configuration/idps.yaml`;
-  const connector = beside({ settings: { ...multi, IDP_CONFIGURATION_PATH: address } });
+  const connector = anotherInstance({ settings: { ...multi, IDP_CONFIGURATION_PATH: address } });
   await connector.context.ready();
   return { connector, put };
 }

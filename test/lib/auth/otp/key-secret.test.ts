@@ -11,7 +11,7 @@ describe("a key's secret", () => {
     for (const secret of [oath, yubico]) expect(secretFromText(secretToText(secret))).toEqual(secret);
   });
 
-  it("is not told by the error over a text that is none", () => {
+  it("does not appear in the error for an invalid text", () => {
     for (const text of ["", "{}", '{"secret":"zz"}', '{"secret":"deadbee"}', "deadbeef"]) {
       expect(() => secretFromText(text)).toThrow(/^The secret of an OTP key is malformed$/);
     }

@@ -208,7 +208,7 @@ describe("several validation servers", () => {
     expect(good.asked).toEqual([]);
   });
 
-  it("and their troubles are told without the OTP, which stands in the address", async () => {
+  it("are logged on failure without the OTP, which is part of the address", async () => {
     const broken = await server(statusAnswer("BACKEND_ERROR"));
     const { detail } = await clientOf([dead, broken]).validate(otp);
     expect(detail).toBe(`127.0.0.1:1: not reached; ${broken.host}: BACKEND_ERROR`);

@@ -36,7 +36,7 @@ describe("an OTP of an enabled key", () => {
     expect(toVerdict(key, ahead, counted).next).toEqual({ state: ahead.nextState, failures: 4, stopped: false });
   });
 
-  it("that nobody could judge changes nothing", () => {
+  it("without a verdict changes nothing", () => {
     expect(toVerdict(key, { outcome: "unavailable" }, counted)).toEqual({ outcome: "unavailable" });
   });
 

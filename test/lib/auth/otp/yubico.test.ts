@@ -31,7 +31,7 @@ describe("published vectors", () => {
     expect(decide(hex(secret), hex(privateId), 0, code)).toEqual(valid(useCounter, sessionCounter));
   });
 
-  it("the top bit of the use counter tells of a caps lock and does not count", () => {
+  it("ignores the top bit of the use counter, which reports the caps lock", () => {
     const [secret, privateId] = [hex("88".repeat(16)), hex("88".repeat(6))];
     expect(decide(secret, privateId, 0, "dcihgvrhjeucvrinhdfddbjhfjftjdei")).toEqual(valid(0x0888, 0x88));
   });

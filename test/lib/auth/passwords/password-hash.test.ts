@@ -145,7 +145,7 @@ describe("a password without a stored one", () => {
     expect(await hasher.verify("correct horse", undefined)).toBe(false);
   });
 
-  it("is nobody's where it is empty, and that takes no turn, whoever is asked for", async () => {
+  it("matches no user if it is empty, without a slot of the hasher for any name", async () => {
     const full = hasherOf({ maxQueued: 0 });
     for (const stored of [undefined, await hasher.hash("correct horse")]) {
       expect(await full.verify("", stored)).toBe(false);

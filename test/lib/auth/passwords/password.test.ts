@@ -68,7 +68,7 @@ describe("a new password", () => {
     expect(await parse("")).toEqual(reason("must have at least 8 characters"));
   });
 
-  it("is never told in the reason for its refusal", async () => {
+  it("never appears in the reason for its refusal", async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 4, maxLength: 7 }), async text => {
         const result = await parse(text, 20);

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
 import {
+  type AuthResponse,
   loggedIn,
   type MadeUser,
   makeUser,
   newName,
   newPassword,
   type TestAuth,
-  type Told,
   testAuth,
   withSession,
 } from "../../../support/auth.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 
 /** Storage calls of an endpoint that had to wait for each other. */
-async function roundTrips(call: () => Promise<Told>, expected = 200): Promise<number> {
+async function roundTrips(call: () => Promise<AuthResponse>, expected = 200): Promise<number> {
   const { sequential, result } = await auth.counted(call);
   expect(result.status).toBe(expected);
   return sequential;

@@ -45,10 +45,10 @@ const another: Act = async (store, { other, prefix, value }) => {
   await store.attributes.set({ user: named(other) }, "a", value);
 };
 const failOnce: Act = async (store, { user }) => {
-  const standing = await store.users.signInState(named(user));
+  const state = await store.users.signInState(named(user));
   const now = storage.now();
   const failures = { failures: 1, failedAt: now, reservations: [] };
-  return standing && store.throttles.save(standing.throttle, failures, plus(now, hours(1)));
+  return state && store.throttles.save(state.throttle, failures, plus(now, hours(1)));
 };
 
 /** Does it with a crash before its first storage call, before its second, and so on until it comes to its end. */
@@ -135,7 +135,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
   });
 
   test.each([
-    ["and nobody ever takes the name again", false],
+    ["and no other user ever takes the name", false],
     ["and the name is created again, which inherits no attribute, key, session or throttle", true],
   ])("of deleting a user, %s", async (_, again) => {
     const before = [createUser, createKey, assign, set, failOnce, another];
@@ -149,8 +149,8 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
         // All but the former owner's list row, which a list removes when it is old enough.
         const left = await residueOf(of);
         expect(left.filter(row => !row.includes("list row"))).toEqual([]);
-        const standing = await store.users.signInState(named(of.user));
-        expect(standing).toMatchObject({ user, otpkeys: [], throttle: { value: noFailures } });
+        const state = await store.users.signInState(named(of.user));
+        expect(state).toMatchObject({ user, otpkeys: [], throttle: { value: noFailures } });
         expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
         expect(await store.attributes.get({ user: named(of.user) }, "a")).toBeNull();
         expect(former).toBeDefined();
@@ -188,7 +188,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     const deletion = crashingAfter(tables, 4);
     await expect(removeUser(storage.on(deletion.tables), of)).rejects.toThrow(Crash);
     expect(await store.users.find(named(of.user))).toBeUndefined();
-    // Nobody's throttle: the count of the former owner says nothing any more.
+    // A throttle without a user: the count of the former owner no longer applies.
     expect((await store.users.signInState(named(of.user)))?.throttle.value).toEqual(noFailures);
     const creation = crashingAfter(tables, 5);
     await expect(createUser(storage.on(creation.tables), of)).rejects.toThrow(Crash);

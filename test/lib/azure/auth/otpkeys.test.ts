@@ -151,7 +151,7 @@ describe("an assignment", () => {
     expect(await store.otpkeys.findHolders("nosuchkey")).toBeUndefined();
   });
 
-  test("is one, whoever assigns and unassigns at once", async () => {
+  test("is one, also if several callers assign and unassign at once", async () => {
     const { userRef } = await user();
     const { prefix } = (await created()).value;
     const work = Array.from({ length: 12 }, (_, n) =>
@@ -192,7 +192,7 @@ describe("a key's attributes", () => {
     }
   });
 
-  test("keep to their limits, whoever writes at once", async () => {
+  test("keep to their limits, also if several callers write at once", async () => {
     const { prefix } = (await created()).value;
     const owner = { otpkey: prefix };
     const sets = Array.from({ length: 12 }, (_, n) =>

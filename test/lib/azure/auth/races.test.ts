@@ -126,7 +126,7 @@ const scenes: Record<string, (act: ReturnType<typeof acts>) => Scene> = {
 type Actor = "one" | "two" | "reader";
 type Choose = Parameters<ReturnType<typeof createStage>["run"]>[1];
 
-/** Runs a scene and tells what the reader was told, and who matched at each moment from its first call to its last. */
+/** Runs a scene. Returns what the reader got, and the matching users at each moment from its first call to its last. */
 async function play(
   toScene: (act: ReturnType<typeof acts>) => Scene,
   { choose, tidies }: { readonly choose: Choose; readonly tidies: boolean },
@@ -147,7 +147,7 @@ async function play(
   const write = (acts: readonly Act[], on: AuthStore) => async () => {
     for (const act of acts) await act(on);
   };
-  let begun: number | undefined;
+  let startedAt: number | undefined;
   let ended = 0;
   let result: readonly number[] = [];
   const work: Record<Actor, () => Promise<void>> = {
@@ -164,7 +164,7 @@ async function play(
     work,
     waiting => {
       const next = choose(waiting);
-      if (waiting[next]?.actor === "reader") begun ??= moments.length - 1;
+      if (waiting[next]?.actor === "reader") startedAt ??= moments.length - 1;
       return next;
     },
     async ({ writes, name }) => {
@@ -173,7 +173,7 @@ async function play(
       if (!name.startsWith("upsert")) expect(await breaches(tables, truths)).toEqual([]);
     },
   );
-  const matching = moments.slice(begun, ended);
+  const matching = moments.slice(startedAt, ended);
   const always = [...(matching[0] ?? [])].filter(id => matching.every(moment => moment.has(id)));
   expect(result, "misses one who matched before the call began, and all the while").toEqual(
     expect.arrayContaining(always),
@@ -199,7 +199,7 @@ const partsOf = ({ attributes, otpkey }: UserFilter): UserFilter[] => [
 ];
 
 /**
- * An order of turns: whoever has the highest rank goes on until it is done, but at some calls it falls to the lowest. Most
+ * An order of turns: the actor with the highest rank runs until it is done, but at some calls it falls to the lowest. Most
  * mistakes of a race need only a few such places (Burckhardt and others, 2010).
  */
 const orders = fc.record({
@@ -231,7 +231,7 @@ describe("two writers and a reader, by turns at every storage call", () => {
 });
 
 describe("the turns that each guard is for", () => {
-  test("a value that is announced and not yet written is nobody's", async () => {
+  test("a value with an index row and no attribute row yet matches no user", async () => {
     const { result } = await play(
       ({ createUser, set, by }) => ({ before: [createUser], writers: [[set("a")], []], filter: by("a") }),
       { choose: inTurns([["one", /^transact users/], ["reader"], ["one"]]), tidies: false },
@@ -292,7 +292,7 @@ describe("the turns that each guard is for", () => {
     expect([...(truths[0]?.attributes.values() ?? [])]).toEqual(["a"]);
   });
 
-  test("a key that is being assigned is not deleted as one that nobody has", async () => {
+  test("a key that is being assigned is not deleted as unassigned", async () => {
     await play(
       ({ createUser, createKey, removeKey, assign, byKey }) => ({
         before: [createUser, createKey],
@@ -373,7 +373,7 @@ describe("the turns that each guard is for", () => {
   });
 });
 
-describe("lists tell the truth at every storage call", () => {
+describe("lists are correct at every storage call", () => {
   type Writers = (act: ReturnType<typeof acts>) => Pick<Scene, "before" | "writers">;
   const listScenes: Record<string, Writers> = {
     "a user is deleted and made anew": ({ createUser, removeUser }) => ({
@@ -402,7 +402,7 @@ describe("lists tell the truth at every storage call", () => {
     const write = (written: readonly Act[], actor: Actor) => async () => {
       for (const act of written) await act(storage.on(stage.of(actor)));
     };
-    // By a clock that is ahead, so that it settles what others have opened just now.
+    // By a clock that is ahead, so that it marks clean what others marked dirty just now.
     const reader = storage.on(stage.of("reader"), minutes(20));
     const work = {
       one: write(writers[0], "one"),
@@ -423,21 +423,21 @@ describe("lists tell the truth at every storage call", () => {
     await fc.assert(check, { numRuns: runs, seed: 20 });
   });
 
-  test("a deletion begins again where a reader has settled the list row that it opened", async () => {
+  test("a deletion starts again if a reader marked its dirty list row clean", async () => {
     await playList(
       ({ createUser, removeUser }) => ({ before: [createUser], writers: [[removeUser], []] }),
       inTurns([["one", /^remove users/], ["reader"], ["one"]]),
     );
   });
 
-  test("a change of a key begins again where a reader has settled the list row that it opened", async () => {
+  test("a change of a key starts again if a reader marked its dirty list row clean", async () => {
     await playList(
       ({ createKey, enable }) => ({ before: [createKey], writers: [[enable(false)], []] }),
       inTurns([["one", /^replace otpkeys/], ["reader"], ["one"]]),
     );
   });
 
-  test("a reader does not settle what was opened again since it looked", async () => {
+  test("a reader does not mark a row clean that was marked dirty again since it was read", async () => {
     await playList(
       ({ createKey, enable }) => ({ before: [createKey], writers: [[enable(false)], [enable(true)]] }),
       inTurns([

@@ -19,7 +19,7 @@ beforeAll(async () => {
   store = storage.store;
 });
 
-async function begun(absoluteMs = hours(24), prefix?: string) {
+async function newSession(absoluteMs = hours(24), prefix?: string) {
   const name = `user${count++}`;
   const user = await store.users.create({ username: username(name) });
   if (user === undefined) throw new Error(`${name} is taken`);
@@ -36,7 +36,7 @@ async function found(key: SessionKey): Promise<{ value: Session; version: string
 
 describe("a session", () => {
   test.each([undefined, "ubhe0001"])("is found with its user by what its value holds (key %s)", async prefix => {
-    const { value, session, user } = await begun(hours(24), prefix);
+    const { value, session, user } = await newSession(hours(24), prefix);
     const key = sessionKey(value);
     expect(key && (await store.sessions.find(key))).toEqual({
       session: { value: session, version: expect.any(String) },
@@ -45,18 +45,18 @@ describe("a session", () => {
   });
 
   test("is stored without its value", async () => {
-    const { value, key } = await begun();
+    const { value, key } = await newSession();
     expect(JSON.stringify(await rowsOf(storage.tables, "sessions", key.hour))).not.toContain(value);
   });
 
   test("is none under a value that was never given", async () => {
-    const { key } = await begun();
+    const { key } = await newSession();
     expect((await store.sessions.find({ ...key, hash: "x".repeat(43) })).session).toBeUndefined();
     expect(await store.sessions.find({ hour: key.hour, hash: "x", userHash: "y" })).toEqual({});
   });
 
   test("is touched by version; a touch that comes after its end does not begin it again", async () => {
-    const { key } = await begun();
+    const { key } = await newSession();
     const session = await found(key);
     const next = { epoch: 2, accessedAt: storage.now() };
     const saves = await Promise.all([1, 2, 3].map(() => store.sessions.save(key, session, next)));
@@ -70,7 +70,7 @@ describe("a session", () => {
   });
 
   test("of a user who is deleted finds none, and of one made anew another user", async () => {
-    const { key, userRef, user } = await begun();
+    const { key, userRef, user } = await newSession();
     await store.users.remove(userRef);
     expect(await store.sessions.find(key)).not.toHaveProperty("user");
     await store.users.create({ username: { name: user.value.name, folded: user.value.name } });
@@ -82,47 +82,47 @@ const failures: Throttle = { failures: 4, failedAt: "2026-11-21T12:00:00.000Z", 
 
 describe("a throttle", () => {
   const ends = () => plus(storage.now(), hours(1));
-  const standing = async (name: string) => {
+  const stateOf = async (name: string) => {
     const { throttle } = (await store.users.signInState(named(name))) ?? {};
     if (throttle === undefined) throw new Error("no standing");
     return throttle;
   };
 
-  test("counts for a name that nobody has as for one that somebody has", async () => {
+  test("counts for an unknown name as for a known one", async () => {
     await store.users.create({ username: username("arthur") });
     for (const name of ["arthur", "nobody"]) {
-      const saved = await store.throttles.save(await standing(name), failures, ends());
+      const saved = await store.throttles.save(await stateOf(name), failures, ends());
       expect(saved?.value).toEqual(failures);
-      expect(await standing(name)).toEqual(saved);
+      expect(await stateOf(name)).toEqual(saved);
     }
   });
 
   test("is reserved by version: of 100 attempts at the same time one is first", async () => {
-    const entry = await standing("ghost");
+    const entry = await stateOf("ghost");
     const save = () => Promise.all(Array.from({ length: 50 }, () => store.throttles.save(entry, failures, ends())));
     expect((await save()).filter(saved => saved !== undefined)).toHaveLength(1);
-    const next = await standing("ghost");
+    const next = await stateOf("ghost");
     const again = Array.from({ length: 50 }, () => store.throttles.save(next, noFailures, ends()));
     expect((await Promise.all(again)).filter(saved => saved !== undefined)).toHaveLength(1);
   });
 
   test("goes on after a success as if nothing was; unlock forgets it", async () => {
-    const saved = await store.throttles.save(await standing("marvin"), failures, ends());
+    const saved = await store.throttles.save(await stateOf("marvin"), failures, ends());
     const cleared = saved && (await store.throttles.save(saved, noFailures));
     expect(cleared && (await store.throttles.save(cleared, failures, ends()))).toBeDefined();
     await store.throttles.clear(hashUsername("marvin"));
-    expect(await standing("marvin")).toEqual({ userHash: hashUsername("marvin"), value: noFailures });
+    expect(await stateOf("marvin")).toEqual({ userHash: hashUsername("marvin"), value: noFailures });
     await store.throttles.clear(hashUsername("marvin"));
   });
 
-  test("is nobody else's: not the next owner's, and not the owner's who came while the name was nobody's", async () => {
-    await store.throttles.save(await standing("fenchurch"), failures, ends());
+  test("belongs to one user only: not to the next owner of the name, and not to an owner who came while the name was free", async () => {
+    await store.throttles.save(await stateOf("fenchurch"), failures, ends());
     await store.users.create({ username: username("fenchurch") });
-    expect((await standing("fenchurch")).value).toEqual(noFailures);
-    const saved = await store.throttles.save(await standing("fenchurch"), failures, ends());
-    expect((await standing("fenchurch")).value).toEqual(failures);
+    expect((await stateOf("fenchurch")).value).toEqual(noFailures);
+    const saved = await store.throttles.save(await stateOf("fenchurch"), failures, ends());
+    expect((await stateOf("fenchurch")).value).toEqual(failures);
     await store.users.remove(named("fenchurch"));
-    expect((await standing("fenchurch")).value).toEqual(noFailures);
+    expect((await stateOf("fenchurch")).value).toEqual(noFailures);
     expect(saved && (await store.throttles.save(saved, failures, ends()))).toBeUndefined();
   });
 
@@ -193,8 +193,8 @@ describe("clean-up", () => {
   test("removes throttles, address counts and spent OTPs when they say nothing any more, in the order of expiry", async () => {
     const own = await openAuthStorage();
     const throttled = async (name: string, ms: number) => {
-      const standing = await own.store.users.signInState(named(name));
-      return standing && own.store.throttles.save(standing.throttle, failures, plus(own.now(), ms));
+      const stateOf = await own.store.users.signInState(named(name));
+      return stateOf && own.store.throttles.save(stateOf.throttle, failures, plus(own.now(), ms));
     };
     await throttled("early", hours(1));
     await throttled("late", hours(5));
@@ -232,14 +232,14 @@ describe("clean-up", () => {
 
   test("leaves alone what counts again since it was looked at, and finds it when that is over", async () => {
     const own = await openAuthStorage();
-    const standing = async () => {
+    const stateOf = async () => {
       const { throttle } = (await own.store.users.signInState(named("ghost"))) ?? {};
       if (throttle === undefined) throw new Error("no standing");
       return throttle;
     };
-    await own.store.throttles.save(await standing(), failures, plus(own.now(), hours(1)));
+    await own.store.throttles.save(await stateOf(), failures, plus(own.now(), hours(1)));
     own.pass(hours(3));
-    const [stage, old] = [createStage(own.tables), await standing()];
+    const [stage, old] = [createStage(own.tables), await stateOf()];
     await stage.run(
       {
         cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
@@ -247,7 +247,7 @@ describe("clean-up", () => {
       },
       inTurns([["cleaner", /^remove users/], ["guesser"], ["cleaner"]]),
     );
-    expect((await standing()).value).toEqual(failures);
+    expect((await stateOf()).value).toEqual(failures);
     own.pass(hours(3));
     expect((await own.store.cleanUp()).throttles).toBe(1);
     expect(await rowsOf(own.tables, "expiry", "throttle")).toEqual([]);
@@ -270,8 +270,8 @@ describe("clean-up", () => {
     await own.store.cleanUp();
     const before = await cost();
     const throttle = async (n: number) => {
-      const standing = await own.store.users.signInState(named(`name${n}`));
-      return standing && own.store.throttles.save(standing.throttle, noFailures, plus(own.now(), hours(1)));
+      const stateOf = await own.store.users.signInState(named(`name${n}`));
+      return stateOf && own.store.throttles.save(stateOf.throttle, noFailures, plus(own.now(), hours(1)));
     };
     await Promise.all(Array.from({ length: 30 }, (_, n) => throttle(n)));
     expect(await cost()).toBe(before);

@@ -40,8 +40,8 @@ const found = async <T>(value: Promise<T | undefined>): Promise<T> => {
 };
 
 /** The calls of a sign-in, as far as storage sees them: reserve, check, answer. */
-async function signIn(standing: SignInState, otpkey?: string, withSession = true) {
-  const { user, throttle, otpkeys } = standing;
+async function signIn(state: SignInState, otpkey?: string, withSession = true) {
+  const { user, throttle, otpkeys } = state;
   const now = storage.now();
   const ends = plus(now, hours(1));
   const reserved = { failures: 0, reservations: [{ id: "mine", at: now }] };
@@ -94,8 +94,8 @@ describe("storage calls one after another, without contention", () => {
   });
 
   test("status 1, with user and session side by side; plus 1 write a minute", async () => {
-    const standing = await found(store.users.signInState(by.name));
-    const { key } = await signIn(standing);
+    const state = await found(store.users.signInState(by.name));
+    const { key } = await signIn(state);
     expect(await callsOf(() => store.sessions.find(key))).toEqual({ total: 2, depth: 1 });
     const { session } = await store.sessions.find(key);
     const touched = session && (await callsOf(() => store.sessions.save(key, session, session.value)));
@@ -112,7 +112,7 @@ describe("storage calls one after another, without contention", () => {
     expect(await depthOf(work)).toBe(3);
   });
 
-  test("login of a name that nobody has: no more calls, and none fewer before the answer", async () => {
+  test("a login with an unknown name makes no more calls, and as many before the response", async () => {
     const ghost = (name: string) =>
       callsOf(async () => signIn(await found(store.users.signInState(named(name))), undefined, false));
     expect((await ghost("nobody")).depth).toBe(3);
@@ -120,8 +120,8 @@ describe("storage calls one after another, without contention", () => {
 
   test("login with OTP 4", async () => {
     const depth = await depthOf(async () => {
-      const [standing] = await Promise.all([found(store.users.signInState(by.name)), readKey("ubhe0001")]);
-      return signIn(standing, "ubhe0001");
+      const [state] = await Promise.all([found(store.users.signInState(by.name)), readKey("ubhe0001")]);
+      return signIn(state, "ubhe0001");
     });
     expect(depth).toBe(4);
   });
@@ -130,9 +130,9 @@ describe("storage calls one after another, without contention", () => {
     const depth = await depthOf(async () => {
       const { key, candidates } = await found(store.otpkeys.findHolders("ubhe0002"));
       keysRead.set("ubhe0002", key);
-      const [standing] = await Promise.all(candidates.map(pointer => found(store.users.signInState(pointer))));
-      if (standing === undefined) throw new Error("nobody has the key");
-      return signIn(standing, "ubhe0002");
+      const [state] = await Promise.all(candidates.map(pointer => found(store.users.signInState(pointer))));
+      if (state === undefined) throw new Error("no user has the key");
+      return signIn(state, "ubhe0002");
     });
     expect(depth).toBe(5);
   });
@@ -192,15 +192,15 @@ describe("storage calls one after another, without contention", () => {
 describe("a filtered list costs in proportion to its matches", () => {
   const filters = {
     "by attribute": { attributes: new Map([["badge", "77"]]) },
-    "by two attributes, one of which everybody has": {
+    "by two attributes, one of which every user has": {
       attributes: new Map([
         ["badge", "77"],
         ["guild", "all"],
       ]),
     },
     "by key": { attributes: new Map<string, string>(), otpkey: "ubhe0077" },
-    "by key and an attribute that everybody has": { attributes: new Map([["guild", "all"]]), otpkey: "ubhe0077" },
-    "by a value that nobody has": { attributes: new Map([["badge", "none"]]) },
+    "by key and an attribute that every user has": { attributes: new Map([["guild", "all"]]), otpkey: "ubhe0077" },
+    "by a value that no user has": { attributes: new Map([["badge", "none"]]) },
   };
   test.each([3, 3000])("beside %d other users", async others => {
     const crowd = await openAuthStorage();
@@ -215,15 +215,15 @@ describe("a filtered list costs in proportion to its matches", () => {
     for (const [name, filter] of Object.entries(filters)) {
       const { result, calls } = await crowd.counted(() => crowd.store.users.list({ top: 1000 }, filter));
       cost[name] = calls;
-      const isMatched = name !== "by a value that nobody has";
+      const isMatched = name !== "by a value that no user has";
       expect(result, name).toEqual({ entries: isMatched ? [{ id: match.value.id, name: "Marvin" }] : [] });
     }
     expect(cost).toEqual({
       "by attribute": { total: 3, depth: 2 },
-      "by two attributes, one of which everybody has": { total: 8, depth: 3 },
+      "by two attributes, one of which every user has": { total: 8, depth: 3 },
       "by key": { total: 3, depth: 2 },
-      "by key and an attribute that everybody has": { total: 8, depth: 3 },
-      "by a value that nobody has": { total: 1, depth: 1 },
+      "by key and an attribute that every user has": { total: 8, depth: 3 },
+      "by a value that no user has": { total: 1, depth: 1 },
     });
     const byName = await crowd.counted(() => crowd.store.users.listByName("CROWD", { top: 1000 }));
     expect(byName.result.entries).toHaveLength(Math.min(others, 1000));

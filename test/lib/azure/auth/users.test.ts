@@ -67,9 +67,9 @@ describe("a user", () => {
     expect((await store.users.list({ top: 1000 })).entries).toContainEqual({ id: user.value.id, name });
   });
 
-  test("is not there under a name or an id that nobody has", async () => {
-    const nobody = [named("nobody"), identified(1), { by: "userHash", userHash: "x", id: 1 } as const];
-    for (const userRef of nobody) {
+  test("is not found under an unknown name or id", async () => {
+    const unknownRefs = [named("nobody"), identified(1), { by: "userHash", userHash: "x", id: 1 } as const];
+    for (const userRef of unknownRefs) {
       expect(await store.users.find(userRef)).toBeUndefined();
       expect(await store.users.view(userRef)).toBeUndefined();
       expect(await store.users.remove(userRef)).toBe(false);
@@ -105,7 +105,7 @@ describe("a user", () => {
     expect(new Set(others.map(user => user?.value.id)).size).toBe(50);
   });
 
-  test("gets an id that nobody ever had, though clock and chance offer a former one again", async () => {
+  test("gets an id that was never used, although clock and random source offer a former one again", async () => {
     const own = await openAuthStorage();
     const frozen = own.fixed();
     const first = await frozen.users.create({ username: username(fresh()) });
@@ -260,7 +260,7 @@ describe("a user's attributes", () => {
     expect(JSON.stringify(await store.attributes.all({ user: userRef }))).toBe("{}");
   });
 
-  test("are none of a user userRef nobody has the name of; deleting an absent one is fine", async () => {
+  test("do not exist for an unknown user; deleting an absent one succeeds", async () => {
     const owner = { user: named("nobody") };
     expect(await store.attributes.all(owner)).toBeUndefined();
     expect(await store.attributes.get(owner, "a")).toBeUndefined();
@@ -269,7 +269,7 @@ describe("a user's attributes", () => {
     expect(await store.attributes.remove({ user: (await created()).userRef }, "a")).toBe(true);
   });
 
-  test("keep to their limits, whoever writes at once", async () => {
+  test("keep to their limits, also if several callers write at once", async () => {
     const { userRef } = await created();
     const owner = { user: userRef };
     const value = "x".repeat(attributeLimits.valueSize - 10);

@@ -46,18 +46,18 @@ describe("the claims of Idempotency-Keys in storage", () => {
     const { store } = await opened();
     const refused = { kind: "delivery_refused", message: "No.", data: { code: "blocked" } } as const;
     const answered: Claim = { ...claim("ab1"), answer: { refused } };
-    const held = await store.insert(claim("ab1"));
-    expect(held && (await store.replace(held, answered))).toBeDefined();
+    const earlier = await store.insert(claim("ab1"));
+    expect(earlier && (await store.replace(earlier, answered))).toBeDefined();
     expect((await store.find("ab1"))?.value).toEqual(answered);
   });
 
   test("are taken over by one of many, and their place in the order of expiry moves along", async () => {
     const { store, rows } = await opened();
-    const held = await store.insert(claim("ab1"));
-    if (held === undefined) throw new Error("not inserted");
+    const earlier = await store.insert(claim("ab1"));
+    if (earlier === undefined) throw new Error("not inserted");
     const later = plus(start, hours(2));
     const tries = Array.from({ length: 10 }, (_, n) =>
-      store.replace(held, { ...claim("ab1", later), requestId: `n${n}` }),
+      store.replace(earlier, { ...claim("ab1", later), requestId: `n${n}` }),
     );
     expect((await Promise.all(tries)).filter(stored => stored !== undefined)).toHaveLength(1);
     expect(await rows()).toEqual(["claim_ab1", `ends_${later}_ab1`]);
@@ -65,10 +65,10 @@ describe("the claims of Idempotency-Keys in storage", () => {
 
   test("are released by the version that was read, with their place", async () => {
     const { store, rows } = await opened();
-    const held = await store.insert(claim("ab1"));
-    if (held === undefined) throw new Error("not inserted");
-    const changed = await store.replace(held, { ...claim("ab1"), answer: "unreconciled" });
-    expect(await store.release(held)).toBe(false);
+    const earlier = await store.insert(claim("ab1"));
+    if (earlier === undefined) throw new Error("not inserted");
+    const changed = await store.replace(earlier, { ...claim("ab1"), answer: "unreconciled" });
+    expect(await store.release(earlier)).toBe(false);
     expect(changed && (await store.release(changed))).toBe(true);
     expect(await rows()).toEqual([]);
   });

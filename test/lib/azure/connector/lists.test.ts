@@ -37,7 +37,7 @@ describe("lists of requests in storage", () => {
     await lists.leave(place(1), people.slice(0, 1));
   });
 
-  test("keep lists apart and tell each in the order of creation, from any position on", async () => {
+  test("keep lists apart and return each in the order of creation, from any position on", async () => {
     const lists = await opened();
     const [ada, bob] = [personList("ada@example.com"), personList("bob@example.com")];
     for (const n of [3, 1, 2]) await lists.enter(place(n), [ada, { state: "started" }]);

@@ -96,7 +96,7 @@ describe("after a crash between the request's rows and the record", () => {
     const connector = await testConnector(peers);
     const { shipmentId = "" } = await connector.order();
     await peers.delivery.control(shipmentId, { state: 99 });
-    const dying = connector.beside({
+    const dying = connector.anotherInstance({
       tables: tables => failingTable("due", "remove")(failingTable("fprshipments", "replace")(tables)),
     });
     connector.advance(minutes(1));

@@ -70,12 +70,12 @@ describe("a PIN mail", () => {
     expect(service.requests()).toHaveLength(1);
   });
 
-  test("is unanswered where the answer breaks off, and no error tells the PIN or a recipient", async () => {
+  test("is unanswered if the response breaks off, and no error contains the PIN or a recipient", async () => {
     const headers = { "content-type": "application/json" };
     await answeredBy({ status: 202, headers, body: '{"id":"desk@example.com' }, async broken => {
       const error = await broken.send(pinMail()).catch((reason: Error) => reason);
       expect(error).toMatchObject({ kind: "unanswered", status: 202 });
-      expect(told(error as Error)).not.toMatch(/example\.com|314159/);
+      expect(everyTextOf(error as Error)).not.toMatch(/example\.com|314159/);
     });
   });
 
@@ -95,12 +95,12 @@ describe("a PIN mail", () => {
     });
   });
 
-  test("is refused for good with the service's code, and no error tells a recipient", async () => {
+  test("is refused for good with the service's code, and no error contains a recipient", async () => {
     const body = { error: { code: "EmailDroppedAllRecipientsSuppressed", message: "desk@example.com is suppressed" } };
     service.fail({ kind: "refuse", status: 400, body });
     const error = await mailer.send(pinMail()).catch((reason: Error) => reason);
     expect(error).toMatchObject({ kind: "refused", status: 400, code: body.error.code });
-    expect(told(error as Error)).not.toMatch(/example\.com|314159/);
+    expect(everyTextOf(error as Error)).not.toMatch(/example\.com|314159/);
   });
 
   test("is not sent with a key that the service does not take", async () => {
@@ -186,6 +186,11 @@ describe("the look-up of an operation", () => {
   });
 });
 
-/** All that a log would tell of an error. */
-const told = (error: Error): string =>
-  [error.message, error.stack, JSON.stringify(error), error.cause instanceof Error ? told(error.cause) : ""].join("\n");
+/** Returns every text of an error that a log could contain. */
+const everyTextOf = (error: Error): string =>
+  [
+    error.message,
+    error.stack,
+    JSON.stringify(error),
+    error.cause instanceof Error ? everyTextOf(error.cause) : "",
+  ].join("\n");

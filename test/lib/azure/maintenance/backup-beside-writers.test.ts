@@ -204,7 +204,7 @@ async function holdsTogether(store: AuthStore): Promise<readonly Truth[]> {
 }
 
 describe("a backup that is made while two writers write is restored to lists, filters and assignments that hold together", () => {
-  test("whoever comes next at each storage call", async () => {
+  test("with any actor next at each storage call", async () => {
     let found = 0;
     const check = fc.asyncProperty(scenes, async scene => {
       found += (await restoredBeside(backup => byTurns(backup, scene))).length;

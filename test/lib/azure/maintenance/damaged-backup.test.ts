@@ -23,11 +23,11 @@ const shipmentsTable = "fprshipments";
 const tablesOf = { auth: authTables, connector: connectorTables(shipmentsTable) };
 const containersOf = { auth: [], connector: [responsesContainer] };
 
-type Wing = keyof typeof tablesOf;
+type Service = keyof typeof tablesOf;
 
-/** A wing with a little of everything, and a backup of it. */
+/** A service with a little of everything, and a backup of it. */
 interface Subject {
-  readonly wing: Wing;
+  readonly service: Service;
   readonly deployment: TestAuth["deployment"];
   readonly backup: string;
   run(name: string, input?: object, deployment?: TestAuth["deployment"]): Promise<Readonly<Record<string, unknown>>>;
@@ -72,14 +72,14 @@ async function connectorSubject(): Promise<Subject> {
 }
 
 async function subject(
-  wing: Wing,
+  service: Service,
   { deployment, events }: Pick<TestAuth, "deployment" | "events">,
   work: (name: string, input: object, deployment: TestAuth["deployment"]) => Promise<Readonly<Record<string, unknown>>>,
 ): Promise<Subject> {
   const run: Subject["run"] = (name, input = {}, on = deployment) => work(name, input, on);
   const backup = String((await run("backUp")).backup);
-  const dump = () => dumpOf(deployment, tablesOf[wing], containersOf[wing]);
-  return { wing, deployment, backup, run, dump, files: filesOf(deployment.blobs, wing, backup), events };
+  const dump = () => dumpOf(deployment, tablesOf[service], containersOf[service]);
+  return { service, deployment, backup, run, dump, files: filesOf(deployment.blobs, service, backup), events };
 }
 
 const subjects = { auth: authSubject, connector: connectorSubject };
@@ -111,86 +111,90 @@ const ofAFile: Readonly<Record<string, (files: Subject["files"], name: string) =
 
 const ofAll: Readonly<Record<string, (on: Subject) => Promise<void>>> = {
   "of another schema": ({ files }) => files.writeManifest(content => ({ ...content, schema: 99 })),
-  "of one line less than it counts": ({ files, wing }) =>
+  "of one line less than it counts": ({ files, service }) =>
     files.writeManifest(({ tables, ...content }) => {
-      const [first, ...others] = tables[rowsTable[wing]] ?? [];
-      return { ...content, tables: { ...tables, [rowsTable[wing]]: [{ ...first, lines: 10_000 }, ...others] } };
+      const [first, ...others] = tables[rowsTable[service]] ?? [];
+      return { ...content, tables: { ...tables, [rowsTable[service]]: [{ ...first, lines: 10_000 }, ...others] } };
     }),
-  "that lacks a table": ({ files, wing }) =>
-    files.writeManifest(({ tables: { [rowsTable[wing]]: _, ...tables }, ...content }) => ({ ...content, tables })),
-  "with a row without keys": ({ files, wing }) => files.changeRows(rowsTable[wing], ({ rowKey: _, ...row }) => row),
-  "with a row of a later schema version": ({ files, wing }) =>
-    files.changeRows(rowsTable[wing], row => ({ ...row, schema: 99 })),
-  "with a row that fits no schema": ({ files, wing }) =>
-    files.changeRows(rowsTable[wing], row => ({ ...row, createdAt: "yesterday" })),
+  "that lacks a table": ({ files, service }) =>
+    files.writeManifest(({ tables: { [rowsTable[service]]: _, ...tables }, ...content }) => ({ ...content, tables })),
+  "with a row without keys": ({ files, service }) =>
+    files.changeRows(rowsTable[service], ({ rowKey: _, ...row }) => row),
+  "with a row of a later schema version": ({ files, service }) =>
+    files.changeRows(rowsTable[service], row => ({ ...row, schema: 99 })),
+  "with a row that fits no schema": ({ files, service }) =>
+    files.changeRows(rowsTable[service], row => ({ ...row, createdAt: "yesterday" })),
 };
 
-describe.each(["auth", "connector"] as const)("a damaged backup of %s is refused before anything is removed", wing => {
-  let on: Subject;
-  let before: readonly string[];
-  beforeAll(async () => {
-    on = await subjects[wing]();
-    before = await on.dump();
-  });
-
-  const refused = async (kind: string) => {
-    await expect(on.run("restore", { backup: on.backup, replace: true })).rejects.toMatchObject({ kind });
-    expect(await on.dump()).toEqual(before);
-  };
-  /** Damages it, looks, and puts it right again. */
-  const during = async (name: string, damage: () => Promise<void>, look: () => Promise<void>) => {
-    const [bytes, manifest] = [await on.files.read(name), await on.files.read("manifest.json")];
-    await damage();
-    try {
-      await look();
-    } finally {
-      await on.files.write(name, bytes);
-      await on.files.write("manifest.json", manifest);
-    }
-  };
-
-  test.each(Object.keys(ofAFile))("where any file of it %s", async how => {
-    const names = await on.files.names();
-    expect(names.length).toBeGreaterThan(wing === "auth" ? 4 : 5);
-    for (const name of names) {
-      const kind = name === "manifest.json" && how === "is missing" ? "not_found" : "conflict";
-      // JSON does not mind an end of line.
-      if (name === "manifest.json" && how === "has one byte more") continue;
-      await during(
-        name,
-        async () => ofAFile[how]?.(on.files, name),
-        () => refused(kind),
-      );
-    }
-  });
-
-  test.each(Object.keys(ofAll))("%s", async how => {
-    await during(
-      rowsFile[wing],
-      async () => ofAll[how]?.(on),
-      () => refused("conflict"),
-    );
-  });
-
-  test("names what cannot be read, and restores the rest where that may be skipped", async () => {
-    let key = "";
-    const damage = () =>
-      on.files.changeRows(rowsTable[wing], row => {
-        const isFirst = (key === "" || key === row.partitionKey) && row.createdAt !== undefined;
-        if (isFirst) key = String(row.partitionKey);
-        return isFirst ? { ...row, createdAt: "yesterday" } : row;
-      });
-    await during(rowsFile[wing], damage, async () => {
-      await refused("conflict");
-      const named = on.events("row_failed").at(-1)?.error as { message: string };
-      expect(named.message).toContain(key);
-      const report = await on.run("restore", { backup: on.backup, replace: true, skip_unreadable: true });
-      expect(report).toMatchObject({ skipped: 1, ...(wing === "auth" ? { users: 2 } : { requests: 1 }) });
+describe.each(["auth", "connector"] as const)(
+  "a damaged backup of %s is refused before anything is removed",
+  service => {
+    let on: Subject;
+    let before: readonly string[];
+    beforeAll(async () => {
+      on = await subjects[service]();
+      before = await on.dump();
     });
-    await on.run("restore", { backup: on.backup, replace: true });
-    before = await on.dump();
-  });
-});
+
+    const refused = async (kind: string) => {
+      await expect(on.run("restore", { backup: on.backup, replace: true })).rejects.toMatchObject({ kind });
+      expect(await on.dump()).toEqual(before);
+    };
+    /** Damages it, looks, and puts it right again. */
+    const during = async (name: string, damage: () => Promise<void>, look: () => Promise<void>) => {
+      const [bytes, manifest] = [await on.files.read(name), await on.files.read("manifest.json")];
+      await damage();
+      try {
+        await look();
+      } finally {
+        await on.files.write(name, bytes);
+        await on.files.write("manifest.json", manifest);
+      }
+    };
+
+    test.each(Object.keys(ofAFile))("where any file of it %s", async how => {
+      const names = await on.files.names();
+      expect(names.length).toBeGreaterThan(service === "auth" ? 4 : 5);
+      for (const name of names) {
+        const kind = name === "manifest.json" && how === "is missing" ? "not_found" : "conflict";
+        // JSON does not mind an end of line.
+        if (name === "manifest.json" && how === "has one byte more") continue;
+        await during(
+          name,
+          async () => ofAFile[how]?.(on.files, name),
+          () => refused(kind),
+        );
+      }
+    });
+
+    test.each(Object.keys(ofAll))("%s", async how => {
+      await during(
+        rowsFile[service],
+        async () => ofAll[how]?.(on),
+        () => refused("conflict"),
+      );
+    });
+
+    test("names what cannot be read, and restores the rest where that may be skipped", async () => {
+      let key = "";
+      const damage = () =>
+        on.files.changeRows(rowsTable[service], row => {
+          const isFirst = (key === "" || key === row.partitionKey) && row.createdAt !== undefined;
+          if (isFirst) key = String(row.partitionKey);
+          return isFirst ? { ...row, createdAt: "yesterday" } : row;
+        });
+      await during(rowsFile[service], damage, async () => {
+        await refused("conflict");
+        const named = on.events("row_failed").at(-1)?.error as { message: string };
+        expect(named.message).toContain(key);
+        const report = await on.run("restore", { backup: on.backup, replace: true, skip_unreadable: true });
+        expect(report).toMatchObject({ skipped: 1, ...(service === "auth" ? { users: 2 } : { requests: 1 }) });
+      });
+      await on.run("restore", { backup: on.backup, replace: true });
+      before = await on.dump();
+    });
+  },
+);
 
 test("a manifest with any one bit flipped is refused", async () => {
   const on = await authSubject();
@@ -204,9 +208,9 @@ test("a manifest with any one bit flipped is refused", async () => {
   }
 });
 
-describe.each(["auth", "connector"] as const)("a restore of %s that is killed", wing => {
+describe.each(["auth", "connector"] as const)("a restore of %s that is killed", service => {
   test("before its first write has removed nothing, and after any write a second one completes it", async () => {
-    const on = await subjects[wing]();
+    const on = await subjects[service]();
     const input = { backup: on.backup, replace: true };
     const before = await on.dump();
     await expect(on.run("restore", input, killedAfter(on.deployment, 0))).rejects.toThrow("killed");

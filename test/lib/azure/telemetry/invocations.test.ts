@@ -126,7 +126,7 @@ describe("an invocation", () => {
   });
 });
 
-it("the host is told that it need not send the app's log events too", async () => {
+it("the host learns that it need not send the app's log events too", async () => {
   const capabilities = await core.programmingModel()?.getCapabilities({});
   expect(capabilities).toMatchObject({ WorkerOpenTelemetryEnabled: "true" });
 });

@@ -44,7 +44,7 @@ describe("telemetry", () => {
     const { telemetry, tracer, advance } = telemetryTo({ otlpEndpoint: collector.url });
     const before = { spans: collector.spans().length, logs: collector.logs().length };
     await inTrace(tracer, { name: "early", labels: { a: "b" } }, async () => {
-      telemetry.writeLine("warn", '{"event":"told","count":2,"ok":true,"list":["x"],"error":{"name":"E"}}');
+      telemetry.writeLine("warn", '{"event":"sample","count":2,"ok":true,"list":["x"],"error":{"name":"E"}}');
       telemetry.measure("peer.call.duration", 1.5, { peer: "p" });
       advance(250);
     });
@@ -55,7 +55,7 @@ describe("telemetry", () => {
     expect(BigInt(span?.endTimeUnixNano ?? 0) - BigInt(span?.startTimeUnixNano ?? 0)).toBe(250_000_000n);
     expect(span?.startTimeUnixNano).toBe(`${Date.parse("2026-11-01T12:00:00Z")}000000`);
     expect(log).toMatchObject({
-      body: { stringValue: "told" },
+      body: { stringValue: "sample" },
       severityNumber: 13,
       attributes: { count: 2, ok: true, list: '["x"]', error: '{"name":"E"}' },
       traceId: span?.traceId,
@@ -81,7 +81,7 @@ describe("telemetry", () => {
     expect(lines.join()).not.toContain("words of the collector");
   });
 
-  it("is not told of itself: what sends it is part of no trace, wherever it was begun", async () => {
+  it("does not report itself: the calls that send it are part of no trace", async () => {
     traceSdkCalls();
     const { connectionString, url: otlpEndpoint } = collector;
     const { telemetry, tracer } = telemetryTo({ connectionString, otlpEndpoint });

@@ -27,7 +27,7 @@ async function measuredOf(secret: Secret | undefined) {
 
 const expiring = (time: string): Secret => ({ value: "v", version: "1", expiresOn: new Date(time) });
 
-it("a secret that expires tells how many days it has left, by its name alone", async () => {
+it("a secret that expires is logged with its days left and its name, nothing else", async () => {
   const labels = { secret: "delivery-api-token" };
   expect(await measuredOf(expiring("2026-11-04T00:00:00Z"))).toEqual([["secret.days_left", 2.5, labels]]);
 });
@@ -37,7 +37,7 @@ it("an expired secret has less than none", async () => {
   expect(await measuredOf(expiring("2026-10-31T12:00:00Z"))).toEqual([["secret.days_left", -1, labels]]);
 });
 
-it("a secret without a date, and one that is not there, tell nothing", async () => {
+it("a secret without a date and a missing secret log nothing", async () => {
   expect(await measuredOf({ value: "v", version: "1" })).toEqual([]);
   expect(await measuredOf(undefined)).toEqual([]);
 });

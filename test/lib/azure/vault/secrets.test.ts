@@ -29,7 +29,7 @@ const reads = () => vault.count("GET", new RegExp(`^/secrets/${name}(/|$)`));
 beforeAll(async () => {
   vault = await startVault();
   secrets = open();
-  // The first call of a client is made twice: the vault's challenge tells the SDK whom to ask for a token.
+  // The first call of a client is made twice: the vault's challenge names the authority for the SDK's token.
   await secrets.get("nothing");
 });
 afterAll(() => vault.close());

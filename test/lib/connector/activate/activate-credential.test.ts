@@ -72,7 +72,7 @@ describe("an activation that fails for a passing reason", () => {
 
   test("because its connection is refused stays activation_pending, too", async () => {
     const { connector, requestId, credential } = await ready();
-    const away = connector.beside({ settings: await graphAt(peers, deadAddress()) });
+    const away = connector.anotherInstance({ settings: await graphAt(peers, deadAddress()) });
     await away.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
     expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
@@ -196,7 +196,7 @@ describe("retryable_until", () => {
     expect(readBacks()).toBe(1);
   });
 
-  test("tells that the credential may be registered where it can not be read back", async () => {
+  test("reports that the credential may be registered if it cannot be read back", async () => {
     const { connector, credential } = await ready();
     failing({ kind: "drop", phase: "after" });
     await connector.runCredentials();
@@ -265,7 +265,7 @@ describe("an activation that is not answered", () => {
     await connector.runCredentials();
     expect(connector.events("work_failed")).toHaveLength(1);
     expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBe(connector.now());
-    const host = connector.beside({ ports: () => ({}) });
+    const host = connector.anotherInstance({ ports: () => ({}) });
     await host.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending" });
     host.advance(seconds(180));
@@ -441,7 +441,9 @@ describe("credentials of one key", () => {
 
   test("of an identity provider that has vanished stay due with that message", async () => {
     const { connector, credential } = await ready();
-    const without = connector.beside({ ports: () => ({ idps: { defaultId: "entra", get: () => undefined } }) });
+    const without = connector.anotherInstance({
+      ports: () => ({ idps: { defaultId: "entra", get: () => undefined } }),
+    });
     expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });
     expect(await credential()).toMatchObject({
       state: "activation_pending",
@@ -457,7 +459,7 @@ describe("credentials of one key", () => {
 describe("signing keys that can not be read", () => {
   test("keep a credential pending with a message and do not hold back other keys", async () => {
     const { connector, requestId, credential } = await ready({}, orderBody([1, 1]));
-    const later = connector.beside();
+    const later = connector.anotherInstance();
     peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
     await later.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });

@@ -153,7 +153,7 @@ describe("a cancel", () => {
     const connector = await testConnector(peers);
     const dying = crashing("delivery.createShipment", "before");
     const marked = crashing("credentialrequests.transact 2", "before");
-    const lost = connector.beside(marked.options).order(mixedBody());
+    const lost = connector.anotherInstance(marked.options).order(mixedBody());
     await Promise.race([marked.died, lost]);
     const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
     const cancel = () => cancelRequest(requestId, connector.context);
@@ -161,7 +161,7 @@ describe("a cancel", () => {
     connector.advance(minutes(5));
     expect((await cancel()).request.value.state).toBe("cancelled");
 
-    const unreconciled = connector.beside(dying.options).order();
+    const unreconciled = connector.anotherInstance(dying.options).order();
     await Promise.race([dying.died, unreconciled]);
     const [second] = await connector.queue("reconcile");
     expect(await refusalOf(cancelRequest(second?.requestId ?? "", connector.context))).toMatchObject({
@@ -304,7 +304,7 @@ describe("a cancel of which a peer asks to wait", () => {
 describe("a cancel of a request that is removed meanwhile", () => {
   test("fails, and logs no cancelled request", async () => {
     const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));
-    const other = connector.beside({
+    const other = connector.anotherInstance({
       ports: context => ({
         requests: {
           ...context.requests,
@@ -327,7 +327,7 @@ describe("a cancel that dies on the way", () => {
     for (let step = 0; ; step++) {
       const { connector, requestId, shipmentId, statesOf, cancel } = await ordered(mixedBody([1], [authenticator(1)]));
       const dying = crashing(step, "before", "all");
-      const died = await Promise.race([dying.died, cancel(connector.beside(dying.options))]);
+      const died = await Promise.race([dying.died, cancel(connector.anotherInstance(dying.options))]);
       if (typeof died !== "string") break;
       steps.add(died.replace(/^\d+: /, ""));
       connector.advance(minutes(4));
@@ -349,7 +349,7 @@ describe("a cancel that dies on the way", () => {
   test("takes hold of no request that another cancel has ended meanwhile", async () => {
     const { connector, requestId, cancel } = await ordered();
     const late = crashing("credentialrequests.replace", "before");
-    const second = cancel(connector.beside(late.options));
+    const second = cancel(connector.anotherInstance(late.options));
     await late.died;
     await cancel();
     const ended = await connector.load(requestId);
@@ -362,7 +362,7 @@ describe("a cancel that dies on the way", () => {
   test("ends a request once where a job continues with it while it is still at work", async () => {
     const { connector, requestId, statesOf, cancel } = await ordered();
     const late = crashing("idp.compensate", "before", "all");
-    const first = cancel(connector.beside(late.options));
+    const first = cancel(connector.anotherInstance(late.options));
     await late.died;
     connector.advance(minutes(4));
     await connector.runCredentials("timer");

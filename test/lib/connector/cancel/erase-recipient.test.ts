@@ -47,21 +47,24 @@ describe("erasing one recipient", () => {
     ["email", email => email.toUpperCase()],
     ["externalId", (_, user) => ` STAFF ${user} `],
     ["userId", (_, user) => user.toUpperCase()],
-  ])("removes everything that is kept of them, found by %s in any letter case, and nobody else's", async (by, name) => {
-    const connector = await testConnector(peers);
-    const [email, user] = [newUser(), newUser()];
-    const requestId = await completed(connector, await create(connector, named(email, user)));
-    const other = await completed(connector, await connector.order());
-    expect(await traces(connector, [email, user, "Nightingale", requestId])).not.toEqual([]);
-    expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 1, left: [] });
-    expect(await traces(connector, [email, user, "Nightingale"])).toEqual([]);
-    const [claim, ...rest] = await traces(connector, [requestId]);
-    expect([claim, rest]).toEqual([expect.stringMatching(/^idempotency .*erased/), []]);
-    expect(await connector.read(other)).toMatchObject({ state: "complete" });
-    expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 0, left: [] });
-  });
+  ])(
+    "removes everything that is kept of them, found by %s in any letter case, and nothing of other people",
+    async (by, name) => {
+      const connector = await testConnector(peers);
+      const [email, user] = [newUser(), newUser()];
+      const requestId = await completed(connector, await create(connector, named(email, user)));
+      const other = await completed(connector, await connector.order());
+      expect(await traces(connector, [email, user, "Nightingale", requestId])).not.toEqual([]);
+      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 1, left: [] });
+      expect(await traces(connector, [email, user, "Nightingale"])).toEqual([]);
+      const [claim, ...rest] = await traces(connector, [requestId]);
+      expect([claim, rest]).toEqual([expect.stringMatching(/^idempotency .*erased/), []]);
+      expect(await connector.read(other)).toMatchObject({ state: "complete" });
+      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 0, left: [] });
+    },
+  );
 
-  test("takes a name for what it is: a recipient's address is no user id, and an address that takes PINs is nobody's", async () => {
+  test("takes a name for what it is: a recipient's address is no user id, and an address for PIN mails identifies no person", async () => {
     const connector = await testConnector(peers);
     const [email, user, desk] = [newUser(), newUser(), newUser()];
     const body = altered(named(email, user), { "enrollment_contacts.emails_to": [desk] });
@@ -186,7 +189,7 @@ describe("erasing one recipient", () => {
       await peers.delivery.control(shipmentId, { state: 101 });
       const dying = crashing(step, "before", "all");
       const who = { by: "email", name: email } as const;
-      const erasing = eraseRecipient(who, connector.beside(dying.options).context);
+      const erasing = eraseRecipient(who, connector.anotherInstance(dying.options).context);
       const died = await Promise.race([dying.died, erasing]);
       if (typeof died !== "string") break;
       steps.add(died.replace(/^\d+: /, ""));

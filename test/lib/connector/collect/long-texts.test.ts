@@ -104,7 +104,7 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
     const connector = await testConnector(peers);
     const { requestId } = await connector.order();
     await connector.runShipments();
-    const refusing = connector.beside({ fetch: answering(/\/fido2Methods$/, refused, 400) });
+    const refusing = connector.anotherInstance({ fetch: answering(/\/fido2Methods$/, refused, 400) });
     await refusing.runCredentials();
     connector.advance(minutes(2));
     await refusing.runCredentials();

@@ -62,7 +62,7 @@ describe("a create handler that dies at any of its calls", () => {
       const connector = await testConnector(peers, { settings });
       const sent = body();
       const dying = crashing(step, "before", "all");
-      const dead = connector.beside(dying.options);
+      const dead = connector.anotherInstance(dying.options);
       const requestId = newRequestId(connector.context.random);
       const made = createWithId(requestId, createBodyV2.parse(sent), createV2, dead.context).then(() => undefined);
       const call = await Promise.race([dying.died, made]);
@@ -113,7 +113,7 @@ async function dyingJobs(
   for (let step = 0; ; step++) {
     const { requestId, body } = await arrange(connector);
     const dying = crashing(step, "before", "all");
-    const call = await Promise.race([dying.died, job(connector.beside(dying.options)).then(() => undefined)]);
+    const call = await Promise.race([dying.died, job(connector.anotherInstance(dying.options)).then(() => undefined)]);
     await check(connector, requestId, body, call ?? "none");
     if (call === undefined) return calls;
     calls.push(call.replace(/^\d+: /, ""));
@@ -156,7 +156,7 @@ describe("a job that dies at any of its calls", () => {
       const requestId = newRequestId(connector.context.random);
       const starting = Promise.withResolvers<void>();
       // The keys are handed over, the start is not written any more.
-      const dead = connector.beside({
+      const dead = connector.anotherInstance({
         ports: ({ requests }) => ({
           requests: {
             ...requests,
@@ -213,7 +213,7 @@ test("a create handler that dies while it hands over sends its caller no answer,
   const connector = await testConnector(peers);
   const dying = crashing("rfpr.put", "before", "all");
   const requestId = newRequestId(connector.context.random);
-  const late = connector.beside(dying.options);
+  const late = connector.anotherInstance(dying.options);
   const answer = refusalOf(createWithId(requestId, createBodyV2.parse(onSiteBody()), createV2, late.context));
   await dying.died;
   connector.advance(minutes(5));

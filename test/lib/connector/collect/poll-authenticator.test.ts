@@ -161,7 +161,7 @@ describe("an authenticator that is enrolled", () => {
   test("is activated once by two hosts that work at once", async () => {
     const { connector, requestId } = await waiting(Array.from({ length: 3 }, () => authenticator()));
     for (const position of [0, 1, 2]) await peers.rfpr.enroll(idAt(requestId, position));
-    const other = connector.beside();
+    const other = connector.anotherInstance();
     await Promise.all([connector.runCredentials(), other.runCredentials()]);
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
@@ -291,7 +291,7 @@ describe("an authenticator that is not enrolled", () => {
     expect(await states()).toEqual(["cancelled"]);
   });
 
-  test("and cannot be by anybody any more, after it was cancelled", async () => {
+  test("and can no longer be enrolled after it was cancelled", async () => {
     const { connector, requestId, states } = await waiting();
     const started = peers.rfpr.begin(idAt(requestId));
     await connector.context.rfpr?.cancel(idAt(requestId));
@@ -454,7 +454,7 @@ describe("a pre-registration API that fails while it is polled", () => {
     const { connector, requestId, states } = await waiting();
     await peers.rfpr.enroll(idAt(requestId));
     const none = { ENROLLMENT_SERVICE_API_BASE_URL: "", RFPR_API_BASE_URL: "" };
-    const without = connector.beside({ settings: none });
+    const without = connector.anotherInstance({ settings: none });
     await without.runCredentials();
     expect(await states()).toEqual(["processing"]);
     connector.advance(minutes(5));

@@ -108,7 +108,7 @@ describe("a shipment in state", () => {
     expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
   });
 
-  test.each([101, 102])("%i is in work: open, and nothing to tell", async state => {
+  test.each([101, 102])("%i is in progress: the request stays open without an error", async state => {
     const one = await ordered({ state });
     await one.connector.runShipments();
     const read = await one.connector.read(one.requestId);
@@ -235,7 +235,7 @@ describe("polling", () => {
     expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
   });
 
-  test("keeps what came before where the service tells the rest later and the first no more", async () => {
+  test("keeps earlier responses if the service sends the rest later without them", async () => {
     let shown: readonly [from: number, to: number] = [0, 1];
     const one = await ordered(
       { body: orderBody([2]) },
@@ -525,9 +525,9 @@ describe("a credential that waits for its key", () => {
   });
 });
 
-test("a delivery service that nobody reaches leaves every item due", async () => {
+test("a delivery service that cannot be reached leaves every item due", async () => {
   const one = await ordered();
-  const away = one.connector.beside({ settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
+  const away = one.connector.anotherInstance({ settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
   expect(await away.runShipments()).toMatchObject({ failed: 1 });
   expect(await one.connector.queue("poll")).toHaveLength(1);
 });

@@ -37,13 +37,13 @@ describe("a create with an Idempotency-Key", () => {
     const first = await once(connector, body);
     expect(await once(connector, body)).toEqual(first);
     connector.advance(days(7) - 1);
-    expect(await once(connector.beside(), body)).toEqual(first);
+    expect(await once(connector.anotherInstance(), body)).toEqual(first);
     expect(ordered()).toBe(1);
   });
 
   test("creates one request of 50 calls at once on two connectors; the others are told to come again or get its answer", async () => {
     const connector = await testConnector(peers);
-    const both = [connector, connector.beside()];
+    const both = [connector, connector.anotherInstance()];
     const body = orderBody();
     const calls = Array.from({ length: 50 }, (_, n) => once(both[n % 2] ?? connector, body));
     const outcomes = await Promise.allSettled(calls);
@@ -160,7 +160,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(ordered()).toBe(1);
   });
 
-  test("answers why, once an order was given up that nobody confirmed", async () => {
+  test("returns the reason once an unconfirmed order has failed", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();
     peers.delivery.fail({ kind: "drop", method: "POST" });
@@ -239,7 +239,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
         const known = (await peers.delivery.shipments()).length;
         const dying = crashing(step, phase);
         const body = orderBody();
-        const first = await Promise.race([dying.died, once(connector.beside(dying.options), body)]);
+        const first = await Promise.race([dying.died, once(connector.anotherInstance(dying.options), body)]);
         if (typeof first !== "string") break;
 
         // A caller that repeats at once is asked to wait, or gets what is known.
@@ -256,7 +256,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
           expect(await connector.read(end.requestId)).toMatchObject({ state: "started" });
           expect(await made()).toBe(1);
         } else {
-          // Only where the order was marked and never sent can nobody tell.
+          // Only if the order intent was written and the order never sent is the outcome unknown.
           expect(end).toMatchObject({ status: 500, body: { error_message: expect.stringContaining(unknown) } });
           expect(await made()).toBe(0);
         }
@@ -306,7 +306,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
       const connector = await testConnector(peers);
       const late = crashing(step, phase);
       const body = orderBody();
-      const first = once(connector.beside(late.options), body);
+      const first = once(connector.anotherInstance(late.options), body);
       await late.died;
       connector.advance(minutes(6));
       const second = await once(connector, body);
@@ -321,7 +321,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
     const connector = await testConnector(peers);
     const late = crashing("credentialrequests.transact 2", "before");
     const began = connector.now();
-    const held = connector.beside({
+    const slow = connector.anotherInstance({
       tables: late.options.tables,
       ports: ({ delivery }) => {
         const createShipment: Delivery["createShipment"] = order => delivery.createShipment(order);
@@ -329,7 +329,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
       },
     });
     const body = orderBody();
-    const first = once(held, body);
+    const first = once(slow, body);
     await late.died;
     connector.advance(minutes(6));
     await once(connector, body);

@@ -18,7 +18,7 @@ const lookUps = () => peers.delivery.count("GET", /shipments$/);
 
 const unconfirmed = "The delivery service has not confirmed the shipment; it is being looked up.";
 
-/** Orders, is told that nobody knows, and gives the id that the answer names. */
+/** Orders, gets the refusal with an unknown outcome, and returns the id in it. */
 async function unanswered(connector: TestConnector, body = orderBody()): Promise<string> {
   const response = await refusalOf(connector.order(body));
   expect(response).toEqual({
@@ -100,7 +100,7 @@ describe("a create whose delivery call is not answered", () => {
     });
     const requestId = await unanswered(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
-    const healthy = connector.beside({ tables: tables => tables });
+    const healthy = connector.anotherInstance({ tables: tables => tables });
     healthy.advance(minutes(16));
     await healthy.runCredentials();
     expect(await healthy.read(requestId)).toMatchObject({ state: "started" });
@@ -190,27 +190,30 @@ describe("a create and time", () => {
   test.each([
     ["a shipment", () => orderBody([2])],
     ["an authenticator", () => onSiteBody([authenticator(2)])],
-  ])("compensates by itself after 150 s what it began for %s, because no row tells the job of it", async (_, body) => {
-    const started: unknown[] = [];
-    const compensated: unknown[] = [];
-    const connector = await testConnector(peers, {
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => {
-            const challenge = await idp.creationOptions(wanted, signal);
-            clock.advance(seconds(76));
-            started.push(challenge.idpState);
-            return challenge;
-          },
-          compensate: async handle => void compensated.push(handle),
-        })),
-      }),
-    });
-    expect(await refusalOf(connector.order(body()))).toMatchObject({ status: 503 });
-    expect(started).toHaveLength(2);
-    expect(compensated).toEqual(expect.arrayContaining(started));
-    expect(ordered()).toBe(0);
-  });
+  ])(
+    "compensates by itself after 150 s what it started for %s, because no row leads the job to it",
+    async (_, body) => {
+      const started: unknown[] = [];
+      const compensated: unknown[] = [];
+      const connector = await testConnector(peers, {
+        ports: (context, clock) => ({
+          idps: idpsOf(context, idp => ({
+            creationOptions: async (wanted, signal) => {
+              const challenge = await idp.creationOptions(wanted, signal);
+              clock.advance(seconds(76));
+              started.push(challenge.idpState);
+              return challenge;
+            },
+            compensate: async handle => void compensated.push(handle),
+          })),
+        }),
+      });
+      expect(await refusalOf(connector.order(body()))).toMatchObject({ status: 503 });
+      expect(started).toHaveLength(2);
+      expect(compensated).toEqual(expect.arrayContaining(started));
+      expect(ordered()).toBe(0);
+    },
+  );
 
   test("that stopped before its order intent is compensated after 5 minutes and ends failed, never sent", async () => {
     const compensated: unknown[] = [];
@@ -220,7 +223,7 @@ describe("a create and time", () => {
       }),
     });
     await expect(connector.order(orderBody([1, 2]))).rejects.toThrow("killed");
-    const host = connector.beside({
+    const host = connector.anotherInstance({
       ports: context => ({
         idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle) })),
       }),

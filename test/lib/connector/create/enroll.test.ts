@@ -187,7 +187,7 @@ describe("a create that gets no access token (specification section 5)", () => {
     ["is throttling", { kind: "throttle", retryAfter: 30 }],
     ["answers nonsense", { kind: "nonsense" }],
     ["drops the connection", { kind: "drop" }],
-  ])("because the enrollment service %s: 500, and nobody is asked for anything", async (_, fault) => {
+  ])("because the enrollment service %s: 500, and no IdP is called", async (_, fault) => {
     peers.enrollment.fail({ ...fault, times: 10 });
     await failed(await testConnector(peers));
   });
@@ -210,7 +210,7 @@ describe("a create that gets no access token (specification section 5)", () => {
 });
 
 describe("a create whose authenticators are not taken", () => {
-  /** Undoes at the IdPs as told, and says for whom. */
+  /** Compensates at the IdPs and returns the users. */
   const withCompensation = async (compensated: unknown[] = []) =>
     testConnector(peers, {
       ports: context => ({
@@ -363,7 +363,7 @@ describe("a create handler that is delayed", () => {
     const answer = refusalOf(connector.order(mixedBody()));
     await peers.rfpr.untilHanging();
     const requestId = await unsettledId(connector);
-    const host = connector.beside();
+    const host = connector.anotherInstance();
     host.advance(minutes(5) - 1);
     await host.runCredentials("timer");
     expect(await host.read(requestId)).toMatchObject({ state: "received" });
@@ -386,7 +386,7 @@ describe("a create handler that is delayed", () => {
       const began = connector.now();
       const stop = Promise.withResolvers<void>();
       const reached = Promise.withResolvers<void>();
-      const creator = connector.beside({
+      const creator = connector.anotherInstance({
         ports: ({ rfpr }) => ({
           ...(clock === "stands still" && { now: () => began }),
           ...(rfpr && {
@@ -440,7 +440,7 @@ describe("a create handler that is delayed", () => {
     await failedRequest(connector);
   });
 
-  test("by storage that does not tell whether it was started: told so, and not to repeat it", async () => {
+  test("by storage that does not say whether it was started: the refusal says so, and not to repeat it", async () => {
     let broken = false;
     const connector = await testConnector(peers, {
       ports: ({ requests, rfpr }) => ({
@@ -497,13 +497,15 @@ test("a compensation for which the deployment has no pre-registration API any mo
   const answer = refusalOf(connector.order(onSiteBody()));
   await peers.rfpr.untilHanging();
   const requestId = await unsettledId(connector);
-  const host = connector.beside({ ports: ({ rfpr: _, ...context }) => ({ ...context, rfpr: undefined as never }) });
+  const host = connector.anotherInstance({
+    ports: ({ rfpr: _, ...context }) => ({ ...context, rfpr: undefined as never }),
+  });
   host.advance(minutes(5));
   await host.runCredentials("timer");
   const row = await host.requestRow(requestId);
   expect(row).toMatchObject({ state: "received", attempts: 1, due: { queue: "reconcile" } });
   expect(host.events("compensation_failed")).toHaveLength(1);
-  const again = connector.beside();
+  const again = connector.anotherInstance();
   again.advance(minutes(1));
   await again.runCredentials("timer");
   expect(await failedRequest(again)).toMatchObject({ requestId });

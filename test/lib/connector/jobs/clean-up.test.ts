@@ -87,13 +87,13 @@ describe("clean-up", () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector);
     connector.advance(days(2));
-    await connector.beside({ tables: failingTable("credentialrequests", "transact") }).runCleanUp(1);
+    await connector.anotherInstance({ tables: failingTable("credentialrequests", "transact") }).runCleanUp(1);
     expect(await connector.context.requests.load(requestId)).toBeDefined();
     expect(await connector.queue("clean")).toHaveLength(1);
     const { responses = "" } = await connector.keyRow(requestId);
     expect(await connector.context.responses.get(responses)).toBeUndefined();
 
-    await connector.beside({ tables: failingTable("due", "remove") }).runCleanUp(1);
+    await connector.anotherInstance({ tables: failingTable("due", "remove") }).runCleanUp(1);
     expect(await connector.context.requests.load(requestId)).toBeUndefined();
     expect(await connector.queue("clean")).toHaveLength(1);
     connector.advance(days(14));
@@ -105,7 +105,7 @@ describe("clean-up", () => {
     const connector = await testConnector(peers);
     const placed = [await completed(connector), await completed(connector), await completed(connector)];
     connector.advance(days(2));
-    const other = connector.beside();
+    const other = connector.anotherInstance();
     await Promise.all([connector.runCleanUp(1), other.runCleanUp(1)]);
     for (const { requestId } of placed) expect(await traces(connector, requestId)).toEqual([]);
     expect([...connector.events("work_failed"), ...other.events("work_failed")]).toEqual([]);

@@ -108,7 +108,7 @@ describe("a job works on what is due", () => {
     const placed = await orders(connector, 3);
     await connector.runShipments();
     const [, broken] = placed;
-    const faulty = connector.beside({
+    const faulty = connector.anotherInstance({
       ports: ({ responses }) => ({
         responses: {
           ...responses,
@@ -130,7 +130,7 @@ describe("a job works on what is due", () => {
     const [placed] = await orders(connector, 1, [1, 1, 1]);
     const requestId = placed?.requestId ?? "";
     await connector.runShipments();
-    const faulty = connector.beside({
+    const faulty = connector.anotherInstance({
       ports: ({ responses }) => ({
         responses: {
           ...responses,
@@ -150,10 +150,10 @@ describe("a job works on what is due", () => {
   test("and takes a key that died under another's work out of the queue where nothing of it is due any more", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody());
-    const held = await connector.load(requestId);
+    const leased = await connector.load(requestId);
     const key = await connector.keyRow(requestId, "a-01");
     const lease = { owner: "dead", until: plus(connector.now(), minutes(3)) };
-    await connector.context.requests.save(held, { keys: [{ ...key, lease }] });
+    await connector.context.requests.save(leased, { keys: [{ ...key, lease }] });
     await cancelRequest(requestId, connector.context);
     connector.advance(minutes(6));
     await connector.runCredentials("timer");
@@ -166,7 +166,7 @@ describe("a job works on what is due", () => {
     const connector = await testConnector(peers, oneAtATime);
     await orders(connector, 3);
     let loads = 0;
-    const away = connector.beside({
+    const away = connector.anotherInstance({
       ...oneAtATime,
       ports: ({ requests }) => ({
         requests: {
@@ -202,7 +202,7 @@ describe("a time budget", () => {
     const connector = await testConnector(peers, slow({ activations: seconds(40) }));
     const [one] = await orders(connector, 1, [1, 4]);
     const requestId = one?.requestId ?? "";
-    await connector.beside({ ports: () => ({}) }).runShipments();
+    await connector.anotherInstance({ ports: () => ({}) }).runShipments();
     expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 3, failed: 0, pending: 0, left: 1 });
     expect((await connector.keyRow(requestId, "s-02-001")).lease).toBeUndefined();
     expect(await connector.runCredentials("timer")).toEqual({
@@ -227,7 +227,7 @@ describe("a time budget", () => {
     const connector = await testConnector(peers, slow({ activations: seconds(101) }));
     const [one] = await orders(connector, 1);
     const to = one?.body.recipient.email ?? "";
-    await connector.beside({ ports: () => ({}) }).runShipments();
+    await connector.anotherInstance({ ports: () => ({}) }).runShipments();
     expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 1 });
     expect(mailsTo(to)).toBe(0);
     expect((await connector.keyRow(one?.requestId ?? "")).lease).toBeUndefined();
@@ -267,7 +267,7 @@ describe("several hosts at once", () => {
   test("poll, activate and mail everything once", async () => {
     const connector = await testConnector(peers);
     const placed = await orders(connector, 6, [2, 1]);
-    const hosts = [connector, connector.beside(), connector.beside()];
+    const hosts = [connector, connector.anotherInstance(), connector.anotherInstance()];
     connector.advance(hours(1));
     for (let round = 0; round < 3; round++) {
       await Promise.all(hosts.map((host, index) => host.runShipments(index === 0 ? "timer" : "on_demand")));
@@ -290,7 +290,7 @@ describe("several hosts at once", () => {
   });
 
   /** Writes the lease of another host into the rows. */
-  async function heldElsewhere(connector: TestConnector, requestId: string): Promise<void> {
+  async function leaseElsewhere(connector: TestConnector, requestId: string): Promise<void> {
     const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
     const loaded = await connector.load(requestId);
     const keys = loaded.keys.map(({ value }) => ({ ...value, lease }));
@@ -303,13 +303,13 @@ describe("several hosts at once", () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     const requestId = one?.requestId ?? "";
-    await heldElsewhere(connector, requestId);
+    await leaseElsewhere(connector, requestId);
     connector.advance(seconds(180) - 1);
     expect(await connector.runShipments()).toMatchObject({ answered: 0 });
     connector.advance(1);
     expect(await connector.runShipments()).toMatchObject({ answered: 1 });
 
-    await heldElsewhere(connector, requestId);
+    await leaseElsewhere(connector, requestId);
     connector.advance(seconds(180) - 1);
     expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
     expect(posts()).toBe(0);
@@ -356,7 +356,7 @@ describe("several hosts at once", () => {
         })),
       }),
     });
-    other.push(connector.beside({ ports: () => ({}) }));
+    other.push(connector.anotherInstance({ ports: () => ({}) }));
     const [one] = await orders(connector, 1);
     await connector.runShipments();
     await connector.runCredentials();
@@ -384,7 +384,7 @@ describe("several hosts at once", () => {
       }),
     });
     other.push(
-      connector.beside({
+      connector.anotherInstance({
         ports: context => ({
           idps: idpsOf(context, idp => ({
             activate: async (...call) => {
@@ -413,7 +413,7 @@ describe("several hosts at once", () => {
     const [one] = await orders(connector, 1, [1, 1, 1, 1]);
     const requestId = one?.requestId ?? "";
     await connector.runShipments();
-    const hosts = Array.from({ length: 4 }, () => connector.beside());
+    const hosts = Array.from({ length: 4 }, () => connector.anotherInstance());
     await Promise.all(hosts.map(host => host.runCredentials()));
     connector.advance(minutes(4));
     await connector.runCredentials();
@@ -470,7 +470,7 @@ describe("an index row that finds nothing due", () => {
     const due = dueAt(connector, 0);
     await index.add({ due, requestId, keyId: "s-01-001" });
     connector.advance(minutes(10) + 1);
-    const racing = connector.beside({
+    const racing = connector.anotherInstance({
       tables: withTable("credentialrequests", table => ({
         replace: async (row, etag) => {
           const current = await connector.load(requestId);

@@ -143,7 +143,7 @@ describe("the list of credential requests", () => {
     const connector = await testConnector(peers);
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
-    const overtaking = connector.beside({
+    const overtaking = connector.anotherInstance({
       ports: ({ requests }) => ({
         requests: {
           ...requests,
@@ -164,7 +164,7 @@ describe("the list of credential requests", () => {
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
     const dying = crashing("requestlists.remove", "before");
-    const ended = connector.beside(dying.options).runCredentials();
+    const ended = connector.anotherInstance(dying.options).runCredentials();
     await Promise.race([dying.died, ended]);
     const started = () => connector.context.requests.entries({ state: "started" }, { top: 10 });
     expect(await started()).toHaveLength(1);
@@ -182,7 +182,7 @@ describe("the list of credential requests", () => {
     const [id = ""] = await ordered(connector, [orderBody()]);
     await connector.runShipments();
     const late = crashing("requestlists.upsert", "after");
-    const ending = connector.beside(late.options).runCredentials();
+    const ending = connector.anotherInstance(late.options).runCredentials();
     await late.died;
     connector.advance(minutes(10) + 1);
     const stale = await connector.context.requests.entries({ state: "complete" }, { top: 1 });
@@ -190,7 +190,7 @@ describe("the list of credential requests", () => {
     expect(await listed(connector, { state: "complete" })).toEqual([]);
     late.goOn();
     await ending;
-    // Whoever ended it then has entered it again.
+    // The writer that ended it has added its entry again.
     connector.advance(minutes(10));
     await connector.runCredentials();
     expect(await connector.read(id)).toMatchObject({ state: "complete" });
@@ -201,7 +201,7 @@ describe("the list of credential requests", () => {
     const connector = await testConnector(peers);
     const user = newUser();
     const dying = crashing("credentialrequests.transact", "before");
-    const lost = connector.beside(dying.options).order(bodyFor(user));
+    const lost = connector.anotherInstance(dying.options).order(bodyFor(user));
     await Promise.race([dying.died, lost]);
     const { requests } = connector.context;
     const rows = async () => [

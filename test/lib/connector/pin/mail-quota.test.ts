@@ -15,7 +15,7 @@ test("the mail service's quota slows the mails of many keys down and loses and d
     peers.mail.quota({ sends, seconds: 3600 });
     await connector.runCredentials("timer");
     mailed.push(peers.mail.mails().length);
-    // The service names the rest of its hour; nobody asks it before.
+    // The service returns the rest of its hour as Retry-After; no call is made before.
     const calls = peers.mail.count("POST", /send/);
     await connector.runCredentials("on_demand");
     expect(peers.mail.count("POST", /send/)).toBe(calls);

@@ -49,7 +49,7 @@ describe("resend-pin (specification section 4)", () => {
   it("leaves out an address that PIN_MAIL_DOMAINS no longer allows", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector);
-    const bounded = connector.beside({ settings: { PIN_MAIL_DOMAINS: "example.org" } });
+    const bounded = connector.anotherInstance({ settings: { PIN_MAIL_DOMAINS: "example.org" } });
     const before = await connector.load(requestId);
     const refusal = resendPin(requestId, bounded.context);
     await expect(refusal).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe("resend-pin (specification section 4)", () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector);
     end = await leasedElsewhere(connector, requestId);
-    const { context } = connector.beside({
+    const { context } = connector.anotherInstance({
       ports: () => ({
         sleep: async () => {
           if (++waits === 2) await end?.();
@@ -114,7 +114,7 @@ describe("resend-pin (specification section 4)", () => {
   it("takes no key that another has taken since the resend began", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 2);
-    const taken = connector.beside({
+    const taken = connector.anotherInstance({
       ports: ({ delivery, requests }) => ({
         delivery: {
           ...delivery,
@@ -168,7 +168,7 @@ describe("resend-pin (specification section 4)", () => {
     await connector.runCleanUp(0);
     const before = await connector.load(requestId);
     peers.delivery.fail({ kind: "refuse", status: 500, times: 100, ...where });
-    const { context } = connector.beside();
+    const { context } = connector.anotherInstance();
     await expect(resendPin(requestId, context)).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
     expect(await connector.load(requestId)).toEqual(before);
     peers.delivery.clearFaults();

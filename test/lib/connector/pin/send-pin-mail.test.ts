@@ -85,7 +85,7 @@ describe("the PIN mail", () => {
     expect(mailsTo(to[0] ?? "")).toHaveLength(2);
   });
 
-  test("tells the longer PIN of a key that asks for one", async () => {
+  test("contains the longer PIN of a security key that asks for one", async () => {
     const body = altered(orderBody(), { "shipment.shipment_items[0].product_id": "8" });
     const { connector, shipmentId, to } = await ready({}, body);
     await connector.runCredentials();
@@ -107,7 +107,7 @@ describe("the PIN mail", () => {
     expect(mailsTo(to)[0]?.text).toContain("Key 2");
   });
 
-  test("is due when the first credential of the key is active, and tells of all that may still become so", async () => {
+  test("is due when the first credential of the key is active, and names all that may still become active", async () => {
     const body = orderBody([3]);
     const { connector, requestId, to, users } = await ready({}, body);
     const [waiting = "", gone = "", good = ""] = users[0] ?? [];
@@ -156,7 +156,7 @@ describe("the PIN mail", () => {
     const { connector, to, errorMessage } = await ready();
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
     await connector.runCredentials();
-    const later = connector.beside();
+    const later = connector.anotherInstance();
     peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
     await later.runCredentials();
     expect(await errorMessage()).toMatch(/signing keys/);
@@ -168,7 +168,7 @@ describe("the PIN mail", () => {
     ["the signing keys are throttled", "sign"],
   ])("waits for the Retry-After of its PIN's peer where %s", async (_, path) => {
     const { connector, requestId } = await ready();
-    const later = connector.beside({
+    const later = connector.anotherInstance({
       ports: ({ responses }) => ({ responses: { ...responses, get: async () => undefined } }),
     });
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
@@ -208,7 +208,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
       {},
       altered(orderBody(), { "enrollment_contacts.emails_to": [kept, gone] }),
     );
-    const later = connector.beside(bounded);
+    const later = connector.anotherInstance(bounded);
     await later.runCredentials();
     expect(mailsTo(kept).map(({ to }) => to)).toEqual([[kept]]);
     expect(mailsTo(gone)).toEqual([]);
@@ -226,7 +226,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
       altered(orderBody(), { "enrollment_contacts.emails_to": [kept, gone] }),
     );
     failing({ kind: "drop", phase: "after" });
-    await connector.beside(bounded).runCredentials();
+    await connector.anotherInstance(bounded).runCredentials();
     expect(await errorMessage()).toBe(
       `The mail service did not answer. Not in a domain that PIN mails may go to, and left out: ${gone}.`,
     );
@@ -239,7 +239,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
 
   test("keeps the mail due with back-off where it allows no address, until RFPR_RETRY_NUMBER_DAYS are over", async () => {
     const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
-    const later = connector.beside(bounded);
+    const later = connector.anotherInstance(bounded);
     peers.delivery.resetRequests();
     for (let run = 0; run < 4; run++) {
       await later.runCredentials("timer");
@@ -262,7 +262,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
 
   test("that allows the addresses again lets the mail that is due go out", async () => {
     const { connector, to, errorMessage } = await ready();
-    await connector.beside(bounded).runCredentials();
+    await connector.anotherInstance(bounded).runCredentials();
     connector.advance(minutes(1));
     await connector.runCredentials("timer");
     expect(mailsTo(to)).toHaveLength(1);
@@ -484,7 +484,7 @@ describe("a PIN mail that is not answered", () => {
       }),
     });
     await connector.runCredentials();
-    const host = connector.beside({ ports: () => ({}) });
+    const host = connector.anotherInstance({ ports: () => ({}) });
     await host.runCredentials();
     expect(sends()).toBe(1);
     host.advance(seconds(180));

@@ -85,7 +85,7 @@ describe("a device that PingOne began without its answer being read", () => {
   test("is removed by the job after a crash, and no other device is", async () => {
     const user = newUser();
     const { requestId: kept } = await connector.order(orderFor(user));
-    const dying = connector.beside({
+    const dying = connector.anotherInstance({
       ports: ({ delivery }) => ({ delivery: { ...delivery, transportKeys: () => new Promise(() => {}) } }),
     });
     void dying.order(orderFor(user)).catch(() => {});

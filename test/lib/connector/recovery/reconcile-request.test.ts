@@ -62,7 +62,7 @@ describe("a delivery call without an answer", () => {
     });
     void connector.order();
     await peers.delivery.untilRequested("POST", /shipments$/);
-    const host = connector.beside({ ports: () => ({}) });
+    const host = connector.anotherInstance({ ports: () => ({}) });
     const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     host.advance(minutes(5));
     await host.runCredentials("timer");
@@ -142,7 +142,7 @@ describe("a delivery call without an answer", () => {
   });
 
   test.each([
-    ["cannot tell", () => peers.delivery.settings({ search: false })],
+    ["cannot search", () => peers.delivery.settings({ search: false })],
     [
       "does not answer the look-up",
       () => peers.delivery.fail({ kind: "refuse", method: "GET", path: "shipments$", times: 1000 }),
@@ -241,7 +241,7 @@ describe("a shipment that looks like the order", () => {
     const connector = await testConnector(peers);
     const requests = [await unanswered(connector, { body, taken: true }), await unanswered(connector, { body })];
     connector.advance(minutes(15));
-    await Promise.all([connector.runCredentials(), connector.beside().runCredentials()]);
+    await Promise.all([connector.runCredentials(), connector.anotherInstance().runCredentials()]);
     const states = await Promise.all(requests.map(async id => (await connector.read(id)).state));
     expect(states.toSorted()).toEqual(["received", "started"]);
   });
@@ -312,7 +312,7 @@ describe("a shipment that looks like the order", () => {
     connector.advance(minutes(15));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ shipment: { shipment_id: other.shipmentId } });
-    // The order that nobody answered for is there after all, seen only now.
+    // The order without a response exists after all, and is found only now.
     const late = await testConnector(peers);
     const own = await late.order(body);
     await peers.delivery.control(other.shipmentId ?? "", { ship: true });

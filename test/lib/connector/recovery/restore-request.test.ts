@@ -192,7 +192,7 @@ test("sealing anew leaves no key under the old version, and what was sealed stil
   const old = peers.vault.get(name) ?? "";
   try {
     peers.vault.set(name, randomBytes(32).toString("base64url"));
-    const host = connector.beside();
+    const host = connector.anotherInstance();
     expect(await run(host, "reseal")).toMatchObject({ rows: 2, resealed: 1, failed: 0 });
     const after = await host.keyRow(requestId);
     expect(after.pinKey).not.toBe(before.pinKey);

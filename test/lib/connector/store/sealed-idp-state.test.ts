@@ -43,7 +43,7 @@ async function watched(padding = 0) {
   return { connector, given, back };
 }
 
-/** Writes the key's row with its credentials changed, as somebody with access to storage could. */
+/** Writes the key's row with its credentials changed, as an attacker with access to storage could. */
 async function rewrite(
   { context, load }: TestConnector,
   requestId: string,
@@ -93,7 +93,7 @@ describe("what an IdP needs to continue with a credential", () => {
     expect(back.toSorted()).toEqual(["live-0", "live-1"]);
 
     let compensated = 0;
-    const failing = connector.beside({
+    const failing = connector.anotherInstance({
       ports: context => ({
         idps: idpsOf(context, idp => ({
           creationOptions: async (wanted, signal) => {

@@ -187,7 +187,7 @@ describe("a static token", () => {
     expect(await outcome(check({ tenant: tenant() })(bearer(make("connector").token)))).toBe("unauthenticated");
   });
 
-  it("of the other wing is refused with 403, even where its hash were known here", async () => {
+  it("of the other service is refused with 403, even if its hash is known here", async () => {
     const { token, hash } = make("core");
     expect(await asked(token, [hash])).toBe("forbidden");
   });

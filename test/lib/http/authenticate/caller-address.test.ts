@@ -26,12 +26,12 @@ describe("the caller's address", () => {
     expect(addressOf(header, proxies)).toBe(address);
   });
 
-  it("is the outermost that is told where a caller went round a proxy: nobody gets rid of an address so", () => {
+  it("is the outermost reported one if a caller bypassed a proxy, so bypassing hides no address", () => {
     expect(addressOf("192.0.2.1", 2)).toBe("192.0.2.1");
     expect(addressOf("203.0.113.5, 192.0.2.1", 5)).toBe("203.0.113.5");
   });
 
-  it("is not known where no proxy is trusted, or none told it", () => {
+  it("is not known if no proxy is trusted, or no proxy reported it", () => {
     expect(addressOf("203.0.113.5", 0)).toBeUndefined();
     expect(addressOf(undefined, 1)).toBeUndefined();
     expect(addressOf("", 1)).toBeUndefined();

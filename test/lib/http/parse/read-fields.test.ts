@@ -79,7 +79,7 @@ describe("parameters of the authentication server", () => {
     '{"a":"b","b":"a"}',
     '{"a":{"b":1},"b":[{"a":1,"b":2},{"a":3}]}',
     '{"a":"\\"a\\":{[","b":"\\\\","c":"}]"}',
-  ])("are told from what only looks like them in JSON: %s", async body => {
+  ])("are distinguished from what only looks like them in JSON: %s", async body => {
     expect(await read(call({ type: "application/json", body }))).toEqual(JSON.parse(body));
   });
 

@@ -143,11 +143,11 @@ describe("a journey", () => {
   });
 
   test("registers only a key that was created for it", async () => {
-    const stranger = createAuthenticator(await createAuthenticatorKeys());
+    const unregistered = createAuthenticator(await createAuthenticatorKeys());
     const other = await ask();
     const wrong: ((challenge: string) => string)[] = [
       () => asJson(...outcomeFor(challengeOf(other)).parts),
-      challenge => asJson(...outcomeFor(challenge, { maker: stranger }).parts),
+      challenge => asJson(...outcomeFor(challenge, { maker: unregistered }).parts),
       challenge => asJson(...outcomeFor(challenge, { origin: "https://other.example" }).parts),
       challenge => asJson(...outcomeFor(challenge, { rpId: "other.example" }).parts),
       challenge => asJson(...outcomeFor(challenge).parts.slice(0, 2), "AAAA"),

@@ -325,13 +325,13 @@ describe("a key", () => {
 
   test("is refused where the attestation does not hold", async () => {
     const given = await creationOptions();
-    const stranger = createAuthenticator(await createAuthenticatorKeys());
+    const unregistered = createAuthenticator(await createAuthenticatorKeys());
     const otherRp = { ...given, publicKey: { ...given.publicKey, rp: { id: "login.example" } } };
     const other = credentialFor(given);
     const mixed = credentialFor(given);
     mixed.publicKeyCredential.id = other.publicKeyCredential.id;
     for (const [why, body] of Object.entries({
-      "another maker": credentialFor(given, ORIGIN, stranger),
+      "another maker": credentialFor(given, ORIGIN, unregistered),
       "another origin": credentialFor(given, "https://login.microsoftonline.com"),
       "another relying party": credentialFor(otherRp),
       "another id": mixed,

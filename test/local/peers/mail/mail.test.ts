@@ -129,8 +129,8 @@ describe("the mail service", () => {
   });
 
   test("refuses a wrong signature, a changed body and no signature at all", async () => {
-    const stranger = clientOf(`endpoint=${mail.url}/;accesskey=${randomBytes(32).toString("base64")}`);
-    await expect(stranger.beginSend(message)).rejects.toMatchObject({ statusCode: 401, code: "Denied" });
+    const unauthorized = clientOf(`endpoint=${mail.url}/;accesskey=${randomBytes(32).toString("base64")}`);
+    await expect(unauthorized.beginSend(message)).rejects.toMatchObject({ statusCode: 401, code: "Denied" });
     expect((await signedAgain(body => body.replace("1234", "9999"))).status).toBe(401);
     expect((await signedAgain(body => body)).status).toBe(202);
     const answer = await fetch(`${mail.url}/emails:send?api-version=2025-09-01`, { method: "POST", body: "{}" });

@@ -226,12 +226,12 @@ describe("a device", () => {
 
   test("is activated once, by a good attestation for its own challenge alone", async () => {
     const [pending, other] = [await begin(), await begin()];
-    const stranger = createAuthenticator(await createAuthenticatorKeys());
+    const unregistered = createAuthenticator(await createAuthenticatorKeys());
     const good = credentialFor(pending);
     const response = (change: object) => ({ ...good, response: { ...good.response, ...change } });
     const wrong = {
       "another challenge": credentialFor(other),
-      "another maker": credentialFor(pending, { maker: stranger }),
+      "another maker": credentialFor(pending, { maker: unregistered }),
       "another relying party": credentialFor(pending, { rpId: "other.example" }),
       "another origin": credentialFor(pending, { origin: "https://other.example" }),
       "another id": { ...good, id: "AAAA", rawId: "AAAA" },

@@ -399,11 +399,11 @@ describe("what makes no key: 400", () => {
 describe("secrets of keys", () => {
   it("are in no answer, no log line and no row", async () => {
     const keys = [hotpKey(), yubicoKey()];
-    const told = await Promise.all(
+    const responses = await Promise.all(
       keys.flatMap(({ fields }) => [importing(fields), importing({ ...fields, secret: "00" })]),
     );
     const everything = [
-      ...told.map(({ body }) => JSON.stringify(body)),
+      ...responses.map(({ body }) => JSON.stringify(body)),
       ...auth.lines,
       ...(await storedText(auth.storage)),
     ];

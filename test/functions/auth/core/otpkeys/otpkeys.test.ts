@@ -89,7 +89,7 @@ describe("the prefix of an assignment", () => {
   });
 
   it("makes a key of kind `remote` where validation servers are configured, else one without a secret", async () => {
-    const asking = auth.beside({
+    const asking = auth.anotherInstance({
       settings: { OTP_VALIDATION_URLS: "https://one.example/verify", OTP_VALIDATION_CLIENT_ID: "42" },
     });
     const [remote, plain] = [newPrefix(), newPrefix()];
@@ -254,7 +254,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
     const [verified, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const slow = auth.beside({
+    const slow = auth.anotherInstance({
       ports: ({ sessions }) => ({
         sessions: {
           ...sessions,
@@ -268,7 +268,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
     });
     const login = loggedIn(slow, user, key.otp(0));
     await verified.promise;
-    const administrator = auth.beside({
+    const administrator = auth.anotherInstance({
       ports: () => ({
         sleep: async () => {
           gate.resolve();

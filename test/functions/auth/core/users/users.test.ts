@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 const create = (username: string, password = newPassword()) => auth.post("/core/users", { username, password });
-const nobody = { error: "There is no such user." };
+const noSuchUser = { error: "There is no such user." };
 
 describe("POST /core/users (specification section 4)", () => {
   it("creates a user: 201, an absolute `Location` that ends in the numeric id, body {id, name}", async () => {
@@ -33,7 +33,9 @@ describe("POST /core/users (specification section 4)", () => {
   });
 
   it("puts PUBLIC_BASE_URL and CORE_PATH in front of the `Location`", async () => {
-    const moved = auth.beside({ settings: { PUBLIC_BASE_URL: "https://keys.example/base/", CORE_PATH: "/a/core/" } });
+    const moved = auth.anotherInstance({
+      settings: { PUBLIC_BASE_URL: "https://keys.example/base/", CORE_PATH: "/a/core/" },
+    });
     const { headers, body } = await moved.post("/a/core/users", { username: newName(), password: newPassword() });
     expect(headers.get("location")).toBe(`https://keys.example/base/a/core/users/${(body as { id: number }).id}`);
   });
@@ -86,13 +88,13 @@ describe("POST /core/users (specification section 4)", () => {
   ])("answers %j with 400 and one sentence for every wrong field", async (fields, sentence) => {
     const { status, body } = await auth.post("/core/users", fields as Record<string, string>);
     expect(status).toBe(400);
-    const told = (body as { error: string }).error;
-    if (typeof sentence === "string") expect(told).toBe(sentence);
-    else expect(told).toMatch(sentence);
+    const message = (body as { error: string }).error;
+    if (typeof sentence === "string") expect(message).toBe(sentence);
+    else expect(message).toMatch(sentence);
   });
 
   it("asks for 15 characters where no OTP is ever needed", async () => {
-    const without = auth.beside({ settings: { AUTH_OTP_POLICY: "never" } });
+    const without = auth.anotherInstance({ settings: { AUTH_OTP_POLICY: "never" } });
     const { status, body } = await without.post("/core/users", { username: newName(), password: "fourteen chars" });
     expect(status).toBe(400);
     expect(body).toEqual({ error: "password must have at least 15 characters" });
@@ -114,7 +116,7 @@ describe("POST /core/users (specification section 4)", () => {
 
   it("creates one user of 30 that are asked for at once under one name", async () => {
     const name = newName();
-    const other = auth.beside();
+    const other = auth.anotherInstance();
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
         (n % 2 === 0 ? auth : other).post("/core/users", { username: name, password: newPassword() }),
@@ -160,7 +162,7 @@ describe("GET /core/users/<id-or-username> (specification section 4)", () => {
     "%zz",
     "x".repeat(1024),
     "\u{1f984}".repeat(128),
-  ])("answers 404 for %s, which names nobody", async segment => {
+  ])("answers 404 for %s, which names no user", async segment => {
     for (const [method, rest] of [
       ["GET", ""],
       ["DELETE", ""],
@@ -190,8 +192,8 @@ describe.each([
       const user = await makeUser(auth);
       const path = `/core/users/${user[by]}`;
       expect(await auth.call(method, path + rest)).toMatchObject({ status: 204, body: undefined });
-      expect(await auth.get(path)).toMatchObject({ status: 404, body: nobody });
-      expect(await auth.call(method, path + rest)).toMatchObject({ status: 404, body: nobody });
+      expect(await auth.get(path)).toMatchObject({ status: 404, body: noSuchUser });
+      expect(await auth.call(method, path + rest)).toMatchObject({ status: 404, body: noSuchUser });
     }
   });
 
@@ -264,7 +266,7 @@ describe("POST /core/users/<id-or-username>/reset (specification section 4)", ()
     expect({ status, body }).toEqual({ status: 400, body: { error: "password must not be the username" } });
     expect(await auth.post("/core/users/nobody/reset", { password: newPassword() })).toMatchObject({
       status: 404,
-      body: nobody,
+      body: noSuchUser,
     });
   });
 });
@@ -273,7 +275,7 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
   const validate = (whom: string | number, fields: Record<string, string> = {}) =>
     auth.call(method, `/core/users/${whom}/validate`, { fields });
 
-  it("tells of the password by id and by name; what is left out or empty is false", async () => {
+  it("checks the password by id and by name; a missing or empty value is false", async () => {
     const user = await makeUser(auth);
     for (const whom of [user.id, user.name]) {
       const { status, body } = await validate(whom, { password: user.password });
@@ -288,25 +290,25 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
   });
 
   it("says false of an empty password of a user without one, also where empty ones are allowed", async () => {
-    const lax = auth.beside({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
+    const lax = auth.anotherInstance({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
     const { body } = await auth.post("/core/users", { username: newName(), password: "" });
     const { id } = body as { id: number };
     for (const password of ["", "anything"]) {
-      const { body: told } = await lax.call(method, `/core/users/${id}/validate`, { fields: { password } });
-      expect(told).toEqual({ valid_password: false, valid_otp: false });
+      const { body: verdict } = await lax.call(method, `/core/users/${id}/validate`, { fields: { password } });
+      expect(verdict).toEqual({ valid_password: false, valid_otp: false });
     }
   });
 
-  it("tells of an OTP beside whatever password, uses it up, and leaves that of another's key as it is", async () => {
+  it("checks and uses up an OTP with any password, and leaves an OTP of another user's key unused", async () => {
     const [user, other] = [await makeUser(auth), await makeUser(auth)];
     const [own, foreign] = [await giveKey(auth, user, hotpKey()), await giveKey(auth, other, hotpKey())];
-    const told = async (fields: Record<string, string>) => (await validate(user.id, fields)).body;
+    const verdictOf = async (fields: Record<string, string>) => (await validate(user.id, fields)).body;
     const { password } = user;
-    expect(await told({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: true });
-    expect(await told({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: false });
-    expect(await told({ password: "wrong", otp: own.otp(1) })).toEqual({ valid_password: false, valid_otp: true });
-    expect(await told({ password, otp: own.otp(2) })).toEqual({ valid_password: true, valid_otp: true });
-    expect(await told({ password, otp: foreign.otp(0) })).toEqual({ valid_password: true, valid_otp: false });
+    expect(await verdictOf({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: true });
+    expect(await verdictOf({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: false });
+    expect(await verdictOf({ password: "wrong", otp: own.otp(1) })).toEqual({ valid_password: false, valid_otp: true });
+    expect(await verdictOf({ password, otp: own.otp(2) })).toEqual({ valid_password: true, valid_otp: true });
+    expect(await verdictOf({ password, otp: foreign.otp(0) })).toEqual({ valid_password: true, valid_otp: false });
     const login = { username: other.name, password: other.password };
     expect((await auth.post("/client/login", { ...login, otp: foreign.otp(0) })).status).toBe(200);
   });
@@ -319,12 +321,12 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
   });
 
   it("answers 404 for an unknown user", async () => {
-    expect(await validate("nobody", { password: "x" })).toMatchObject({ status: 404, body: nobody });
+    expect(await validate("nobody", { password: "x" })).toMatchObject({ status: 404, body: noSuchUser });
   });
 });
 
 describe("POST /core/users/<user>/sessions/delete", () => {
-  it("ends all sessions of the user and of nobody else: 204", async () => {
+  it("ends all sessions of the user and of no other: 204", async () => {
     const [user, other] = [await makeUser(auth), await makeUser(auth)];
     const [one, two, foreign] = [await loggedIn(auth, user), await loggedIn(auth, user), await loggedIn(auth, other)];
     for (const by of ["id", "name"] as const) {

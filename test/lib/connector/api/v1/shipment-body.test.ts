@@ -63,7 +63,7 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
     expect(mailsTo(to)).toHaveLength(1);
   });
 
-  it("tell a refusal of the IdP as a processing error and stay ongoing", async () => {
+  it("reports a refusal of the IdP as a processing error and stays ongoing", async () => {
     const connector = await testConnector(peers);
     const body = shipmentBodyV1();
     const made = await order(connector, body);
@@ -104,7 +104,7 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
         shipment_state: "ongoing",
         ...(message !== undefined && { error_kind: "GENERAL", error_message: message }),
       });
-      // Version 2 tells both.
+      // Version 2 reports both.
       expect(await connector.read(made.requestId)).toMatchObject({
         error_message: expect.stringContaining("The delivery service reports"),
       });

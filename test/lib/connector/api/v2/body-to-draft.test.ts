@@ -26,7 +26,7 @@ const credential = { user_id: "u" };
 const key = { product_id: "1", inventory_product_id: "2", credentials: [credential] };
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
 
-/** Each wrong value of one field, with what the caller is told. */
+/** Each wrong value of one field, with the reason that the caller gets. */
 const wrongFields: readonly (readonly [path: string, value: unknown, reason: RegExp])[] = [
   ...["recipient", "enrollment_contacts", address].map(path => [path, undefined, /^is required$/] as const),
   ...[
@@ -572,7 +572,7 @@ describe("a violation of one rule", () => {
     );
   });
 
-  it("is told without the value", () => {
+  it("is reported without the value", () => {
     const secret = "s3cr3t\u0000value";
     forAll(
       fullBodies,
@@ -595,14 +595,14 @@ describe("violations of several rules", () => {
     { selector: ([path]) => path, minLength: 2, maxLength: 8 },
   );
 
-  it("are told all at once", () => {
+  it("are reported all at once", () => {
     forAll(fc.tuple(fullBodies, wrong), ([body, violations]) => {
       const values = Object.fromEntries(violations.map(([path, value]) => [path, value]));
       expect(pathsOf(altered(body, values))).toEqual(Object.keys(values).sort());
     });
   });
 
-  it("are told across fields although single fields are wrong, and the other way round", () => {
+  it("are reported across fields although single fields are wrong, and the other way round", () => {
     const elsewhere = { "recipient.telephone": 7, "recipient.email": "x", [`${address}.city`]: 7 };
     forAll(fc.tuple(fullBodies, fc.constantFrom(...wrongTogether)), ([body, [, values, path]]) => {
       const reachable = Object.entries(elsewhere).filter(
@@ -613,7 +613,7 @@ describe("violations of several rules", () => {
     });
   });
 
-  it("are told across lists although one list is too long to look into", () => {
+  it("are reported across lists although one list is too long to be read", () => {
     const [body] = fc.sample(fullBodies, 1);
     const emails = times(21, "a@example.com");
     expect(

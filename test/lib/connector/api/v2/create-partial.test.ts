@@ -4,14 +4,14 @@ import { decidableV2 } from "../../../../../lib/connector/api/v2/create-partial.
 
 describe("a version 2 body that does not fit its schema", () => {
   test("is read as far as it can be, each part at its own position", () => {
-    const told = {
+    const sent = {
       enrollment_contacts: { emails_to: ["ada@example.com", 7, " bob@example.com "] },
       shipment: {
         shipment_items: [null, { credentials: [{ idp_id: 7 }, { idp_id: " main ", relying_party_id: null }] }],
       },
       authenticators: [{ credentials: "none" }, { credentials: [{ relying_party_id: "keys.example" }] }],
     };
-    expect(decidableV2(told)).toEqual({
+    expect(decidableV2(sent)).toEqual({
       emailsTo: ["ada@example.com", "", "bob@example.com"],
       keys: [
         { id: "s-01-001", place: "shipment", credentials: [] },

@@ -153,7 +153,7 @@ describe("the version 2 read model (specification section 2)", () => {
     }
   });
 
-  it("tells of a failing PIN mail with the active credentials of its key", () => {
+  it("reports a failing PIN mail with the active credentials of its key", () => {
     const failed = { ...credential, state: "failed", errorMessage: "The user is gone." } as const;
     const mail = {
       ...key.mail,

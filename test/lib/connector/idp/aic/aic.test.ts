@@ -213,7 +213,7 @@ describe("an IdP of kind C", () => {
         authenticatorSelection: { userVerification: "required", authenticatorAttachment: "cross-platform" },
         attestation: "direct",
       });
-      // The handle is the letters of AM's base64 text, which nobody decodes.
+      // The user handle is AM's base64 text, which is not decoded.
       expect(Buffer.from(options.user.id, "base64url").toString()).toMatch(/^[A-Za-z0-9+/]{48}$/);
       expect(grants()).toBe(1);
     },
@@ -426,7 +426,7 @@ describe("creation options of kind C", () => {
       authId: "second",
       callbacks: [{ type: "TextOutputCallback", output: [{ name: "message", value: script(length) }] }, hidden()],
     });
-    const begun = performance.now();
+    const startedAt = performance.now();
     for (const [length, failure] of [
       [15_000, { kind: "refused", detail: "The journey has no TextOutputCallback with options, but" }],
       [40_000, { kind: "refused", detail: "The journey's step is too long to be stored." }],
@@ -437,7 +437,7 @@ describe("creation options of kind C", () => {
       expect(found.kind).toBe(failure.kind);
       if ("detail" in failure) expect(found.detail).toContain(failure.detail);
     }
-    expect(performance.now() - begun).toBeLessThan(5000);
+    expect(performance.now() - startedAt).toBeLessThan(5000);
   });
 
   test("are rejected if they have another relying party than the request", async () => {

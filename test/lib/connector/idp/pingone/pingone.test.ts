@@ -474,7 +474,7 @@ describe("a device that an IdP of kind A has created", () => {
       await lost(user, taggedOf(number));
     }
     expect(pingone.count("DELETE", device)).toBe(10);
-    // The one that was answered is nobody else's to remove, nor is an active one.
+    // A device whose response arrived is not removed, nor is an active one.
     await idp.activate(kept.idpState, answerTo(kept), "k", { signal });
     await lost(user);
     expect(pingone.registrations()).toHaveLength(1);

@@ -39,7 +39,7 @@ export const processCredentialRequests = job(connector => connector.runCredentia
 
 type Before = (stage: Stage) => Promise<void>;
 
-/** The request as it is started: ordered and handed over, and nobody has looked at it yet. */
+/** The request when it is started: ordered, and not polled yet. */
 export const started: Before = async stage => {
   const answer = await create(stage, stage.connector);
   if (answer !== "201") throw new Error(`the create was answered ${answer}`);
@@ -63,7 +63,7 @@ export const programmed: Before = async stage => {
   await processShipments(stage, stage.connector);
 };
 
-/** Its authenticator is enrolled, and nobody has asked yet. */
+/** Its authenticator is enrolled, and not polled yet. */
 export const enrolled: Before = async stage => {
   await started(stage);
   await stage.peers.rfpr.enroll(idAt(stage.requestId));
@@ -80,7 +80,7 @@ export const afterBroken =
     stage.connector.advance(minutes(1));
   };
 
-/** After `before`, everything done: active, and its PIN told once. */
+/** After `before`, everything done: active, and its PIN mailed once. */
 export const complete =
   (before: Before): Before =>
   async stage => {

@@ -1,5 +1,5 @@
 import { usersOf } from "./bodies.ts";
-import { doneOrNot, undone, words } from "./failure.ts";
+import { compensating, doneOrNot, words } from "./failure.ts";
 import type { Failure, Stage, Step } from "./stage.ts";
 
 const call = (peer: string, name: string, at: Step["at"], failures: readonly Failure[]): Step => ({
@@ -33,12 +33,12 @@ const [graph, ping, am] = ["Entra ID", "PingOne", "Advanced Identity Cloud"];
 const device = "/devices/[^/]+$";
 
 export const entra = {
-  token: call(graph, "access token", { peer: "entra", method: "POST", path: "/oauth2/" }, undone(words.oauth)),
+  token: call(graph, "access token", { peer: "entra", method: "POST", path: "/oauth2/" }, compensating(words.oauth)),
   options: call(
     graph,
     "creation options",
     { peer: "entra", method: "GET", path: "creationOptions" },
-    undone(words.graph),
+    compensating(words.graph),
   ),
   registration: call(
     graph,
@@ -50,17 +50,17 @@ export const entra = {
     graph,
     "registered keys",
     { peer: "entra", method: "GET", path: "/fido2Methods$" },
-    undone(words.graph),
+    compensating(words.graph),
   ),
 };
 
 export const pingone = {
-  token: call(ping, "access token", { peer: "pingone", method: "POST", path: "/as/token$" }, undone(words.oauth)),
-  user: call(ping, "user by name", { peer: "pingone", method: "GET", path: "/users$" }, undone(words.flat)),
+  token: call(ping, "access token", { peer: "pingone", method: "POST", path: "/as/token$" }, compensating(words.oauth)),
+  user: call(ping, "user by name", { peer: "pingone", method: "GET", path: "/users$" }, compensating(words.flat)),
   device: call(ping, "new device", { peer: "pingone", method: "POST", path: "/devices$" }, doneOrNot(words.flat)),
   activation: call(ping, "activation", { peer: "pingone", method: "POST", path: device }, doneOrNot(words.flat)),
   name: call(ping, "name", { peer: "pingone", method: "PUT", path: "/nickname$" }, doneOrNot(words.flat)),
-  look: call(ping, "look at the device", { peer: "pingone", method: "GET", path: device }, undone(words.flat)),
+  look: call(ping, "look at the device", { peer: "pingone", method: "GET", path: device }, compensating(words.flat)),
   removal: call(
     ping,
     "removal of the device",
@@ -71,8 +71,8 @@ export const pingone = {
 
 const journey = { peer: "aic", method: "POST", path: "/authenticate$" } as const;
 export const aic = {
-  token: call(am, "access token", { peer: "aic", method: "POST", path: "/access_token$" }, undone(words.oauth)),
-  begin: call(am, "begin of the journey", journey, undone(words.am)),
+  token: call(am, "access token", { peer: "aic", method: "POST", path: "/access_token$" }, compensating(words.oauth)),
+  begin: call(am, "begin of the journey", journey, compensating(words.am)),
   user: call(am, "user's step", { ...journey, after: 1 }, doneOrNot(words.am)),
   key: call(am, "key's step", journey, doneOrNot(words.am)),
 };
@@ -84,21 +84,21 @@ export const delivery = {
     shipping,
     "transport keys",
     { peer: "delivery", method: "GET", path: "/transport-keys" },
-    undone(words.flat),
+    compensating(words.flat),
   ),
   order: call(shipping, "order", { peer: "delivery", method: "POST", path: "/shipments$" }, doneOrNot(words.flat)),
-  shipment: call(shipping, "shipment", { peer: "delivery", method: "GET", path: one }, undone(words.flat)),
+  shipment: call(shipping, "shipment", { peer: "delivery", method: "GET", path: one }, compensating(words.flat)),
   signingKeys: call(
     shipping,
     "signing keys",
     { peer: "delivery", method: "GET", path: "/sign.jwks" },
-    undone(words.flat),
+    compensating(words.flat),
   ),
   lookUp: call(
     shipping,
     "look-up by reference",
     { peer: "delivery", method: "GET", path: "/shipments$" },
-    undone(words.flat),
+    compensating(words.flat),
   ),
   deletion: call(shipping, "deletion", { peer: "delivery", method: "DELETE", path: one }, doneOrNot(words.flat)),
 };
@@ -110,10 +110,10 @@ export const enrollment = {
     "enrollment service",
     "access token",
     { peer: "enrollment", method: "POST", path: "/v1/token$" },
-    undone(words.oauth),
+    compensating(words.oauth),
   ),
   put: call(api, "hand over", { peer: "rfpr", method: "PUT", path: request }, doneOrNot(words.flat)),
-  read: call(api, "read", { peer: "rfpr", method: "GET", path: request }, undone(words.flat)),
+  read: call(api, "read", { peer: "rfpr", method: "GET", path: request }, compensating(words.flat)),
   cancel: call(api, "cancel", { peer: "rfpr", method: "POST", path: "/cancel$" }, doneOrNot(words.flat)),
   removal: call(api, "removal", { peer: "rfpr", method: "DELETE", path: request }, doneOrNot(words.flat)),
 };
@@ -124,7 +124,7 @@ export const mail = {
     "mail service",
     "look-up",
     { peer: "mail", method: "GET", path: "/emails/operations/" },
-    undone(words.graph),
+    compensating(words.graph),
   ),
 };
 
@@ -134,7 +134,7 @@ export const expired = (idp: "entra" | "pingone" | "aic"): Failure => ({
 });
 
 /** How an IdP may see a user whom it refuses. */
-export const standing = (idp: "entra" | "pingone" | "aic", how: "unknown" | "blocked" | "forbidden"): Failure => ({
+export const refusing = (idp: "entra" | "pingone" | "aic", how: "unknown" | "blocked" | "forbidden"): Failure => ({
   name: `${how} user`,
   by: {
     begin: ({ peers, body }) => {

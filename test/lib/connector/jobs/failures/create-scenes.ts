@@ -1,6 +1,6 @@
 import { create } from "./acts.ts";
 import { mixed, onSite, shipped } from "./bodies.ts";
-import { aic, also, briefly, delivery, enrollment, entra, pingone, standing } from "./calls.ts";
+import { aic, also, briefly, delivery, enrollment, entra, pingone, refusing } from "./calls.ts";
 import type { Failure, Scene } from "./stage.ts";
 
 /** Answered as throttling is, yet it does not pass. */
@@ -22,7 +22,7 @@ export const createScenes: readonly Scene[] = [
     act: create,
     steps: [
       entra.token,
-      also(entra.options, ...(["unknown", "blocked", "forbidden"] as const).map(how => standing("entra", how))),
+      also(entra.options, ...(["unknown", "blocked", "forbidden"] as const).map(how => refusing("entra", how))),
     ],
   },
   {
@@ -31,15 +31,15 @@ export const createScenes: readonly Scene[] = [
     act: create,
     steps: [
       pingone.token,
-      also(pingone.user, standing("pingone", "unknown")),
-      also(pingone.device, standing("pingone", "blocked"), standing("pingone", "forbidden"), deviceCap),
+      also(pingone.user, refusing("pingone", "unknown")),
+      also(pingone.device, refusing("pingone", "blocked"), refusing("pingone", "forbidden"), deviceCap),
     ],
   },
   {
     title: options,
     body: shipped("aic"),
     act: create,
-    steps: [aic.token, aic.begin, also(aic.user, standing("aic", "unknown"))],
+    steps: [aic.token, aic.begin, also(aic.user, refusing("aic", "unknown"))],
   },
   {
     title: "Hand-over of authenticators",

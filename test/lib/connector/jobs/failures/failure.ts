@@ -14,7 +14,7 @@ export const words = {
 const page = "<html><body>This is not what you asked for.</body></html>";
 
 /** What can happen to any call: the peer does nothing of it, or it reads only. */
-export const undone = (of: Words): readonly Failure[] => [
+export const compensating = (of: Words): readonly Failure[] => [
   { name: "connection refused", by: "away" },
   ...[400, 401].map(status => ({ name: String(status), by: { kind: "refuse", status, body: of(status) } as const })),
   { name: "404 of a proxy", by: { kind: "nonsense", status: 404, body: page } },
@@ -35,4 +35,4 @@ const done = (of: Words): readonly Failure[] => [
   { name: "garbage though done", by: { kind: "nonsense", body: page, phase: "after" } },
 ];
 
-export const doneOrNot = (of: Words): readonly Failure[] => [...undone(of), ...done(of)];
+export const doneOrNot = (of: Words): readonly Failure[] => [...compensating(of), ...done(of)];

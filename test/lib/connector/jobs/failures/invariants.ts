@@ -86,7 +86,7 @@ function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peer
   );
 }
 
-/** A key with an active credential has told its PIN, the right one, as often as it should. */
+/** The right PIN of a security key with an active credential was mailed as often as it should be. */
 function wrongMails(
   { request, keys }: LoadedRequest,
   { peers, requestId }: Stage,
@@ -105,9 +105,9 @@ function wrongMails(
     const own = mails.filter(({ text }) => text?.includes(`Serial number: ${key.serial}`));
     if (!allowed.includes(own.length)) wrong.push(`${own.length} mails for ${key.id}`);
     const pins = own.map(({ text }) => /^ {4}(\S+)\r?$/m.exec(text ?? "")?.[1] ?? "");
-    const isRight = (told: string) =>
-      shipped.some(({ serial, pin }) => serial === key.serial && pin === told) ||
-      (key.place === "authenticator" && peers.rfpr.opens(enrollmentId(requestId, key.id), told));
+    const isRight = (mailed: string) =>
+      shipped.some(({ serial, pin }) => serial === key.serial && pin === mailed) ||
+      (key.place === "authenticator" && peers.rfpr.opens(enrollmentId(requestId, key.id), mailed));
     if (!pins.every(isRight)) wrong.push(`the PIN of ${key.id} gets wrong`);
   }
   const most = wanting.length * Math.max(...allowed);

@@ -9,7 +9,7 @@ export interface Row extends Shown {
   readonly peer: string;
   readonly call: string;
   readonly failure: string;
-  /** What the caller of the work was told; empty for jobs. */
+  /** What the caller of the work got; empty for jobs. */
   readonly answer: string;
   /** State and message in the end, the peer being well again. */
   readonly end: string;
@@ -23,7 +23,7 @@ export async function play(
   const { connector, requestId } = stage;
   const { requests } = connector.context;
   await scene.before?.(stage);
-  const failing = connector.beside(await strike(stage, step, failure));
+  const failing = connector.anotherInstance(await strike(stage, step, failure));
   const answer = await scene.act(stage, failing);
   const then = await requests.load(requestId);
   const row = { peer: step.peer, call: step.call, failure: failure.name, answer, ...shown(then, connector.now()) };

@@ -24,9 +24,9 @@ export function prove(part: string, scenes: readonly Scene[]): void {
   test(`docs/failures.md has the table of what was proven: ${part}`, () => {
     const rowsOf = (scene: Scene) => cases.filter(each => each.scene === scene).flatMap(each => proven.get(each) ?? []);
     const titles = [...Map.groupBy(scenes, ({ title }) => title)];
-    const told = tables(titles.map(([title, of]) => ({ title, rows: of.flatMap(rowsOf) })));
-    if (process.env.WRITE_FAILURES !== undefined) writePart(part, told);
-    expect(readPart(part)).toBe(told.trim());
+    const written = tables(titles.map(([title, of]) => ({ title, rows: of.flatMap(rowsOf) })));
+    if (process.env.WRITE_FAILURES !== undefined) writePart(part, written);
+    expect(readPart(part)).toBe(written.trim());
   });
 }
 

@@ -29,12 +29,12 @@ export function shown(loaded: LoadedRequest | undefined, now: Instant): Shown {
   };
 }
 
-interface Told {
+interface ReadState {
   readonly states: readonly string[];
   readonly messages: readonly (string | undefined)[];
 }
 
-function ofV2({ request, keys }: LoadedRequest): Told {
+function ofV2({ request, keys }: LoadedRequest): ReadState {
   const values = keys.map(({ value }) => value);
   const read = readV2(request.value, values);
   const credentials = [...(read.shipment?.shipment_items ?? []), ...(read.authenticators ?? [])].flatMap(
@@ -47,7 +47,7 @@ function ofV2({ request, keys }: LoadedRequest): Told {
   };
 }
 
-function ofV1({ request, keys }: LoadedRequest, now: Instant): Told {
+function ofV1({ request, keys }: LoadedRequest, now: Instant): ReadState {
   const shipmentId = request.value.delivery?.shipmentId ?? "";
   const values = keys.map(({ value }) => value);
   const { shipment_state, error_message } = readShipmentV1(shipmentId, request.value, values, now);

@@ -11,7 +11,7 @@ import {
   entra,
   expired,
   pingone,
-  standing,
+  refusing,
   wrongShipments,
 } from "./calls.ts";
 import { words } from "./failure.ts";
@@ -67,7 +67,7 @@ export const shipmentScenes: readonly Scene[] = [
     steps: [
       briefly(delivery.signingKeys),
       entra.token,
-      also(entra.registration, expired("entra"), standing("entra", "unknown")),
+      also(entra.registration, expired("entra"), refusing("entra", "unknown")),
     ],
   },
   {
@@ -77,7 +77,7 @@ export const shipmentScenes: readonly Scene[] = [
     act: processCredentialRequests,
     steps: [
       briefly(pingone.token),
-      also(pingone.activation, expired("pingone"), standing("pingone", "unknown")),
+      also(pingone.activation, expired("pingone"), refusing("pingone", "unknown")),
       briefly(pingone.name),
     ],
   },
@@ -86,7 +86,7 @@ export const shipmentScenes: readonly Scene[] = [
     body: shipped("aic"),
     before: programmed,
     act: processCredentialRequests,
-    steps: [briefly(aic.token), also(aic.key, expired("aic"), standing("aic", "unknown"))],
+    steps: [briefly(aic.token), also(aic.key, expired("aic"), refusing("aic", "unknown"))],
   },
   {
     title: readBack,
