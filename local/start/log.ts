@@ -12,7 +12,7 @@ export type LogMode = (typeof modes)[number];
 /** Returns the log mode of the option `--log`: by default `pretty` on a terminal, `json` otherwise. Throws on another value. */
 export function logMode(option: string | undefined, isTerminal: boolean): LogMode {
   const mode = modes.find(known => known === (option ?? (isTerminal ? "pretty" : "json")));
-  if (mode === undefined) throw new Error(`--log must be ${modes.join(", ")}.`);
+  if (mode === undefined) throw new Error(`--log must be ${modes.join(", ")}. For help: npm start -- --help`);
   return mode;
 }
 

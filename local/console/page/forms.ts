@@ -151,14 +151,18 @@ function problemsOf({ body }: Outcome): readonly Problem[] {
 /** Runs work once at a time, and shows why it failed. */
 function useBusy(work: () => Promise<unknown>) {
   const [isBusy, setBusy] = useState(false);
+  // The state changes at the next rendering only: too late for the second of two clicks.
+  const running = useRef(false);
   const run = async () => {
-    if (isBusy) return;
+    if (running.current) return;
+    running.current = true;
     setBusy(true);
     try {
       await work();
     } catch (error) {
       note.set({ name: "Not done", text: messageOf(error) });
     } finally {
+      running.current = false;
       setBusy(false);
     }
   };
@@ -216,14 +220,19 @@ const confirmed = (asked: Question): Promise<boolean> => new Promise(answer => q
 export function ConfirmDialog() {
   const asked = useStore(question);
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (asked) dialog.current?.showModal();
-  }, [asked]);
   const end = (isConfirmed: boolean) => {
     asked?.answer(isConfirmed);
     question.set(undefined);
     dialog.current?.close();
   };
+  useEffect(() => {
+    if (asked === undefined) return;
+    dialog.current?.showModal();
+    // Another view has other questions.
+    const leave = () => end(false);
+    addEventListener("hashchange", leave);
+    return () => removeEventListener("hashchange", leave);
+  }, [asked]);
   return html`<dialog ref=${dialog} aria-labelledby="question" onCancel=${() => end(false)}>
     ${
       asked &&

@@ -13,8 +13,8 @@ export function Overview({ facts, choices }: ViewProps) {
     async signal => {
       if (!apis.connector) return undefined;
       const list = (state: string) => ask<RequestPage>("GET", `requests?state=${state}`, { signal });
-      const [all, started, received] = await Promise.all([list(""), list("started"), list("received")]);
-      return { all, open: [...received.requests, ...started.requests] };
+      const [started, received] = await Promise.all([list("started"), list("received")]);
+      return { byState: started.byState, open: [...received.requests, ...started.requests] };
     },
     [apis.connector],
     3000,
@@ -44,7 +44,7 @@ export function Overview({ facts, choices }: ViewProps) {
       work.data &&
       html`<ul class="tiles" aria-label="Requests by state">${choices.requestStates.map(
         state =>
-          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${work.data?.all.byState[state]}</strong><${Badge} state=${state} /></a></li>`,
+          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${work.data?.byState[state]}</strong><${Badge} state=${state} /></a></li>`,
       )}</ul>`
     }
     <div class="split">

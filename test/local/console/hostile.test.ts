@@ -254,3 +254,40 @@ test("an open page says that the system does not answer, and goes on when it run
     await after.close();
   }
 });
+
+test("a hidden page loads nothing, and goes on when it is shown again", async () => {
+  const { page, asked } = await browser.open("about:blank");
+  await page.clock.install();
+  await page.goto(`${system.console.url}/#/mailbox`);
+  await page.getByText("50 of 1001").waitFor();
+  const hide = (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true })`);
+  await hide(true);
+  const before = asked.length;
+  await page.clock.runFor(30_000);
+  expect(asked.length).toBe(before);
+  await hide(false);
+  await page.clock.runFor(30_000);
+  await expect.poll(() => asked.length, patient).toBeGreaterThan(before);
+});
+
+test("clicks on a button before its work has ended make one call", async () => {
+  const { page } = await browser.open(`${system.console.url}/#/users`);
+  await page.getByLabel("Username").fill("ada");
+  const creates = () => system.calls.filter(({ method, path }) => `${method} ${path}` === "POST /core/users").length;
+  const before = creates();
+  await page.evaluate("for (const _ of [1, 2, 3]) document.querySelector('main form button').click()");
+  await page.getByRole("status").getByText("POST /core/users").waitFor();
+  expect(creates()).toBe(before + 1);
+});
+
+test("nothing is deleted by leaving the view that asks for a confirmation", async () => {
+  const { page, asked } = await browser.open(`${system.console.url}/#/mailbox`);
+  await page.getByRole("button", { name: "Empty the mailbox" }).click();
+  await page.getByRole("dialog").waitFor();
+  await page.evaluate('location.hash = "#/users"');
+  await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  // The list has a query; the call that deletes has none.
+  expect(asked.filter(url => url.endsWith("/api/peers/mail/mails"))).toEqual([]);
+});

@@ -36,7 +36,7 @@ describe("the log mode", () => {
     expect(logMode(undefined, true)).toBe("pretty");
     expect(logMode(undefined, false)).toBe("json");
     expect(logMode("quiet", true)).toBe("quiet");
-    expect(() => logMode("loud", true)).toThrow("--log must be json, pretty, quiet.");
+    expect(() => logMode("loud", true)).toThrow("--log must be json, pretty, quiet. For help: npm start -- --help");
   });
 });
 
