@@ -1,5 +1,19 @@
 // Shows the OpenAPI documents in Scalar. Calls go through the console, because the host refuses pages of other origins.
-const hidden = ["c", "clojure", "csharp", "dart", "fsharp", "go", "http", "java", "kotlin", "objc", "ocaml", "php"];
+const hidden = [
+  "c",
+  "clojure",
+  "csharp",
+  "dart",
+  "fsharp",
+  "go",
+  "http",
+  "java",
+  "julia",
+  "kotlin",
+  "objc",
+  "ocaml",
+  "php",
+];
 const others = ["powershell", "r", "ruby", "rust", "swift"];
 
 const common = {

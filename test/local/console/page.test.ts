@@ -11,13 +11,13 @@ import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
 let browser: TestBrowser;
 let system: LaunchedSystem;
 let address: string;
+let facts: Awaited<LaunchedSystem["ready"]>;
 
 beforeAll(async () => {
   system = launchSystem();
   const failed = system.ended.then(() => Promise.reject(new Error(system.log())));
   failed.catch(() => {});
-  const [facts, started] = await Promise.all([Promise.race([system.ready, failed]), startBrowser()]);
-  browser = started;
+  [facts, browser] = await Promise.all([Promise.race([system.ready, failed]), startBrowser()]);
   address = facts.console ?? "";
 });
 
@@ -341,6 +341,38 @@ describe("the connector in the page", () => {
     await press(page, "Send the order");
     await outcome(page, /body.*JSON/i);
     expectCalm(open);
+  });
+});
+
+describe("the API reference", () => {
+  test("copies a call with the local token for curl, Python and JavaScript, and sends one", async () => {
+    const open = await browser.open(`${address}/reference`, { viewport: { width: 1280, height: 900 } });
+    const { page, asked } = open;
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const send = page.getByRole("button", { name: /^Test Request/ }).first();
+    await send.waitFor();
+    const language = page.getByRole("button", { name: /^(Shell|Python|JavaScript) / }).first();
+    const programs = [
+      ["Curl", "curl "],
+      ["Requests", "requests.post("],
+      ["Fetch", "fetch("],
+    ] as const;
+    for (const [option, program] of programs) {
+      await language.click();
+      await page.getByRole("option", { name: option, exact: true }).click();
+      const block = page.locator(".scalar-code-block", { hasText: program }).first();
+      await block.hover();
+      await block.getByRole("button").first().click();
+      const copied = () => inPage<string>(page, "navigator.clipboard.readText()");
+      await expect.poll(copied, patient).toContain(program);
+      expect(await copied()).toContain(`${facts.host}/v2/credential-requests`);
+      expect(await copied()).toContain(`Bearer ${facts.tokens.connector}`);
+    }
+    await send.click();
+    const response = page.waitForResponse(/\/reference\/proxy\?/);
+    await page.getByRole("button", { name: /^Send/ }).first().click();
+    expect((await response).status()).toBe(201);
+    expect(asked.filter(url => !url.startsWith(`${address}/`) && !/^(data|blob):/.test(url))).toEqual([]);
   });
 });
 
