@@ -1,11 +1,11 @@
 import type { PeerAnswer } from "../peers/http-exchange.ts";
 import { consoleUserAgent } from "../start/log.ts";
 
-/** What a call of the console came to. The page shows it as it is, whatever its status. */
+/** The response to a call of the console. The page shows it with any status. */
 export interface Outcome {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Parsed where it is JSON; undefined where it is empty. */
+  /** Parsed if it is JSON; undefined if it is empty. */
   readonly body: unknown;
 }
 
@@ -29,7 +29,7 @@ export interface OutgoingCall {
   readonly body?: Buffer | string;
 }
 
-/** Calls on behalf of the page. Rejects where nobody answers. @param gone when the page no longer waits */
+/** Makes a call for the page. Rejects if there is no response. @param gone aborts when the page no longer waits */
 export async function outcomeOf(
   address: string,
   { method, headers = {}, body }: OutgoingCall,
@@ -51,7 +51,7 @@ export async function outcomeOf(
   };
 }
 
-/** The outcome in an envelope, so that the page tells what was answered from what the console itself has to say. */
+/** Returns the outcome in an envelope, which distinguishes the response of a call from an error of the console itself. */
 export async function enveloped(name: string, call: () => Promise<Outcome>): Promise<PeerAnswer> {
   try {
     return { status: 200, body: await call() };

@@ -9,7 +9,7 @@ import { openPage } from "./page-files.ts";
 import { openReference } from "./reference/reference.ts";
 import { createSoftwareKeys } from "./software-keys.ts";
 
-/** The page's server. It has the system's tokens, so it answers only its own page. */
+/** The page's server. It has the system's tokens, so it serves only its own page. */
 export interface Console {
   /** `http://127.0.0.1:<port>`, no slash at the end. */
   readonly url: string;
@@ -27,7 +27,7 @@ export interface ConsoleOptions {
   readonly peers: Readonly<Record<string, string>>;
   /** A free one if 0 or absent. */
   readonly port?: number;
-  /** Where software keys are kept, and the timeline beside it; in memory if absent. */
+  /** File of the software keys; the timeline is in the same directory. In memory if absent. */
   readonly statePath?: string | undefined;
 }
 

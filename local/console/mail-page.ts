@@ -4,7 +4,7 @@ import { outcomeOf } from "./calls.ts";
 
 const mail = z.object({ html: z.string() });
 
-/** The markup may come from anywhere. It may look as it likes, and can do and load nothing. */
+/** The markup is not trusted: it has its styles, and can run and load nothing. */
 const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 /** Returns the HTML of a mail in the mailbox as a page of its own, for a frame. */

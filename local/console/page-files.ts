@@ -14,7 +14,7 @@ const libraries: Readonly<Record<string, readonly [name: string, file: string]>>
   "lib/htm.js": ["htm", "htm.module.js"],
 };
 
-/** Returns where a file is, undefined if the page has none of that name. Looks for packages only when they are asked for. */
+/** Returns the path of a file; undefined for another name. Packages are resolved at their first use. */
 function pathOf(name: string, own: ReadonlySet<string>): string | URL | undefined {
   const library = Object.hasOwn(libraries, name) ? libraries[name] : undefined;
   if (library === undefined) return own.has(name) ? new URL(name, folder) : undefined;
@@ -30,8 +30,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * Allows nothing from elsewhere, nothing inline but the import map by its hash, and no text that becomes markup: what the page shows may
- * come from anyone.
+ * Allows nothing from other origins, no inline code except the import map by its hash, and no text as markup, because the shown data
+ * is not trusted.
  */
 const policy = [
   "default-src 'none'",
@@ -53,7 +53,7 @@ function importMapHash(): string {
   return `sha256-${createHash("sha256").update(map).digest("base64")}`;
 }
 
-/** Returns the handler of the page's own files and its library. The names are read once, the files at each call. */
+/** Returns the handler of the page's own files and libraries. The names are read once, the files at each call. */
 export function openPage(): (call: PeerCall) => PeerAnswer | undefined {
   const names = new Set(readdirSync(folder).filter(name => extname(name) in types));
   const scripts = new Map<string, string>();

@@ -7,22 +7,22 @@ export interface OathSecret {
   readonly digits: 6 | 8;
 }
 
-/** The code of a moving factor (RFC 4226): an event's number, or the number of a step since 1970 (RFC 6238). */
+/** Returns the code of a moving factor (RFC 4226): a counter, or the number of a time step since 1970 (RFC 6238). */
 export const oathCode = ({ secret, digits }: OathSecret, factor: number): string =>
   generateSync({ strategy: "hotp", secret, digits, counter: factor });
 
 /** Length of a time step in seconds, the default of an import. */
 const totpStepSeconds = 30;
 
-/** The step of RFC 6238 at `now`, and the milliseconds until the next. @param now in ms since 1970 */
+/** Returns the time step of RFC 6238, and the milliseconds until the next. @param now in ms since 1970 */
 export function totpStep(now: number): { readonly step: number; readonly leftMs: number } {
   const stepMs = totpStepSeconds * 1000;
   return { step: Math.floor(now / stepMs), leftMs: stepMs - (now % stepMs) };
 }
 
 /**
- * What a key of kind `yubico` types after its prefix (decision A7): its private id and counters, a time of which nobody makes use,
- * noise and a checksum, as one AES-128 block in modhex. @param use count of uses since the key was made, 256 to a power-up
+ * Returns what a key of kind `yubico` types after its prefix (decision A7): private id, counters, an unused timestamp, random
+ * bytes and a checksum, as one AES-128 block in modhex. @param use number of earlier uses, 256 for each power-up
  */
 export function yubicoCode(secret: Uint8Array, privateId: Uint8Array, use: number): string {
   const block = Buffer.alloc(16);
@@ -32,11 +32,11 @@ export function yubicoCode(secret: Uint8Array, privateId: Uint8Array, use: numbe
   block.writeUInt8(use % 256, 11);
   randomBytes(2).copy(block, 12);
   block.writeUInt16LE(~crc16(block.subarray(0, 14)) & 0xffff, 14);
-  // A lone block by the format's own design: nothing is chained, so there is no mode but ECB.
+  // The format is a single block, so ECB is its mode.
   const cipher = createCipheriv("aes-128-ecb", secret, null).setAutoPadding(false);
   return toModhex(Buffer.concat([cipher.update(block), cipher.final()]));
 }
 
-/** Hexadecimal digits in the letters of the modhex alphabet. */
+/** Returns bytes in the modhex alphabet. */
 export const toModhex = (bytes: Buffer): string =>
   bytes.toString("hex").replace(/[0-9a-f]/g, digit => "cbdefghijklnrtuv".charAt(Number.parseInt(digit, 16)));

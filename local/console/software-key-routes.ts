@@ -6,7 +6,7 @@ import { newSoftwareKey, type SoftwareKey, type SoftwareKeys } from "./software-
 /** Imports a key by the Core API (decision A10). */
 export type ImportKey = (fields: Readonly<Record<string, string>>) => Promise<Outcome>;
 
-/** The page's calls on its software keys. No answer holds a secret. */
+/** Handles the page's calls about its software keys. No response contains a secret. */
 export function softwareKeyRoutes(
   keys: SoftwareKeys,
   importKey: ImportKey,
@@ -17,8 +17,8 @@ export function softwareKeyRoutes(
     case "GET ":
       return { status: 200, body: keys.all().map(({ prefix, kind, digits }) => ({ prefix, kind, digits })) };
     case "POST ":
-      return withControlBody(newSoftwareKey, body, wanted => {
-        const key = keys.draft(wanted);
+      return withControlBody(newSoftwareKey, body, fields => {
+        const key = keys.draft(fields);
         return enveloped("The host", async () => {
           const outcome = await importKey(importFields(key));
           if (outcome.status === 201) keys.keep(key);
@@ -32,7 +32,7 @@ export function softwareKeyRoutes(
         : { status: 200, body: shown };
     }
     case "DELETE /key":
-      keys.forget(prefix);
+      keys.remove(prefix);
       return { status: 204 };
     default:
       return undefined;

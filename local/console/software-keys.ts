@@ -3,7 +3,7 @@ import * as z from "zod";
 import { openState } from "../peers/state-file.ts";
 import { oathCode, toModhex, totpStep, yubicoCode } from "./software-key-codes.ts";
 
-/** What the page may choose; the rest is made up. */
+/** What the page can choose; the rest is random. */
 export const newSoftwareKey = z.strictObject({
   kind: z.enum(["hotp", "totp", "yubico"]),
   prefix: z
@@ -13,7 +13,7 @@ export const newSoftwareKey = z.strictObject({
   digits: z.union([z.literal(6), z.literal(8)]).default(6),
 });
 
-/** A key whose secret lies here instead of in hardware, so that the page can sign in with it. */
+/** A key whose secret is stored here instead of in hardware, so that the page can sign in with it. */
 export interface SoftwareKey {
   readonly prefix: string;
   readonly kind: z.output<typeof newSoftwareKey>["kind"];
@@ -21,34 +21,34 @@ export interface SoftwareKey {
   readonly secret: string;
   readonly privateId?: string;
   readonly digits: 6 | 8;
-  /** Codes made so far; of `totp` the step of the last one. */
+  /** Number of codes shown; of `totp` the step of the last one. */
   uses: number;
 }
 
 export interface Otp {
   /** Prefix and code. */
   readonly otp: string;
-  /** Of `totp`: milliseconds until there is another code. */
+  /** Of `totp`: milliseconds until the next code. */
   readonly leftMs?: number;
-  /** Of `totp`: whether the code was given before, so that it passes no more. */
+  /** Of `totp`: whether the code was shown before, and is no longer accepted. */
   readonly given?: boolean;
 }
 
 export interface SoftwareKeys {
-  /** Makes up a key that is not kept yet. */
-  draft(wanted: z.output<typeof newSoftwareKey>): SoftwareKey;
-  /** Takes the place of one with the same prefix. */
+  /** Returns a new key with a random secret. It is not stored yet. */
+  draft(fields: z.output<typeof newSoftwareKey>): SoftwareKey;
+  /** Stores a key. Replaces one with the same prefix. */
   keep(key: SoftwareKey): void;
   all(): readonly SoftwareKey[];
-  /** What the key shows next; undefined for an unknown prefix. */
+  /** Returns the next OTP of a key; undefined for an unknown prefix. */
   next(prefix: string): Otp | undefined;
-  forget(prefix: string): void;
+  remove(prefix: string): void;
 }
 
-/** @param statePath where the keys are kept; in memory where missing */
+/** @param statePath where the keys are stored; in memory if absent */
 export function createSoftwareKeys(statePath?: string): SoftwareKeys {
   const state = openState<{ keys: SoftwareKey[] }>(statePath, { keys: [] });
-  const forget = (prefix: string) => {
+  const remove = (prefix: string) => {
     state.value.keys = state.value.keys.filter(key => key.prefix !== prefix);
     state.save();
   };
@@ -62,7 +62,7 @@ export function createSoftwareKeys(statePath?: string): SoftwareKeys {
       ...(kind === "yubico" ? { privateId: randomBytes(6).toString("hex") } : {}),
     }),
     keep: key => {
-      forget(key.prefix);
+      remove(key.prefix);
       state.value.keys.push(key);
       state.save();
     },
@@ -74,7 +74,7 @@ export function createSoftwareKeys(statePath?: string): SoftwareKeys {
       state.save();
       return shown;
     },
-    forget,
+    remove,
   };
 }
 

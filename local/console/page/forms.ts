@@ -87,15 +87,15 @@ export const valuesOf = (form: HTMLFormElement): Values =>
 interface FormProps {
   readonly label: string;
   readonly send: (values: Values, form: HTMLFormElement) => Promise<Outcome | undefined>;
-  /** What stands beside the button. */
-  readonly beside?: unknown;
+  /** Shown next to the button. */
+  readonly actions?: unknown;
   readonly confirm?: Question | ((values: Values) => Question);
   readonly className?: string;
   readonly children?: ComponentChildren;
 }
 
 /** A form with one button. A refusal is shown at the fields that it names, and the first of them gets the focus. */
-export function Form({ label, send, beside, confirm, className = "", children }: FormProps) {
+export function Form({ label, send, actions, confirm, className = "", children }: FormProps) {
   const [problems, setProblems] = useState<readonly Problem[]>([]);
   const [others, setOthers] = useState<readonly Problem[]>([]);
   const form = useRef<HTMLFormElement>(null);
@@ -125,7 +125,7 @@ export function Form({ label, send, beside, confirm, className = "", children }:
       ${others.length > 0 && html`<ul class="problem" role="alert">${others.map(({ path, reason }) => html`<li>${path} ${reason}</li>`)}</ul>`}
       <div class="buttons">
         <button type="submit" class=${confirm ? "danger" : "main"} aria-disabled=${submit.isBusy ? "true" : undefined}>${label}</button>
-        ${beside}
+        ${actions}
       </div>
     </form>
   <//>`;
@@ -160,7 +160,7 @@ function useBusy(work: () => Promise<unknown>) {
     try {
       await work();
     } catch (error) {
-      note.set({ name: "Not done", text: messageOf(error) });
+      note.set({ name: "Failed", text: messageOf(error) });
     } finally {
       running.current = false;
       setBusy(false);
@@ -205,7 +205,7 @@ export function Copy({
   return html`<button type="button" class="small" aria-label=${`${isCopied ? "Copied" : label}: ${of}`} onClick=${copy.run}>${isCopied ? "Copied" : label}</button>`;
 }
 
-/** What is asked before something is deleted. */
+/** The text of a confirmation before something is deleted. */
 export interface Question {
   readonly title: string;
   readonly text: string;

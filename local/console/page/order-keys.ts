@@ -116,7 +116,7 @@ function pinFields(key: Draft, path: string, { isShipped, choices, changed }: Pi
   const options = (values: readonly string[]) => ({ isOptional: true, options: [["", "the default"], ...values] });
   return html`
     ${bound(isShipped ? "length" : "min_length", "PIN length", { isOptional: true, type: "number", hint: isShipped ? "4 to 63. Empty: no PIN." : "4 to 63." })}
-    ${!isShipped && bound("entry_method", "PIN is made up by", options(choices.entryMethods))}
+    ${!isShipped && bound("entry_method", "PIN is chosen by", options(choices.entryMethods))}
     ${!isShipped && bound("delivery_method", "PIN is delivered by", options(choices.deliveryMethods))}
   `;
 }

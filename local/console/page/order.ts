@@ -48,12 +48,12 @@ function OrderFields({
     if (isSuccess(outcome)) location.hash = `#/request/${encodeURIComponent(outcome.body.data.credential_request_id)}`;
     return outcome;
   };
-  return html`<${Form} className="order" label="Send the order" send=${send} beside=${body === undefined && html`<span class="field-problem">The JSON cannot be parsed.</span>`}>
+  return html`<${Form} className="order" label="Send the order" send=${send} actions=${body === undefined && html`<span class="field-problem">The JSON cannot be parsed.</span>`}>
     ${drawn(form)}
     <details class="card">
       <summary>The JSON that is sent</summary>
       <${DropFile} label="Drop a JSON file here" hint="or choose one; it takes the place of this order." take=${async (_: string, dropped: string) => setText(dropped)} />
-      <${Field} type="textarea" label="Body of the call" rows="24" value=${text} onValue=${setText} hint="May be changed freely, also to what the service has to refuse." />
+      <${Field} type="textarea" label="Body of the call" rows="24" value=${text} onValue=${setText} hint="Any text can be sent, also an invalid order." />
     </details>
   <//>`;
 }
@@ -74,7 +74,7 @@ function drawn(form: OrderForm) {
       ${KeyCards(form, form.draft, "authenticators", "On-site authenticator")}
       <${AddButtons} ...${form} />`;
   } catch {
-    return html`<p class="notice">The JSON below is no order that fields could show.</p>`;
+    return html`<p class="notice">The fields cannot show this JSON. Edit it below.</p>`;
   }
 }
 

@@ -38,9 +38,9 @@ interface Listed {
 export function OtpKeys({ facts, choices }: ViewProps) {
   const live = useLive(signal => readHost<readonly Listed[]>("/core/otpkeys", signal), [], 3000);
   const own = useLive(softwareKeys, [], 3000);
-  const create = async ({ digits, ...wanted }: Record<string, string>, form: HTMLFormElement) => {
+  const create = async ({ digits, ...fields }: Record<string, string>, form: HTMLFormElement) => {
     const outcome = await shown("POST /core/otpkeys", () =>
-      ask<Outcome>("POST", "keys", { body: { ...wanted, digits: Number(digits) } }),
+      ask<Outcome>("POST", "keys", { body: { ...fields, digits: Number(digits) } }),
     );
     if (isSuccess(outcome)) form.reset();
     return outcome;

@@ -42,7 +42,7 @@ function DeliveryControls({ choices }: ControlsProps) {
       <//>
       <${Posts} peer="delivery" posts=${[
         ["Can be searched", "settings", { search: true }],
-        ["Can not be searched", "settings", { search: false }],
+        ["Cannot be searched", "settings", { search: false }],
         ["Rotate its keys", "rotate-keys", {}],
         ["Rotate and remove the old keys", "rotate-keys", { forget: true }],
       ]} />
@@ -158,7 +158,7 @@ const controls: Readonly<Record<string, (props: ControlsProps) => unknown>> = {
   mail: MailControls,
 };
 
-/** The controls of one peer besides those that all have. */
+/** The controls that only this peer has. */
 export function PeerControls({ name, choices }: ControlsProps) {
   const Own = controls[name];
   return Own && html`<${Own} name=${name} choices=${choices} />`;

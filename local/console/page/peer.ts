@@ -28,7 +28,7 @@ export function Peer({ argument: name, facts: { peers }, choices }: ViewProps) {
   <//>`;
 }
 
-/** The fields of each kind of fault besides method, path and phase. */
+/** The fields of each kind of fault other than method, path and phase. */
 const detailsOf: Readonly<Record<string, readonly string[]>> = {
   refuse: ["status", "body"],
   delay: ["ms"],
@@ -64,7 +64,7 @@ function Faults({ name, choices: { faultKinds } }: Pick<ViewProps, "choices"> & 
     )}
     <div class="buttons">
       <${Button} label="Clear all faults" run=${() => steer(name, "DELETE", "faults")} />
-      <${Button} label="Let what hangs go on" run=${() => steer(name, "POST", "release")} />
+      <${Button} label="Release hanging calls" run=${() => steer(name, "POST", "release")} />
     </div>
     <${Form} label="Set a fault" send=${(values: Values) => steer(name, "POST", "faults", faultOf(values))}>
       <div class="grid">
@@ -107,9 +107,9 @@ function Calls({ name }: { name: string }) {
         empty="No call yet." />`,
     )}
     <div class="buttons">
-      <${Button} label="Delete these" kind="danger" run=${() => steer(name, "DELETE", "requests")} confirm=${{
+      <${Button} label="Delete the list" kind="danger" run=${() => steer(name, "DELETE", "requests")} confirm=${{
         title: "Delete the list of calls?",
-        text: "The peer forgets which calls it got. It goes on working.",
+        text: "The peer deletes its list of calls. Nothing else changes.",
         action: "Delete",
       }} />
     </div>

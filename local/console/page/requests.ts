@@ -35,7 +35,7 @@ export function Requests({ argument, choices, facts }: ViewProps) {
           live,
           ({ total, requests }) => html`
             <${RequestTable} caption="Credential requests" requests=${requests} empty=${
-              state ? `No request is ${state}.` : html`There is none yet. <a href="#/order">Order a key</a> to begin.`
+              state ? `No request is ${state}.` : html`There is no request yet. <a href="#/order">Order a key</a>.`
             } />
             ${
               total > 0 &&
@@ -75,15 +75,15 @@ function FindRequests({ states }: { states: readonly string[] }) {
     }}>
       <div class="grid">
         <${Field} name="state" label="State" options=${[["", "any"], ...states]} />
-        <${Field} name="user_id" label="User" hint="Letter for letter." />
-        <${Field} name="created_after" label="Made after" type="datetime-local" />
+        <${Field} name="user_id" label="User" hint="The whole name." />
+        <${Field} name="created_after" label="Created after" type="datetime-local" />
       </div>
     <//>
     <div aria-live="polite">
       ${typeof found === "string" && html`<p class="problem">${found}</p>`}
       ${
         typeof found === "object" &&
-        html`<${RequestTable} caption="Requests that were found, the oldest first" requests=${found.requests} empty="None was found on this page." />
+        html`<${RequestTable} caption="Requests that were found, the oldest first" requests=${found.requests} empty="No request was found on this page." />
         ${found.next && html`<${Button} label="Next page" run=${() => show(found.next ?? "")} />`}`
       }
     </div>
@@ -104,9 +104,9 @@ interface RequestTableProps {
 const RequestTable = ({ caption, requests, empty }: RequestTableProps) =>
   html`<${Table}
     caption=${caption}
-    columns=${["For", "State", "Keys", "Made", "What it waits for"]}
+    columns=${["For", "State", "Keys", "Created", "What it waits for"]}
     rows=${requests.map(request => [
-      html`<a class="strong" href=${`#/request/${segment(request.credential_request_id)}`}>${usersOf(request).join(", ") || "nobody"}</a><div class="small">${code(request.credential_request_id)}</div>`,
+      html`<a class="strong" href=${`#/request/${segment(request.credential_request_id)}`}>${usersOf(request).join(", ") || "no user"}</a><div class="small">${code(request.credential_request_id)}</div>`,
       html`<${Badge} state=${request.state} />`,
       keyCounts(request),
       time(request.created_at),

@@ -37,7 +37,7 @@ export function SignIn({ facts }: ViewProps) {
       <div class="columns">
         <div ref=${form}>
           <${Card} title="Sign in">
-            <${Form} label="Log in" send=${logIn} beside=${html`<${Button} label="Only ask whether these suffice" run=${authenticate} />`}>
+            <${Form} label="Log in" send=${logIn} actions=${html`<${Button} label="Check without login" run=${authenticate} />`}>
               <${Field} name="username" label="Username" suggestions=${Array.isArray(users) ? users.map(({ name }) => name) : []} />
               <${Field} name="password" label="Password" type="password" autocomplete="current-password" />
               <${OtpField} keys=${keys} />
@@ -47,7 +47,7 @@ export function SignIn({ facts }: ViewProps) {
         <div>
           ${
             current === undefined
-              ? html`<${Card} title="Session"><p class="empty">There is none. Log in with a user of the authentication server.</p><//>`
+              ? html`<${Card} title="Session"><p class="empty">No session. Log in with a user of the authentication server.</p><//>`
               : html`<${Session} key=${current} keys=${keys} />`
           }
         </div>
@@ -101,7 +101,7 @@ function Session({ keys }: { keys: readonly SoftwareKey[] }) {
               User: body.username,
               "User id": body.user_id,
               "Key used": code(body.prefix) ?? "none",
-              Began: time(body._creation_time * 1000),
+              Created: time(body._creation_time * 1000),
               "Last used": time(body._accessed_time * 1000),
             }} />`,
       )}
@@ -109,7 +109,7 @@ function Session({ keys }: { keys: readonly SoftwareKey[] }) {
     <//>
     <${Card} title="Change the password">
       <${Form} label="Change" send=${change}>
-        <${Field} name="oldpass" label="Password so far" type="password" autocomplete="current-password" />
+        <${Field} name="oldpass" label="Current password" type="password" autocomplete="current-password" />
         <${Field} name="newpass" label="New password" type="password" autocomplete="new-password" />
         <${OtpField} keys=${keys} />
       <//>

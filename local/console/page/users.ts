@@ -30,8 +30,8 @@ export function Users({ facts }: ViewProps) {
     return outcome;
   };
   const filter = async ({ otpkey, attribute, value = "" }: Record<string, string>) => {
-    const wanted = { ...(otpkey && { otpkey }), ...(attribute && { [attribute]: value }) };
-    setQuery(Object.keys(wanted).length === 0 ? "" : `?${new URLSearchParams(wanted)}`);
+    const filters = { ...(otpkey && { otpkey }), ...(attribute && { [attribute]: value }) };
+    setQuery(Object.keys(filters).length === 0 ? "" : `?${new URLSearchParams(filters)}`);
     return undefined;
   };
   return html`<${Page} title="Users">
@@ -56,7 +56,7 @@ export function Users({ facts }: ViewProps) {
           live,
           users => html`<${Table} caption="Users" columns=${["Name", "Id"]}
           rows=${users.map(({ id, name }) => [html`<a class="strong" href=${`#/user/${segment(String(id))}`}>${name}</a>`, id])}
-          empty=${query ? "No user fits." : "There is no user. Create one above."} />`,
+          empty=${query ? "No user matches the filter." : "There is no user. Create one above."} />`,
         )}
       <//>
     <//>
@@ -142,7 +142,7 @@ function Validation({ path }: { path: string }) {
   return html`<${Card} title="Validate">
     <${Form} label="Validate" send=${validate}>
       <${Field} name="password" label="Password" type="password" />
-      <${Field} name="otp" label="OTP" hint="It is used up." />
+      <${Field} name="otp" label="OTP" hint="It cannot be used again." />
     <//>
     <p class="state-line" aria-live="polite">${result && html`Password ${badge(result.valid_password)} OTP ${badge(result.valid_otp)}`}</p>
   <//>`;
@@ -166,7 +166,7 @@ export function Attributes({ owner, attributes }: Owner & { owner: string }) {
           action: "Delete the attribute",
         }} />`,
       ])}
-      empty="There is none." />
+      empty="No attribute is set." />
     <${Form} label="Set" send=${set}>
       <div class="grid">
         <${Field} name="key" label="Key" suggestions=${Object.keys(attributes)} />

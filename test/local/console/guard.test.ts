@@ -147,6 +147,34 @@ describe("what the console serves", () => {
   });
 });
 
+describe("the API reference", () => {
+  const proxied = (target: string, headers: Record<string, string> = own, method = "GET") =>
+    get(`/reference/proxy?${new URLSearchParams({ scalar_url: target })}`, headers, method);
+
+  test("calls the host only, without the headers of the browser's connection, and returns no cookie", async () => {
+    const target = `${system.host.url}/v2/status`;
+    const sent = { ...own, authorization: "Bearer t", cookie: "a=b", origin: `http://${own.host}`, "x-scalar-x": "1" };
+    const answer = await proxied(target, sent);
+    expect(answer.status).toBe(200);
+    expect(answer.headers["set-cookie"]).toBeUndefined();
+    const [call] = system.calls.slice(before);
+    expect(call?.headers).toMatchObject({ authorization: "Bearer t", host: new URL(target).host });
+    for (const name of ["cookie", "origin", "x-scalar-x"]) expect(call?.headers[name], name).toBeUndefined();
+    for (const other of [`${system.mail.url}/x`, "nonsense", ""])
+      expect((await proxied(other)).status, other).toBe(403);
+  });
+
+  test("gives its documents with the local tokens to its own page only", async () => {
+    const { text } = await get("/reference/documents", own);
+    const documents = JSON.parse(text);
+    expect(documents.map(({ slug }: { slug: string }) => slug)).toEqual(["connector", "core", "client", "maintenance"]);
+    for (const secret of [tokens.connector, tokens.core, masterKey]) expect(text).toContain(secret);
+    for (const path of ["/reference/documents", "/reference/proxy"])
+      for (const site of ["cross-site", "same-site", "none"])
+        expect((await get(path, { ...own, "sec-fetch-site": site })).status, `${path} ${site}`).toBe(403);
+  });
+});
+
 test("where no host answers, the console says so", async () => {
   const alone = await startStubSystem();
   await alone.host.close();

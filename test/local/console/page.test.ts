@@ -158,7 +158,7 @@ describe("the connector in the page", () => {
     await found.filter({ hasText: id }).getByText("2 shipped").waitFor();
     await page.getByLabel("State", { exact: true }).selectOption("failed");
     await press(page, "Find");
-    await page.getByText("None was found").waitFor();
+    await page.getByText("No request was found").waitFor();
     await go(page, "peer/entra", "Peer entra");
     await page.getByText("Grace's Key: ").first().waitFor();
     expect(await page.getByText("Grace's Key: ").count()).toBe(1);
@@ -173,7 +173,7 @@ describe("the connector in the page", () => {
     const card = (title: string) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
     const [entered, shown] = [card("On-site authenticator 1"), card("On-site authenticator 2")];
     await entered.getByLabel("Name").fill("Entered");
-    await entered.getByLabel("PIN is made up by").selectOption("user_entered");
+    await entered.getByLabel("PIN is chosen by").selectOption("user_entered");
     await entered.getByLabel("Identity provider").selectOption("pingone");
     await shown.getByLabel("Name").fill("Shown");
     await shown.getByLabel("PIN is delivered by").selectOption("app");
@@ -455,9 +455,9 @@ describe("the authentication server in the page", () => {
       await session.getByText("Lovelace").waitFor();
       await session.getByText(`key${kind}`).waitFor();
       await press(page, "Log out");
-      await page.getByText("There is none.").waitFor();
+      await page.getByText("No session.").waitFor();
     }
-    await press(page, "Only ask whether these suffice");
+    await press(page, "Check without login");
     await outcome(page, "200 POST /client/authenticate");
     // The OTP is used up.
     await outcome(page, "false");

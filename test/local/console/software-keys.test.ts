@@ -79,7 +79,7 @@ test("keys and what they have shown outlive the console; one that is forgotten s
   const later = createSoftwareKeys(path);
   expect(later.next(key.prefix)).toEqual({ otp: key.prefix + hotpCode(Buffer.from(key.secret, "hex"), 1) });
   expect(first?.otp).toBe(key.prefix + hotpCode(Buffer.from(key.secret, "hex"), 0));
-  later.forget(key.prefix);
+  later.remove(key.prefix);
   expect(createSoftwareKeys(path).next(key.prefix)).toBeUndefined();
 });
 
