@@ -14,27 +14,35 @@ Options:
 /** Name of the environment variable by which vitest.config.ts leaves out the slow tests; its projects ignore `--exclude`. */
 export const fastVariable = "FAST_TESTS";
 
-/** Where the tests are that take long; left out by `--fast`. */
+/**
+ * Left out by `--fast`: tests that kill hosts, use a browser, start whole systems or go through an exhaustive table, and every other
+ * file that takes more than about three seconds of CPU. The fast run then takes about three minutes of CPU, less than two on two cores.
+ */
 export const slowTests: readonly string[] = [
   "test/checks/cut.test.ts",
-  "test/commands/{api-tokens,import/import-otpkeys}.test.ts",
+  "test/commands/{api-tokens,help,import/import-otpkeys}.test.ts",
   "test/crash/**",
-  "test/docs/examples/**",
-  "test/functions/{header-bytes,proxy,rotation}.test.ts",
+  "test/docs/{guides.test.ts,examples/**}",
+  "test/functions/{call-events,header-bytes,maintenance,proxy,rotation}.test.ts",
   "test/functions/auth/{awkward,random-input}.test.ts",
-  "test/functions/auth/client/{foreign-otp,outage,throttle}.test.ts",
+  "test/functions/auth/client/{foreign-otp,otp,outage,remote-otp,sign-in,throttle}.test.ts",
   "test/functions/auth/core/attributes.test.ts",
-  "test/functions/connector/endpoints.test.ts",
-  "test/functions/openapi/documented-statuses.test.ts",
+  "test/functions/auth/start/maintenance-tasks.test.ts",
+  "test/functions/connector/{endpoints,idempotency-key,on-site,violations}.test.ts",
+  "test/functions/connector/start/{idp-credentials,multi-idp}.test.ts",
+  "test/functions/openapi/{documented-statuses,examples,tools}.test.ts",
   "test/functions/telemetry/**",
   "test/infra/{azd,hooks,register-api}.test.ts",
-  "test/lib/azure/auth/{crashes,races,sessions}.test.ts",
+  "test/lib/azure/auth/{crashes,races,sessions,users}.test.ts",
   "test/lib/azure/maintenance/**",
+  "test/lib/azure/tables/tables.test.ts",
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",
-  "test/lib/connector/create/{create-once,create-unanswered,round-trips,secrets-and-size}.test.ts",
-  "test/lib/connector/pin/send-pin-mail.test.ts",
-  "test/local/checks/audit.test.ts",
-  "test/local/peers/delivery/control.test.ts",
+  "test/lib/connector/api/{v1/shipment-body,v2/body-to-draft}.test.ts",
+  "test/lib/connector/create/{create-*,enroll,round-trips,secrets-and-size}.test.ts",
+  "test/lib/connector/operate/list-requests.test.ts",
+  "test/lib/connector/pin/{on-site-pin,resend-pin,send-pin-mail}.test.ts",
+  "test/local/checks/{audit,verify}.test.ts",
+  "test/local/peers/{delivery/control,enrollment/rfpr,storage/storage}.test.ts",
   "test/local/run.test.ts",
   "test/local/{console,demo,package,start}/**",
   "test/patterns.test.ts",

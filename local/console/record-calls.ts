@@ -42,14 +42,17 @@ const textOf = (body: unknown): string | undefined =>
 
 async function startOf({ body }: Response): Promise<string> {
   if (body === null) return "";
+  const reader = body.getReader();
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of body) {
-    parts.push(part);
-    size += part.length;
-    // Leaving the loop cancels this copy of the stream only.
-    if (size > maxBodyBytes) break;
+  while (size <= maxBodyBytes) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    size += value.length;
   }
+  // Not awaited: it ends only when the caller has read or cancelled the response itself.
+  reader.cancel().catch(() => {});
   return Buffer.concat(parts).toString("utf8", 0, maxBodyBytes);
 }
 

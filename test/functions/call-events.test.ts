@@ -185,7 +185,9 @@ describe("every route of Core and connector", () => {
 
 describe("every route of the Client API that needs a session", () => {
   it("logs the refusal of a call without one, before it looks at the input", async () => {
-    const routes = ofApi("client").filter(({ template }) => /(status|logout|password)$/.test(template));
+    const routes = ofApi("client").filter(
+      ({ template, method }) => /(status|logout|password)$/.test(template) && method !== "OPTIONS",
+    );
     expect(routes).toHaveLength(6);
     for (const route of routes) {
       const { status, logged } = await called(

@@ -175,6 +175,33 @@ describe("the API reference", () => {
   });
 });
 
+test("a software key is kept only if the host has imported it, and its secret is not shown", async () => {
+  let status = 409;
+  const refusing = await startStubSystem({ answer: () => ({ status, body: { error: "prefix is taken" } }) });
+  const { host, port: text } = new URL(refusing.console.url);
+  const headers = { host, "x-console": "1", "content-type": "application/json" };
+  const keys = async (method: string, body?: string) =>
+    JSON.parse((await call({ port: Number(text) }, "/api/keys", { method, headers, ...(body && { body }) })).text);
+  const fields = JSON.stringify({ kind: "hotp", prefix: "taken" });
+  expect(await keys("POST", fields)).toMatchObject({ status: 409 });
+  expect(await keys("GET")).toEqual([]);
+  status = 201;
+  await keys("POST", fields);
+  expect(await keys("GET")).toEqual([{ prefix: "taken", kind: "hotp", digits: 6 }]);
+  await refusing.close();
+});
+
+test("an API is not served if the host has no such path", async () => {
+  const partial = await startStubSystem({ answer: ({ path }) => (path.startsWith("/core/") ? { status: 404 } : ok) });
+  const { host, port: text } = new URL(partial.console.url);
+  const headers = { host, "x-console": "1" };
+  const facts = await call({ port: Number(text) }, "/api/facts", { headers });
+  expect(JSON.parse(facts.text).apis).toEqual({ connector: true, core: false, client: true });
+  await partial.close();
+});
+
+const ok = { status: 200, body: {} };
+
 test("where no host answers, the console says so", async () => {
   const alone = await startStubSystem();
   await alone.host.close();

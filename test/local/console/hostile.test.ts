@@ -200,6 +200,13 @@ test("a mail is shown as it looks, and can do and fetch nothing", async () => {
   expect(system.calls.filter(({ path }) => path === "/probe")).toEqual([]);
 });
 
+test("the page of a mail has a policy that allows styles and embedded images only", async () => {
+  const { headers } = await fetch(`${system.console.url}/mails/1`, { headers: { "x-console": "1" } });
+  expect(headers.get("content-security-policy")).toBe(
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'",
+  );
+});
+
 test("a page of another origin can neither call the console nor frame it", async () => {
   const own = system.console.url;
   const { page } = await browser.open(system.host.url.replace("127.0.0.1", "localhost"));

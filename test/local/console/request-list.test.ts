@@ -36,4 +36,9 @@ test("lists every request from the newest to the oldest in pages of fifty that t
   expect((await list.page("started", 0)).total).toBe(30);
   expect(asked.at(-1)?.get("state")).toBe("started");
   expect((await list.page("failed", 0)).requests).toEqual([]);
+  await lists.enter({ createdAt: instant(120_000), requestId: "00000000-0000-0000-0000-000000000120" }, [
+    { state: "failed" },
+  ]);
+  list.changed();
+  expect((await list.page(null, 0)).total).toBe(121);
 });

@@ -24,6 +24,14 @@ test("a create's calls belong to its request, though they come before its id", (
   expect(timeline.of("2")).toHaveLength(1);
 });
 
+test("keeps at most 500 lines of calls whose request is not known yet", () => {
+  const timeline = createTimeline(undefined);
+  for (const count of Array(501).keys()) timeline.addLine(line("peer_call", { requestId: "call", count }));
+  timeline.addLine(line("request_state", { requestId: "call", credentialRequestId: "1", state: "received" }));
+  const events = timeline.of("1");
+  expect([events.length, events[0]?.fields.count]).toEqual([501, 1]);
+});
+
 test("a timeline outlives the console, and keeps its last 3000 events", () => {
   const directory = mkdtempSync(join(tmpdir(), "timeline-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -56,6 +64,7 @@ test("secrets are masked and long texts are cut in bodies of JSON and of forms",
     "grant_type=client_credentials&client_secret=•••",
   );
   expect(masked("x".repeat(10_000)).length).toBeLessThan(3100);
+  expect(masked(JSON.stringify(Array(1000).fill("short"))).length).toBeLessThan(3100);
 });
 
 test("a call is recorded with the log fields of its caller, and its caller gets the whole response", async () => {
@@ -86,6 +95,29 @@ test("a call is recorded with the log fields of its caller, and its caller gets 
     status: 201,
     response: '{"access_token":"•••","a":1}',
   });
+});
+
+test("the start of a long response is recorded, and its caller gets the whole", async () => {
+  const lines: string[] = [];
+  let sent = 0;
+  const answer = () => {
+    const body = new ReadableStream({
+      pull: stream => {
+        if (sent++ < 200) stream.enqueue(new Uint8Array(1000).fill(97));
+        else stream.close();
+      },
+    });
+    return new Response(body);
+  };
+  const fetch = recordCalls(
+    async () => answer(),
+    text => lines.push(text),
+  );
+  const response = await fetch("http://peer.example/");
+  await expect.poll(() => lines.length, { timeout: 20_000 }).toBe(1);
+  // The record does not wait for the rest.
+  expect(sent).toBeLessThan(100);
+  expect((await response.text()).length).toBe(200_000);
 });
 
 test("a call that fails is recorded with its reason, and rejects as before", async () => {
