@@ -28,7 +28,8 @@ const steps = {
 
 /** What the tasks without options do; the other tasks have a help of their own. */
 const helpOfTask = {
-  openapi: "Writes the OpenAPI documents in docs/openapi/ from the endpoints.",
+  openapi:
+    "Writes the OpenAPI documents in docs/openapi/ from the endpoints, and docs/asyncapi.json from the schemas of events.",
   settings: "Writes docs/settings.md, docs/states.md, local.settings.sample.json and the lists of settings in infra/.",
   audit:
     "Looks for known vulnerabilities and unusual licences of deployed packages. The exit code is 0 for none, 1 for a finding,\n2 if the registry gives no audit report.",

@@ -1,6 +1,8 @@
-// Development tool: writes the OpenAPI documents of the APIs, and their calls for the REST client of an editor.
+// Development tool: writes the OpenAPI documents of the APIs, their calls for the REST client of an editor, and the AsyncAPI document of the
+// events.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { asyncapiFiles } from "./asyncapi/document.ts";
 import { openapiFiles } from "./openapi/files.ts";
 import { httpCollection } from "./openapi/http-collection.ts";
 
@@ -8,5 +10,10 @@ for (const [path, document] of Object.entries(openapiFiles(process.env))) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, `${JSON.stringify(document, undefined, 2)}\n`);
   writeFileSync(path.replace(/json$/, "http"), httpCollection(document));
+  console.log(path);
+}
+
+for (const [path, document] of Object.entries(asyncapiFiles())) {
+  writeFileSync(path, `${JSON.stringify(document, undefined, 2)}\n`);
   console.log(path);
 }

@@ -39,7 +39,8 @@ export function createSchemaWriter(): SchemaWriter {
 /** A reference to a component. */
 export const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
-function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+/** Leaves out of a written schema what is no rule for callers. */
+export function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   // An answer may get further fields: code that is generated from the document must not break on them.
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   // The pattern of a calendar date says nothing beyond the format.

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { eventTypes } from "../../../lib/connector/events/event.ts";
 import { startAuthHost } from "../../support/auth-host.ts";
 import { openapiTools } from "./tools.ts";
 
@@ -42,6 +43,17 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
     expect(await spectral.run(new Document(readFileSync(file, "utf8"), Json, file))).toEqual([]);
     const broken = readFileSync(file, "utf8").replaceAll('"operationId"', '"operationid"');
     expect((await spectral.run(new Document(broken, Json, file))).length).toBeGreaterThan(0);
+  });
+
+  it("have one of AsyncAPI beside them, which its parser reads without a warning", async () => {
+    const { Parser } = createRequire(`${path}/`)("@asyncapi/parser");
+    const text = readFileSync("docs/asyncapi.json", "utf8");
+    const { document, diagnostics } = await new Parser().parse(text);
+    expect(diagnostics).toEqual([]);
+    expect(document.operations().all()).toHaveLength(1);
+    expect(document.messages().all()).toHaveLength(eventTypes.length);
+    const broken = text.replace('"action": "send"', '"action": "sends"');
+    expect((await new Parser().parse(broken)).diagnostics.length).toBeGreaterThan(0);
   });
 
   it("give a typed client that compiles, refuses an unknown field, and signs a user in", async () => {

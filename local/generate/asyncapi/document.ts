@@ -1,0 +1,86 @@
+import * as z from "zod";
+import { cloudEventOf, cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
+import { type EventType, eventTypes } from "../../../lib/connector/events/event.ts";
+import { version } from "../../../lib/version.ts";
+import { type Json, ref, tidy } from "../openapi/schemas.ts";
+import { eventExamples } from "./examples.ts";
+import { eventHeaders, exampleHeaders } from "./headers.ts";
+import { description, security, summaries } from "./texts.ts";
+
+/** Returns the AsyncAPI document of the events by its file. */
+export const asyncapiFiles = (): Readonly<Record<string, Json>> => ({ "docs/asyncapi.json": asyncapiDocument() });
+
+function asyncapiDocument(): Json {
+  const to = (path: string) => ({ $ref: `#/${path}` });
+  return {
+    asyncapi: "3.1.0",
+    info: {
+      title: "Events of credential requests",
+      version,
+      description,
+      contact: { name: "The operator of the deployment" },
+      license: { name: "Proprietary" },
+      tags: [{ name: "Credential requests", description: "Orders of keys, and the credentials on them." }],
+    },
+    defaultContentType: "application/cloudevents+json",
+    servers: {
+      sink: {
+        host: "{host}",
+        pathname: "/{path}",
+        protocol: "https",
+        description: "A receiver of events: one URL of the setting `EVENT_SINK_URLS`.",
+        variables: {
+          host: { description: "Host and port of the receiver.", examples: ["itsm.example.com"] },
+          path: { description: "Path of the receiver.", examples: ["hooks/keys"] },
+        },
+        security: [ref("securitySchemes", "signature")],
+      },
+    },
+    channels: {
+      events: {
+        address: null,
+        title: "Events",
+        description: "All events of all requests. A receiver gets each of them, in order within a request.",
+        servers: [to("servers/sink")],
+        messages: Object.fromEntries(eventTypes.map(type => [type, ref("messages", type)])),
+      },
+    },
+    operations: {
+      sendEvent: {
+        action: "send",
+        title: "Send an event",
+        summary: "Reports a change of a request to a receiver.",
+        description:
+          "One POST for each event. A status of 2xx acknowledges it. The body of the response is not read, and redirects are not followed. Any other response, or none in time, repeats the delivery later.",
+        channel: to("channels/events"),
+        messages: eventTypes.map(type => to(`channels/events/messages/${type}`)),
+        bindings: { http: { method: "POST", bindingVersion: "0.3.0" } },
+      },
+    },
+    components: {
+      messages: Object.fromEntries(eventTypes.map(type => [type, messageOf(type)])),
+      schemas: { Headers: schemaOf(eventHeaders) },
+      securitySchemes: { signature: security },
+    },
+  };
+}
+
+function messageOf(type: EventType): Json {
+  const event = eventExamples[type];
+  const schema = cloudEventSchemas[type];
+  return {
+    name: schema.shape.type.value,
+    title: summaries[type],
+    summary: schema.shape.data.description,
+    contentType: "application/cloudevents+json",
+    headers: ref("schemas", "Headers"),
+    payload: schemaOf(schema),
+    examples: [{ name: type, summary: summaries[type], headers: exampleHeaders(event), payload: cloudEventOf(event) }],
+  };
+}
+
+/** Returns a schema as AsyncAPI has it: a superset of JSON Schema's draft 7. */
+function schemaOf(schema: z.ZodType): Json {
+  const { $schema: _, ...written } = z.toJSONSchema(schema, { target: "draft-7", io: "output", override: tidy });
+  return written;
+}

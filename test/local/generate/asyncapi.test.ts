@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event.ts";
+import { eventTypes } from "../../../lib/connector/events/event.ts";
+import { asyncapiFiles } from "../../../local/generate/asyncapi/document.ts";
+import { eventHeaders } from "../../../local/generate/asyncapi/headers.ts";
+
+interface Message {
+  readonly name: string;
+  readonly title: string;
+  readonly summary: string;
+  readonly payload: object;
+  readonly examples: readonly { readonly headers: object; readonly payload: object }[];
+}
+const path = "docs/asyncapi.json";
+const text = readFileSync(path, "utf8");
+const document = JSON.parse(text) as { readonly components: { readonly messages: Readonly<Record<string, Message>> } };
+
+it("the AsyncAPI document is what the schemas of events say; `npm run openapi` writes it", () => {
+  expect(document).toEqual(JSON.parse(JSON.stringify(asyncapiFiles()[path])));
+});
+
+it("describes every event, with an example that its schema accepts", () => {
+  const { messages } = document.components;
+  expect(Object.keys(messages)).toEqual(eventTypes);
+  for (const type of eventTypes) {
+    const { name, title, summary, examples } = messages[type] as Message;
+    expect([name, title === "", summary === ""]).toEqual([`fido-connector.${type}`, false, false]);
+    expect(examples).toHaveLength(1);
+    expect(cloudEventSchemas[type].strict().parse(examples[0]?.payload)).toEqual(examples[0]?.payload);
+    expect(eventHeaders.parse(examples[0]?.headers)).toEqual(examples[0]?.headers);
+    expect(examples[0]?.headers).toMatchObject({
+      "webhook-id": cloudEventSchemas[type].parse(examples[0]?.payload).id,
+    });
+  }
+});
+
+it("has a description for every field of an event that has no constant value", () => {
+  const lacking: string[] = [];
+  const visit = (schema: { properties?: Record<string, object> }, at: string): void => {
+    for (const [name, property] of Object.entries(schema.properties ?? {})) {
+      if (!("description" in property) && !("const" in property)) lacking.push(`${at}.${name}`);
+      visit(property, `${at}.${name}`);
+    }
+  };
+  for (const [type, { payload }] of Object.entries(document.components.messages)) visit(payload, type);
+  expect(lacking).toEqual([]);
+});
+
+it("allows fields that an event does not have today", () => {
+  expect(text).not.toContain('"additionalProperties": false');
+});
+
+it("has references that all lead somewhere", () => {
+  const pointers = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, pointer = ""]) => pointer);
+  expect(pointers.length).toBeGreaterThan(10);
+  for (const pointer of pointers)
+    expect(
+      pointer.split("/").reduce<unknown>((value, key) => (value as Record<string, unknown>)?.[key], document),
+      pointer,
+    ).toBeTypeOf("object");
+});
