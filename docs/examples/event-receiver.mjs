@@ -54,13 +54,11 @@ function remember(map, key, value) {
   if (map.size > Number(KEPT_IDS)) map.delete(map.keys().next().value);
 }
 
-const server = createServer({ requestTimeout: 10_000 }, (request, response) => {
-  const failed = error => {
+const server = createServer({ requestTimeout: 10_000 }, async (request, response) => {
+  const status = await receive(request).catch(error => {
     console.error(error.message);
     return 500;
-  };
-  receive(request)
-    .catch(failed)
-    .then(status => response.writeHead(status).end());
+  });
+  response.writeHead(status).end();
 });
 server.listen(Number(PORT), HOST, () => console.log(`http://${HOST}:${server.address().port}`));
