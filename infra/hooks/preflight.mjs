@@ -76,17 +76,23 @@ function regionProblems(az, ask, environment) {
       `${location} does not offer Flex Consumption${redundant ? " with availability zones: unset ZONE_REDUNDANT, or" : ":"} take one of ${offered.map(({ name }) => name).join(", ")}.`,
     ];
   const runtimes = az("functionapp", "list-flexconsumption-runtimes", "--location", location, "--runtime", "node");
-  const versions = runtimes?.map(({ version }) => version);
-  const noNode =
-    versions === undefined || versions.includes(node || "24")
-      ? []
-      : [
+  // Two forms of the answer are in use.
+  const versionOf = ({ version, sku }) => version ?? sku?.functionAppConfigProperties?.runtime?.version ?? [];
+  const versions = runtimes?.flatMap(versionOf) ?? [];
+  const noNode = versions.includes(node || "24")
+    ? []
+    : runtimes !== undefined && (versions.length > 0 || runtimes.length === 0)
+      ? [
           `${location} offers no Node ${node || "24"}: azd env set FUNCTIONS_NODE_VERSION to one of ${versions.join(", ")}.`,
-        ];
+        ]
+      : unchecked(`whether ${location} offers Node ${node || "24"}`);
   const places = ask("account", "list-locations", "--query", "[].{name:name,zones:availabilityZoneMappings}");
   const place = places?.find(({ name }) => isSame(name, location));
+  const needsZones = /ZRS$/.test(sku || "Standard_ZRS");
+  if (place === undefined)
+    return [...noNode, ...(needsZones ? unchecked(`whether ${location} has availability zones`) : [])];
   const noZones =
-    place !== undefined && /ZRS$/.test(sku || "Standard_ZRS") && (place.zones ?? []).length === 0
+    needsZones && (place.zones ?? []).length === 0
       ? [`${location} has no availability zones: azd env set STORAGE_SKU Standard_LRS.`]
       : [];
   return [...noNode, ...noZones];

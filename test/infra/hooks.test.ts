@@ -282,6 +282,20 @@ describe("preflight", () => {
     ]);
   });
 
+  it.each([
+    ["runtimes", { "list-flexconsumption-runtimes": null }, /Not checked: whether swedencentral offers Node 24/],
+    ["runtimes of an unknown form", { "list-flexconsumption-runtimes": [{}] }, /Not checked: whether .* Node 24/],
+    ["regions", { "account list-locations": null }, /Not checked: whether swedencentral has availability zones/],
+  ])("reports that it did not check without %s", async (_, answers, message) => {
+    expect(await ran("preprovision", answers)).toMatch(message);
+  });
+
+  it("reads both forms in which the Azure CLI names the versions of Node", () => {
+    const runtime = (version: string) => ({ sku: { functionAppConfigProperties: { runtime: { version } } } });
+    expect(flown({ "list-flexconsumption-runtimes": [runtime("22"), runtime("24")] }).problems).toEqual([]);
+    expect(flown({ "list-flexconsumption-runtimes": [runtime("22")] }).problems).toHaveLength(1);
+  });
+
   it("goes on where az may not look, and reports what it did not check", async () => {
     const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
     const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"], "account show": {} });
