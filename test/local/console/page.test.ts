@@ -467,6 +467,10 @@ describe("the authentication server in the page", () => {
   test("attributes are set and deleted, lists filtered, passwords reset and validated, users deleted", async () => {
     const open = await visit("users");
     const { page } = open;
+    await press(page, "Create");
+    const username = page.getByLabel("Username");
+    await expect.poll(() => username.getAttribute("aria-invalid"), patient).toBe("true");
+    await page.locator(".field", { has: username }).locator(".field-problem").waitFor();
     for (const name of ["Augusta", "Babbage"]) {
       await page.getByLabel("Username").fill(name);
       await page.getByLabel("Password").fill(password);
