@@ -76,7 +76,7 @@ export const optionalFlag = (description: string) =>
     .meta({ description, shownAs: { type: "boolean" } });
 
 /** Returns a schema of an optional time. Absent, null and an empty text count as absent. */
-export const optionalTime = (description: string) =>
+const optionalTime = (description: string) =>
   z
     .preprocess(
       value => value || undefined,
