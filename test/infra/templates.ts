@@ -7,9 +7,7 @@ import { parseBicep } from "./bicep/parse.ts";
 const folder = "infra";
 
 /** Paths of all templates from the project's root. */
-export const templatePaths: readonly string[] = globSync(`${folder}/**/*.bicep`).map(path =>
-  path.replaceAll("\\", "/"),
-);
+const templatePaths: readonly string[] = globSync(`${folder}/**/*.bicep`).map(path => path.replaceAll("\\", "/"));
 
 /** Every template, parsed, by its path from `infra`. */
 export const templates: ReadonlyMap<string, BicepFile> = new Map(
