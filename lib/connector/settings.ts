@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { setting } from "../settings/setting.ts";
+import { isAddress, setting } from "../settings/setting.ts";
 import { seconds } from "../time.ts";
 import { version } from "../version.ts";
 import { idpId } from "./idp/idp-id.ts";
@@ -16,7 +16,14 @@ const timeLimits = [
   "DELIVERY_TIMEOUT_SECONDS",
   "ENROLLMENT_TIMEOUT_SECONDS",
   "MAIL_TIMEOUT_SECONDS",
+  "EVENT_TIMEOUT_SECONDS",
 ] as const;
+
+/** The greatest number of event sinks. Each change of a request writes one row for each sink. */
+const maxSinks = 5;
+
+/** The entry of `EVENT_SINK_URLS` that keeps the number of a sink that was removed. */
+export const noSink = "none";
 
 /** Returns the schema of a text that PIN mails contain. */
 const mailText = (description: string) =>
@@ -62,6 +69,27 @@ export const connectorSettings = z
       "Contact for questions that PIN mails name: mail address, telephone or URL.",
     ).optional(),
     PIN_MAIL_SIGN_IN_URL: setting.address("URL at which users sign in, as PIN mails show it.").optional(),
+
+    EVENT_SINK_URLS: setting
+      .list(
+        "Comma-separated list of URLs to which events of requests are sent (docs/integrate.md). The position of a URL is the number of its sink: events for the first are signed with the secret `event-sink-1`. `none` keeps the position of a removed sink. Empty sends none.",
+      )
+      .refine(urls => urls.every(url => url === noSink || isAddress(url)), {
+        error: "must be https addresses (http only on the loopback), without credentials, or none",
+      })
+      .refine(urls => urls.length <= maxSinks, { error: `must have at most ${maxSinks} entries` })
+      .refine(urls => new Set(urls.filter(url => url !== noSink)).size === urls.filter(url => url !== noSink).length, {
+        error: "must not have the same address twice",
+      })
+      .prefault(""),
+    EVENT_SINK_ALLOW_PRIVATE: setting
+      .flag("Whether event sinks may have private addresses. Link-local addresses are refused in any case.")
+      .prefault("false"),
+    EVENT_RETRY_HOURS: setting
+      .integer(1, 720, "How long a failing delivery of an event is tried again, in hours. Then it is given up.")
+      .prefault("72"),
+    EVENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an event sink.").prefault("10"),
+    CRON_EVENT_SCHEDULE: setting.schedule("When due events are sent: six fields, UTC.").prefault("0 * * * * *"),
 
     DELIVERY_API_BASE_URL: setting.address("Base URL of the delivery service."),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("JWKS of the delivery service with its signing keys."),

@@ -58,7 +58,8 @@ const durationSetting = (unit: "seconds" | "days", description: string) =>
     .transform(Number)
     .meta({ description });
 
-function isAddress(text: string): boolean {
+/** Returns whether a text is an absolute https URL, or an http URL on the loopback, without credentials or fragment. */
+export function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
   const isSchemeAllowed = url.protocol === "https:" || isLoopback(text);

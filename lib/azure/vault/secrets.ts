@@ -15,6 +15,7 @@ export interface Secret {
 export interface SecretVersion {
   readonly version: string;
   readonly enabled: boolean;
+  readonly createdOn?: Date;
   readonly tags: Readonly<Record<string, string>>;
 }
 
@@ -109,7 +110,7 @@ function toSecret({ value, properties: { version, expiresOn } }: KeyVaultSecret)
   return { value, version, ...(expiresOn === undefined ? {} : { expiresOn }) };
 }
 
-function toVersion({ version, enabled, tags = {} }: SecretProperties): SecretVersion {
+function toVersion({ version, enabled, createdOn, tags = {} }: SecretProperties): SecretVersion {
   if (version === undefined || enabled === undefined) throw unreadableResponse(service, 200);
-  return { version, enabled, tags };
+  return { version, enabled, tags, ...(createdOn === undefined ? {} : { createdOn }) };
 }
