@@ -1,5 +1,6 @@
 /** Every metric that the app records. Alert rules use these names (docs/telemetry.md). */
 export const metrics = {
+  "event.unsent.age": { unit: "s", description: "Age of a due event that could not be sent to its sink." },
   "job.duration": { unit: "s", description: "Duration of a job run." },
   "job.items": { unit: "{item}", description: "Items that a job run processed, by result." },
   "pin_mail.unsent.age": { unit: "s", description: "Age of a due PIN mail that a job run could not send." },

@@ -13,7 +13,8 @@ import type { BenchHost } from "./system.ts";
 export async function addHistory(rows: number, { connectionString }: BenchHost): Promise<void> {
   const now = () => instant(Date.now());
   const tables = openTables({ connectionString, timeoutMs: 60_000 });
-  const store = connectorStore(tables, { shipmentsTable: "fprshipments", now, log: createLog(() => {}) });
+  const options = { shipmentsTable: "fprshipments", now, log: createLog(() => {}) };
+  const store = connectorStore(tables, options).requests;
   const model = await newest(store);
   if (model === undefined) throw new Error("there is no request to make history of");
   const keys = model.keys.map(({ value }) => value);
@@ -44,7 +45,7 @@ export async function partitionQueryMs({ connectionString }: BenchHost): Promise
   return quantile(times, 0.5);
 }
 
-async function newest(store: ReturnType<typeof connectorStore>) {
+async function newest(store: ReturnType<typeof connectorStore>["requests"]) {
   for await (const { requestId } of store.due("clean")) return store.load(requestId);
   return undefined;
 }

@@ -1,7 +1,8 @@
 import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
-import type { ConnectorSettings } from "../../lib/connector/settings.ts";
+import { type ConnectorSettings, noSink } from "../../lib/connector/settings.ts";
+import { sendEvents } from "../../lib/connector/webhooks/send-events.ts";
 import type { Job } from "../../lib/http/job.ts";
 import type { ConnectorContext } from "./context.ts";
 
@@ -19,6 +20,9 @@ export const connectorJobs = (settings: ConnectorSettings): Readonly<Record<stri
     schedule: settings.CRON_DATA_CLEANUP_SCHEDULE,
     run: whenReady(context => cleanUp(context.cleanUpCompletedDays, context)),
   },
+  ...(settings.EVENT_SINK_URLS.some(url => url !== noSink) && {
+    sendEvents: { schedule: settings.CRON_EVENT_SCHEDULE, run: async context => ({ ...(await sendEvents(context)) }) },
+  }),
 });
 
 const whenReady =

@@ -2,6 +2,7 @@ import type { Log } from "../log.ts";
 import type { Mailer } from "../peers/mail.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
+import type { Delivery as EventDelivery, RecordedEvents } from "./events/event.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { Claim } from "./model/idempotency.ts";
 import type { Intervals } from "./model/intervals.ts";
@@ -11,6 +12,7 @@ import type { PinMailSender } from "./model/pin-mail.ts";
 import type { CredentialRequest, Due, Queue, SecurityKey } from "./model/request.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { Delivery } from "./peers/delivery.ts";
+import type { EventSink } from "./peers/event-sink.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 
 /** A value as read, with the ETag that a write must name. */
@@ -111,6 +113,61 @@ export interface ResponseStore {
   removeAll(requestId: string): Promise<void>;
 }
 
+/** One row of the index of due events of a sink. */
+export interface DueEvents {
+  readonly at: Instant;
+  readonly requestId: string;
+  /** The position of the first event that the row was written for. */
+  readonly first: number;
+  readonly writtenAt: Instant;
+}
+
+/** The recorded events of a request, and how far each sink has got with them. */
+export interface LoadedEvents {
+  readonly recorded: readonly RecordedEvents[];
+  readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
+}
+
+/** The condition of a sink as a whole. */
+export interface SinkState {
+  /** The time before which it is not called, from its Retry-After. */
+  readonly notBefore?: Instant;
+  /** It answered 410. It is not called until it has another address or an administrator resumes it. */
+  readonly stopped?: { readonly at: Instant; readonly address: string };
+}
+
+/**
+ * The recorded events of requests. `RequestStore.save` records them, in one transaction with the change that they report, and writes an index
+ * row for each sink before it.
+ */
+export interface EventStore {
+  /** Yields the due events of a sink in order of time up to `until`. */
+  due(sink: number, until: Instant): AsyncIterable<DueEvents>;
+  load(requestId: string): Promise<LoadedEvents>;
+  /** Stores how far a sink has got. The index row of its next attempt is written before. Returns undefined on a conflict. */
+  saveDelivery(
+    at: { readonly requestId: string; readonly sink: number; readonly before: Stored<EventDelivery> | undefined },
+    delivery: EventDelivery,
+  ): Promise<Stored<EventDelivery> | undefined>;
+  /** Removes an index row whose events are done, or that another row replaces. */
+  removeDue(sink: number, entry: DueEvents): Promise<void>;
+  /**
+   * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there. The request is rewritten by
+   * its ETag before, so that a writer that still runs gets a conflict.
+   */
+  removeStale(sink: number, entry: DueEvents): Promise<void>;
+  sinkState(sink: number): Promise<SinkState>;
+  setSinkState(sink: number, state: SinkState): Promise<void>;
+  /** Writes the events of a request from a backup. Events that are not done are due at once. */
+  restore(requestId: string, events: RestoredEvents): Promise<void>;
+}
+
+/** The events of a request in a backup. */
+export interface RestoredEvents {
+  readonly recorded: readonly RecordedEvents[];
+  readonly deliveries: ReadonlyMap<number, EventDelivery>;
+}
+
 /** The configured identity providers. */
 export interface Idps {
   readonly defaultId: string;
@@ -122,6 +179,10 @@ export interface ConnectorDeps {
   readonly requests: RequestStore;
   readonly responses: ResponseStore;
   readonly claims: ClaimStore;
+  readonly events: EventStore;
+  readonly sinks: readonly EventSink[];
+  /** Starts to send due events, without waiting. Does nothing without a sink. */
+  readonly sendEventsSoon: () => void;
   readonly sealer: Sealer;
   readonly mailer: Mailer;
   readonly delivery: Delivery;

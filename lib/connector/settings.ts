@@ -25,6 +25,9 @@ const maxSinks = 5;
 /** The entry of `EVENT_SINK_URLS` that keeps the number of a sink that was removed. */
 export const noSink = "none";
 
+/** Returns the name of the secret by which events for a sink are signed. */
+export const sinkSecretName = (number: number): string => `event-sink-${number}`;
+
 /** Returns the schema of a text that PIN mails contain. */
 const mailText = (description: string) =>
   setting.text(description).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u, {

@@ -1,4 +1,4 @@
-import { days, seconds } from "../time.ts";
+import { days, hours, seconds } from "../time.ts";
 import type { Intervals } from "./model/intervals.ts";
 import type { ConnectorSettings } from "./settings.ts";
 
@@ -23,6 +23,12 @@ export const toIntervals = (settings: ConnectorSettings): Intervals => ({
   retryForMs: days(settings.RFPR_RETRY_NUMBER_DAYS),
   readBackAfterMs: seconds(settings.READ_BACK_AFTER_SECONDS),
   mailRunningMs: seconds(settings.MAIL_RUNNING_SECONDS),
+  eventCallMs: seconds(settings.EVENT_TIMEOUT_SECONDS),
+  eventRetry: {
+    minMs: seconds(settings.RETRY_MIN_SECONDS),
+    maxMs: Math.min(seconds(settings.RETRY_MAX_SECONDS), hours(1)),
+  },
+  eventRetryForMs: hours(settings.EVENT_RETRY_HOURS),
   credentialMaxMs: days(settings.CREDENTIAL_MAX_DAYS),
   dueStaleMs: seconds(settings.DUE_STALE_SECONDS),
   dueOrphanMs: seconds(settings.DUE_ORPHAN_SECONDS),

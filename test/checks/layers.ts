@@ -14,7 +14,7 @@ const layers: Layers = {
     ["peers"],
     ["."],
     ["store", "api"],
-    ["pin", "collect"],
+    ["pin", "collect", "webhooks"],
     ["activate", "recovery"],
     ["create", "cancel"],
     ["jobs", "operate"],

@@ -60,7 +60,11 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
   peers.delivery.settings({ shipAfterMs: 0 });
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const tables = openTables({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
-  const store = connectorStore(tables, { shipmentsTable, now: () => instant(Date.now()), log: createLog(() => {}) });
+  const store = connectorStore(tables, {
+    shipmentsTable,
+    now: () => instant(Date.now()),
+    log: createLog(() => {}),
+  }).requests;
   const hosts: HostProcess[] = [];
   return {
     peers,

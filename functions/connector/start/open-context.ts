@@ -3,6 +3,7 @@ import { responseBlobs } from "../../../lib/azure/connector/responses.ts";
 import { connectorStore } from "../../../lib/azure/connector/store.ts";
 import { openMailer } from "../../../lib/azure/mail/mailer.ts";
 import { accessToken } from "../../../lib/azure/service-access.ts";
+import { signingSecrets } from "../../../lib/azure/vault/signing-secrets.ts";
 import type { PeerTools } from "../../../lib/connector/http/call.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
@@ -11,17 +12,21 @@ import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
+import { connectEventSink, type EventSink } from "../../../lib/connector/peers/event-sink.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
-import type { ConnectorSettings } from "../../../lib/connector/settings.ts";
+import { type ConnectorSettings, noSink, sinkSecretName } from "../../../lib/connector/settings.ts";
 import { logStates } from "../../../lib/connector/store/log-states.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
+import { runSoon } from "../../../lib/connector/webhooks/run-soon.ts";
+import { sendEvents } from "../../../lib/connector/webhooks/send-events.ts";
 import type { Mailer } from "../../../lib/peers/mail.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idpFileReader } from "./idp-file.ts";
 import type { IdpSource } from "./idp-source.ts";
+import { postToPublicAddresses } from "./post-event.ts";
 import type { ConnectorStart } from "./read-connector-settings.ts";
 
 /** Creates the clients of storage, Key Vault and peers, without any call. */
@@ -34,8 +39,16 @@ export function openConnectorContext(
   const idps = openIdps(deployment, settings, source);
   const rfpr = openRfpr(deployment, settings);
   const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
+  const sinks = openSinks(deployment, settings);
+  const numbers = sinks.map(({ number }) => number);
+  const { requests, events } = connectorStore(deployment.tables, { shipmentsTable, sinks: numbers, now, log });
+  const intervals = toIntervals(settings);
+  const sendDue = () => sendEvents({ events, sinks, intervals, now, random, log });
   return {
-    requests: logStates(connectorStore(deployment.tables, { shipmentsTable, now, log }), log),
+    requests: logStates(requests, log),
+    events,
+    sinks,
+    sendEventsSoon: sinks.length === 0 ? () => {} : runSoon(sendDue, error => log.error("events_failed", { error })),
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
@@ -59,7 +72,7 @@ export function openConnectorContext(
       supportContact: settings.PIN_MAIL_SUPPORT_CONTACT ?? "",
       signInUrl: settings.PIN_MAIL_SIGN_IN_URL ?? "",
     },
-    intervals: toIntervals(settings),
+    intervals,
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
     concurrency: settings.JOB_CONCURRENCY,
     log,
@@ -82,6 +95,18 @@ function openMail({ identity, now }: Deployment, settings: ConnectorSettings): M
     sender: settings.EMAIL_SENDER_ADDRESS,
     timeoutMs: seconds(settings.MAIL_TIMEOUT_SECONDS),
     now,
+  });
+}
+
+/** Creates the clients of the event sinks. The position of an address in the setting is the number of its sink. */
+function openSinks({ secrets, caching, now }: Deployment, settings: ConnectorSettings): readonly EventSink[] {
+  const post = postToPublicAddresses(settings.EVENT_SINK_ALLOW_PRIVATE);
+  const timeLimitMs = seconds(settings.EVENT_TIMEOUT_SECONDS);
+  return settings.EVENT_SINK_URLS.flatMap((url, index) => {
+    const number = index + 1;
+    if (url === noSink) return [];
+    const values = signingSecrets(secrets, sinkSecretName(number), caching);
+    return [connectEventSink({ number, url, secrets: values, post, timeLimitMs, now })];
   });
 }
 

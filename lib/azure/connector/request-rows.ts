@@ -1,6 +1,8 @@
 import type { Changes, LoadedRequest, Stored } from "../../connector/deps.ts";
+import type { RecordedEvents } from "../../connector/events/event.ts";
 import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
 import type { Row, Tables } from "../tables/tables.ts";
+import { toEventRow } from "./event-rows.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "./rows.ts";
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */
@@ -14,7 +16,8 @@ export function requestRows(tables: Tables) {
 
   const load = async (id: string): Promise<LoadedRequest | undefined> => {
     const rows: Row[] = [];
-    for await (const row of table.query({ partitionKey: id })) rows.push(row);
+    // The rows of events sort before those of the security keys.
+    for await (const row of table.query({ partitionKey: id, from: keyPrefix })) rows.push(row);
     const row = rows.find(({ rowKey }) => rowKey === requestRow);
     if (row === undefined) return undefined;
     const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
@@ -43,15 +46,19 @@ export function requestRows(tables: Tables) {
       };
     },
 
-    /** Replaces the changed rows in one transaction, each by the ETag that was read. Returns undefined on a conflict. */
-    async save(loaded: LoadedRequest, changes: Changes): Promise<LoadedRequest | undefined> {
+    /**
+     * Replaces the changed rows in one transaction, each by the ETag that was read. Returns undefined on a conflict.
+     * @param recorded the events of the change, which are inserted in the same transaction
+     */
+    async save(loaded: LoadedRequest, changes: Changes, recorded?: RecordedEvents): Promise<LoadedRequest | undefined> {
       const { id } = loaded.request.value;
       const replacements = replacementsOf(loaded, changes);
+      const inserts = recorded === undefined ? [] : [{ insert: toEventRow(recorded) }];
       const [only] = replacements;
       const etags =
-        replacements.length === 1 && only !== undefined
+        replacements.length === 1 && only !== undefined && inserts.length === 0
           ? [await table.replace({ partitionKey: id, ...only.replace }, only.etag)]
-          : await table.transact(id, replacements);
+          : await table.transact(id, [...replacements, ...inserts]);
       if (etags === undefined || etags.includes(undefined)) return undefined;
       return withChanges(loaded, changes, etags.map(String));
     },

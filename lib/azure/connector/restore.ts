@@ -1,4 +1,4 @@
-import type { ClaimStore, RequestStore } from "../../connector/deps.ts";
+import type { ClaimStore, EventStore, RequestStore, RestoredEvents } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
 import { isTerminal } from "../../connector/model/states.ts";
 import { type RestoredRequest, restoreRequest } from "../../connector/recovery/restore-request.ts";
@@ -8,6 +8,7 @@ import type { Backup } from "../maintenance/read-backup.ts";
 import { forEachItem } from "../maintenance/restore.ts";
 import { partitions } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
+import { fromEventRows } from "./event-rows.ts";
 import { claimOf, claimsTable } from "./idempotency.ts";
 import { keyPrefix, requestRow, requestsTable } from "./request-rows.ts";
 import { responsesContainer } from "./responses.ts";
@@ -26,8 +27,13 @@ export interface ConnectorRestored {
   readonly open: number;
 }
 
+/** A request of a backup with its events. */
+interface RestoredItem extends RestoredRequest {
+  readonly events: RestoredEvents;
+}
+
 interface Work {
-  request(item: RestoredRequest): Promise<void>;
+  request(item: RestoredItem): Promise<void>;
   claim(claim: Claim): Promise<void>;
 }
 
@@ -39,14 +45,17 @@ async function forEachOfBackup(backup: Backup, work: Work, log: Log): Promise<nu
 }
 
 /** Returns a request with its security keys from the rows of one partition; undefined if there is no request. */
-function readRequest(rows: readonly Entity[]): RestoredRequest | undefined {
+function readRequest(rows: readonly Entity[]): RestoredItem | undefined {
   const row = rows.find(({ rowKey }) => rowKey === requestRow);
   if (row === undefined) return undefined;
   const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
-  return restoreRequest({
+  const { recorded, deliveries } = fromEventRows(rows.map(each => ({ ...each, etag: "" })));
+  const restored = restoreRequest({
     request: fromRequestRow({ ...row, etag: "" }),
     keys: keyRows.map(key => fromKeyRow({ ...key, etag: "" })),
   });
+  const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
+  return { ...restored, events: { recorded, deliveries: values } };
 }
 
 const nothing = async () => {};
@@ -55,14 +64,22 @@ const nothing = async () => {};
 export const verifyConnector = (backup: Backup, log: Log): Promise<number> =>
   forEachOfBackup(backup, { request: nothing, claim: nothing }, log);
 
-/** Writes the credential requests and Idempotency-Keys of a backup into empty tables, with the index rows that follow from them. */
+interface RestoreDeps {
+  readonly requests: RequestStore;
+  readonly events: EventStore;
+  readonly claims: ClaimStore;
+  readonly log: Log;
+}
+
+/** Writes the credential requests, their events and the Idempotency-Keys of a backup into empty tables, with the index rows that follow from them. */
 export async function restoreConnector(
   backup: Backup,
-  { requests, claims, log }: { readonly requests: RequestStore; readonly claims: ClaimStore; readonly log: Log },
+  { requests, events, claims, log }: RestoreDeps,
 ): Promise<ConnectorRestored> {
   const counts = { requests: 0, open: 0 };
-  const request = async ({ request, keys }: RestoredRequest) => {
+  const request = async ({ request, keys, events: ofRequest }: RestoredItem) => {
     await requests.insert(request, keys);
+    await events.restore(request.id, ofRequest);
     counts.requests++;
     if (!isTerminal(request.state)) counts.open++;
   };

@@ -73,6 +73,7 @@ export const requestSchema = schemaOf<CredentialRequest>()(
     createdBy: z
       .object({ kind: z.enum(["tenant", "api_token"]), application: text, subject: text.exactOptional() })
       .exactOptional(),
+    events: count.exactOptional(),
     due: due.exactOptional(),
     attempts: count,
     lease: lease.exactOptional(),

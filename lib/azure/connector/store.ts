@@ -1,9 +1,11 @@
-import type { Changes, LoadedRequest, RequestStore } from "../../connector/deps.ts";
+import type { Changes, EventStore, LoadedRequest, RequestStore } from "../../connector/deps.ts";
+import type { RecordedEvents } from "../../connector/events/event.ts";
 import { listKeyOf } from "../../connector/model/people-lists.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import type { Tables } from "../tables/tables.ts";
 import { dueIndex, dueTable } from "./due-index.ts";
+import { eventRows } from "./events.ts";
 import { claimsTable } from "./idempotency.ts";
 import { indexRows, type RequestValues } from "./index-rows.ts";
 import { listsTable, requestLists } from "./lists.ts";
@@ -19,12 +21,21 @@ export const connectorTables = (shipments: string): readonly string[] => [
   shipments,
 ];
 
-/** Returns the store of credential requests, which keeps their index rows itself (docs/storage.md). */
+interface StoreOptions {
+  readonly shipmentsTable: string;
+  /** The numbers of the event sinks. Without any, no events are recorded. */
+  readonly sinks?: readonly number[];
+  readonly now: Now;
+  readonly log: Log;
+}
+
+/** Returns the stores of credential requests and of their events, which keep their index rows themselves (docs/storage.md). */
 export function connectorStore(
   tables: Tables,
-  { shipmentsTable, now, log }: { readonly shipmentsTable: string; readonly now: Now; readonly log: Log },
-): RequestStore {
+  { shipmentsTable, sinks = [], now, log }: StoreOptions,
+): { readonly requests: RequestStore; readonly events: EventStore } {
   const rows = requestRows(tables);
+  const events = eventRows(tables, rows, { sinks, now, log });
   const due = dueIndex(tables, { now, log });
   const lists = requestLists(tables, { now, log });
   const shipments = shipmentRecords(tables, shipmentsTable, rows.load);
@@ -41,7 +52,7 @@ export function connectorStore(
     for (const rejected of rejectedShipmentIds) if (rejected !== shipmentId) await shipments.unlink(rejected, value.id);
   };
 
-  return {
+  const requests: RequestStore = {
     async insert(request, keys) {
       // Only a restored request has a shipment. Two of a backup may have the same one, if it was linked anew meanwhile: the first keeps it.
       await index.add(undefined, { request, keys });
@@ -52,9 +63,15 @@ export function connectorStore(
 
     async save(loaded, changes, { isUrgent = false } = {}) {
       const before = valuesOf(loaded);
-      const after = changed(before, changes);
-      if (!(await index.add(before, after))) return undefined;
-      const saved = await rows.save(loaded, changes);
+      const recorded = events.recordOf(before, changed(before, changes));
+      const all = recorded === undefined ? changes : withEvents(before, changes, recorded);
+      const after = changed(before, all);
+      const [isLinked] = await Promise.all([
+        index.add(before, after),
+        recorded && events.addDueOf(after.request.id, recorded),
+      ]);
+      if (!isLinked) return undefined;
+      const saved = await rows.save(loaded, all, recorded);
       if (saved === undefined) return undefined;
       // Before the former index rows are removed: after a crash in between, the job that sweeps them writes the record or unlinks it.
       await index.updateShipment(before, after);
@@ -68,6 +85,7 @@ export function connectorStore(
     async remove(loaded, foundBy) {
       const values = valuesOf(loaded);
       await index.removeOthers(values, foundBy);
+      await events.removeAll(loaded);
       await rows.remove(loaded);
       await index.removeFound(values, foundBy);
     },
@@ -98,7 +116,14 @@ export function connectorStore(
     requestOfShipment: async shipmentId => (await shipments.find(shipmentId))?.value.requestId,
     updateShipment,
   };
+  return { requests, events: events.store };
 }
+
+/** Returns the changes with the number of events in the row of the request. So changes that record events at the same time conflict. */
+const withEvents = ({ request }: RequestValues, changes: Changes, { first, events }: RecordedEvents): Changes => ({
+  ...changes,
+  request: { ...(changes.request ?? request), events: first + events.length - 1 },
+});
 
 const valuesOf = ({ request, keys }: LoadedRequest): RequestValues => ({
   request: request.value,

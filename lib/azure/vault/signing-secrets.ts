@@ -5,7 +5,11 @@ import type { Secrets } from "./secrets.ts";
  * Returns a function that returns the values of a secret by which messages are signed: of the current version, and of the one before it
  * unless that is disabled. So receivers may change to a new version at any time after it was set. Throws if the secret is missing.
  */
-export function signingSecrets(secrets: Secrets, name: string, caching: CacheOptions): () => Promise<readonly string[]> {
+export function signingSecrets(
+  secrets: Secrets,
+  name: string,
+  caching: CacheOptions,
+): () => Promise<readonly string[]> {
   const cached = cachedSecret(
     name,
     async () => {

@@ -62,6 +62,9 @@ const envelope = <T extends EventType>(type: T) =>
 /** The `source` of every event. */
 const eventSource = "/v2/credential-requests";
 
+/** The content type of an event on the wire. */
+export const eventContentType = "application/cloudevents+json; charset=utf-8";
+
 /** Returns the type of an event on the wire. */
 const eventName = <T extends EventType>(type: T): `fido-connector.${T}` => `${prefix}${type}`;
 

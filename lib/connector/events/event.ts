@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Instant } from "../../time.ts";
+import type { Lease } from "../model/request.ts";
+import type { Retry } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
 
 /** The types of events, without their prefix. */
@@ -48,3 +50,32 @@ export function eventId({ requestId, type, keyId, credential, mail }: Omit<Reque
   const hex = createHash("sha256").update(`event/${what}`).digest("hex");
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
 }
+
+/** The events of one change of a request, as they are stored in one row. */
+export interface RecordedEvents {
+  /** The position of the first of them in the request, from 1. */
+  readonly first: number;
+  readonly at: Instant;
+  /** The numbers of the sinks that were configured at that time. The events are sent to these only. */
+  readonly sinks: readonly number[];
+  readonly events: readonly Occurrence[];
+}
+
+/** How far a sink has got with the events of a request. Its events are sent in their order, one after another. */
+export interface Delivery {
+  /** The position of the last event that is done: delivered, given up, or not for this sink. */
+  readonly done: number;
+  /** When each event was delivered, by its position. */
+  readonly deliveredAt: Readonly<Record<string, Instant>>;
+  /** The positions of the events that were given up. */
+  readonly givenUp: readonly number[];
+  /** The failed attempts to deliver the next event. Its time is in the index of due events. */
+  readonly retry?: Retry;
+  readonly lease?: Lease;
+}
+
+/** Returns the events of a request in their order. */
+export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly RequestEvent[] =>
+  recorded.flatMap(({ first, at, events }) =>
+    events.map((occurrence, index) => ({ ...occurrence, requestId, at, sequence: first + index })),
+  );

@@ -39,7 +39,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     run,
     deps,
     async loaded => {
-      if (loaded.keys.some(({ value }) => value.mail.state === "due")) return;
+      if (loaded.keys.some(({ value }) => value.mail.state === "due") || mayHaveOpenEvents(loaded, deps)) return;
       await removeRequest(loaded, deps);
       deps.log.info("request_deleted", {});
       deleted++;
@@ -48,6 +48,15 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
   );
   return { deleted, purged, claims, left: unvisited + undeleted };
 }
+
+/** Whether the last events of a request may still be tried: its end is younger than the time for that. */
+const mayHaveOpenEvents = (
+  { request: { value } }: LoadedRequest,
+  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
+): boolean =>
+  value.events !== undefined &&
+  value.terminalAt !== undefined &&
+  plus(value.terminalAt, intervals.eventRetryForMs) > now();
 
 /** Deletes the copy of a security key's responses, and then its name in the row. */
 async function purgeResponses(

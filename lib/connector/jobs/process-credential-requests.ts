@@ -19,6 +19,7 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
   );
   const ofV2 = await processSecurityKeys("key", { run, circuitBreakers }, deps);
   const ofV1 = await processSecurityKeys("shipment_key", { run, circuitBreakers }, deps);
+  deps.sendEventsSoon();
   return {
     processed: ofV2.processed + ofV1.processed,
     activated: ofV2.activated + ofV1.activated,

@@ -36,10 +36,12 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   if (counts.refused_us > 0 || allMissing) {
     if (allMissing) deps.log.error("all_shipments_missing", { count: missing.length });
     else deps.log.error("delivery_token_refused", {});
+    deps.sendEventsSoon();
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
   const keys = await processSecurityKeys("shipment_key", { run, circuitBreakers: newCircuitBreakers() }, deps);
+  deps.sendEventsSoon();
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 

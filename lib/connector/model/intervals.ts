@@ -23,6 +23,10 @@ export interface Intervals {
   readonly retryForMs: number;
   readonly readBackAfterMs: number;
   readonly mailRunningMs: number;
+  readonly eventCallMs: number;
+  /** After a failed delivery of an event. */
+  readonly eventRetry: BackOff;
+  readonly eventRetryForMs: number;
   readonly credentialMaxMs: number;
   readonly dueStaleMs: number;
   readonly dueOrphanMs: number;

@@ -97,6 +97,8 @@ export interface CredentialRequest {
   readonly claim?: string;
   /** The caller that created the request. */
   readonly createdBy?: Caller;
+  /** The number of recorded events. Absent if there are none. */
+  readonly events?: number;
   readonly due?: Due;
   /** Failed attempts of the work that is due. */
   readonly attempts: number;

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
   index = dueIndex(tables, { now: () => now, log: createLog(() => {}) });
   shipments = shipmentRecords(tables, shipmentsTable, async () => undefined);
-  store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) });
+  store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) }).requests;
 });
 
 const least = (id: string): CredentialRequest => ({

@@ -64,7 +64,7 @@ async function connectorSubject(): Promise<Subject> {
     const { input: schema, run } = connectorTasks[name] ?? {};
     const { tables, log } = deployment;
     const own = {
-      requests: connectorStore(tables, { shipmentsTable, now: connector.now, log }),
+      ...connectorStore(tables, { shipmentsTable, now: connector.now, log }),
       claims: claimStore(tables),
     };
     return (await run?.(schema?.parse(input), { ...connector.context, ...own, log, deployment })) ?? {};

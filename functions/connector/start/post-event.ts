@@ -1,0 +1,114 @@
+import { lookup as resolveName } from "node:dns";
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+import type { Post } from "../../../lib/connector/peers/event-sink.ts";
+import { isLoopback } from "../../../lib/settings/setting.ts";
+
+/**
+ * Returns a function that posts messages to public addresses only. The address is checked after its name was resolved, by the connection that
+ * is then made, so that a name which resolves differently the next time is no way around. Redirects are not followed, and bodies are not read.
+ * @param allowsPrivate whether private addresses may be called too. Link-local ones, such as that of the platform's credentials, never may
+ */
+export function postToPublicAddresses(allowsPrivate: boolean): Post {
+  return async (url, { headers, body, timeLimitMs }) => {
+    const { protocol, hostname } = new URL(url);
+    const isLocal = isLoopback(url);
+    const isAllowed = (address: string) => isLocal || !isRefused(address, allowsPrivate);
+    const literal = hostname.replace(/^\[|\]$/g, "");
+    if (isIP(literal) !== 0 && !isAllowed(literal)) throw refused();
+    const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Post>>>();
+    const request = (protocol === "https:" ? requestHttps : requestHttp)(url, {
+      method: "POST",
+      headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      agent: false,
+      lookup: lookupAllowed(isAllowed),
+    });
+    const timer = setTimeout(
+      () => request.destroy(new DOMException("time limit reached", "TimeoutError")),
+      timeLimitMs,
+    );
+    request.once("error", reject);
+    request.once("response", response => {
+      const { "retry-after": retryAfter = null } = response.headers;
+      resolve({ status: response.statusCode ?? 0, retryAfter });
+      // A sink's body means nothing, and may be endless.
+      response.destroy();
+    });
+    request.end(body);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      // The end of the connection after the answer is no failure.
+      request.on("error", () => {});
+    }
+  };
+}
+
+/** Returns the look-up of a connection, which answers allowed addresses only. */
+const lookupAllowed =
+  (isAllowed: (address: string) => boolean): LookupFunction =>
+  (hostname, options, callback) =>
+    resolveName(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, []);
+      const allowed = found.filter(({ address }) => isAllowed(address));
+      const [first] = allowed;
+      if (first === undefined) callback(refused(), []);
+      else if (options.all === true) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+
+/** Counts as a connection that was never made. */
+const refused = (): NodeJS.ErrnoException =>
+  Object.assign(new Error("The address of the event sink is private (EVENT_SINK_ALLOW_PRIVATE)."), {
+    code: "EACCES",
+    syscall: "connect",
+  });
+
+const listOf = (...subnets: readonly string[]): BlockList => {
+  const list = new BlockList();
+  for (const subnet of subnets) {
+    const [network = "", prefix] = subnet.split("/");
+    list.addSubnet(network, Number(prefix), network.includes(":") ? "ipv6" : "ipv4");
+  }
+  return list;
+};
+
+/** Private networks, which a deployment may allow (RFC 1918, RFC 6598, RFC 4193), and the loopback. */
+const privateNetworks = listOf(
+  "10.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "::1/128",
+  "fc00::/7",
+);
+
+/** Other addresses that are not public (RFC 6890): link-local, unspecified, documentation, benchmarks, multicast, reserved. */
+const specialNetworks = listOf(
+  "0.0.0.0/8",
+  "169.254.0.0/16",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/3",
+  "168.63.129.16/32",
+  "2001::/23",
+  "2001:db8::/32",
+  "2002::/16",
+);
+
+/** Everything else of IPv6 is not assigned to hosts, or contains an IPv4 address. */
+const globalIpv6 = listOf("2000::/3");
+
+function isRefused(address: string, allowsPrivate: boolean): boolean {
+  const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+  const isIn = (list: BlockList) => list.check(address, family);
+  if (isIn(specialNetworks)) return true;
+  if (isIn(privateNetworks)) return !allowsPrivate;
+  return family === "ipv6" && !isIn(globalIpv6);
+}

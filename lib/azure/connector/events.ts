@@ -1,0 +1,171 @@
+import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../../connector/deps.ts";
+import type { Delivery, RecordedEvents } from "../../connector/events/event.ts";
+import { occurrencesBetween } from "../../connector/events/occurrences.ts";
+import type { Log } from "../../log.ts";
+import type { Now } from "../../time.ts";
+import { readOrLog } from "../tables/row-schema.ts";
+import type { Action, Row, Tables } from "../tables/tables.ts";
+import { dueTable } from "./due-index.ts";
+import {
+  deliveryKey,
+  deliveryPrefix,
+  dueEventKey,
+  eventKey,
+  fromDueEventRow,
+  fromEventRows,
+  fromSinkRow,
+  toDeliveryRow,
+  toEventRow,
+  toSinkColumns,
+} from "./event-rows.ts";
+import type { RequestValues } from "./index-rows.ts";
+import { keyPrefix, type requestRows, requestsTable } from "./request-rows.ts";
+import { schemaVersion } from "./rows.ts";
+
+/** Returns the partition of the index of due events of a sink. */
+const partitionOf = (sink: number): string => `events_${sink}`;
+/** The partition of the conditions of sinks. */
+const sinksPartition = "event_sinks";
+const transactionSize = 100;
+
+interface EventOptions {
+  /** The numbers of the configured sinks. No events are recorded without any. */
+  readonly sinks: readonly number[];
+  readonly now: Now;
+  readonly log: Log;
+}
+
+/**
+ * Returns the rows of events: those with the events, in the partition of their request, and the index of those that are due (docs/storage.md).
+ * @param requests the rows of the requests
+ */
+export function eventRows(tables: Tables, requests: ReturnType<typeof requestRows>, { sinks, now, log }: EventOptions) {
+  const events = tables.table(requestsTable);
+  const index = tables.table(dueTable);
+
+  const addDue = async (sink: number, due: Omit<DueEvents, "writtenAt">): Promise<void> => {
+    const { requestId, first } = due;
+    const columns = { schema: schemaVersion, requestId, first, writtenAt: now() };
+    await index.upsert({ partitionKey: partitionOf(sink), rowKey: dueEventKey(due), ...columns });
+  };
+
+  const removeDue = async (sink: number, due: Omit<DueEvents, "writtenAt">): Promise<void> => {
+    await index.remove(partitionOf(sink), dueEventKey(due));
+  };
+
+  const load = async (requestId: string): Promise<LoadedEvents> => {
+    const rows: Row[] = [];
+    const range = { partitionKey: requestId, from: deliveryPrefix, before: keyPrefix };
+    for await (const row of events.query(range)) rows.push(row);
+    return fromEventRows(rows);
+  };
+
+  const store: EventStore = {
+    async *due(sink, until) {
+      for await (const row of index.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
+        const entry = await readOrLog(log, () => fromDueEventRow(row));
+        if (entry !== undefined) yield entry;
+      }
+    },
+
+    load,
+
+    async saveDelivery({ requestId, sink, before }, delivery) {
+      const next = dueOf(requestId, delivery);
+      if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
+      const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
+      const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.etag));
+      return etag === undefined ? undefined : { value: delivery, etag };
+    },
+
+    removeDue,
+
+    async removeStale(sink, entry) {
+      const loaded = await requests.load(entry.requestId);
+      if (loaded !== undefined) {
+        if ((loaded.request.value.events ?? 0) >= entry.first) return;
+        if ((await requests.save(loaded, { request: loaded.request.value })) === undefined) return;
+      }
+      await removeDue(sink, entry);
+    },
+
+    async sinkState(sink) {
+      const row = await index.get(sinksPartition, String(sink));
+      return row === undefined ? {} : fromSinkRow(row);
+    },
+
+    async setSinkState(sink, state) {
+      await index.upsert({ partitionKey: sinksPartition, rowKey: String(sink), ...toSinkColumns(state) });
+    },
+
+    async restore(requestId, { recorded, deliveries }) {
+      const rows = [
+        ...recorded.map(toEventRow),
+        ...[...deliveries].map(([sink, { lease, retry, ...delivery }]) => toDeliveryRow(sink, delivery)),
+      ];
+      const open = openEvents(recorded, deliveries);
+      await Promise.all(open.map(({ sink, at, first }) => addDue(sink, { at, requestId, first })));
+      await transactAll(
+        requestId,
+        rows.map(row => ({ upsert: row })),
+      );
+    },
+  };
+
+  const transactAll = async (requestId: string, actions: readonly Action[]): Promise<void> => {
+    for (let start = 0; start < actions.length; start += transactionSize)
+      await events.transact(requestId, actions.slice(start, start + transactionSize));
+  };
+
+  return {
+    store,
+
+    /** Returns the events of a change, to be recorded with it; undefined if there are none or no sink is configured. */
+    recordOf(before: RequestValues, after: RequestValues): RecordedEvents | undefined {
+      if (sinks.length === 0) return undefined;
+      const occurrences = occurrencesBetween(before, after);
+      if (occurrences.length === 0) return undefined;
+      return { first: (before.request.events ?? 0) + 1, at: now(), sinks, events: occurrences };
+    },
+
+    /** Writes the index rows of events that are about to be recorded. */
+    async addDueOf(requestId: string, { sinks: numbers, at, first }: RecordedEvents): Promise<void> {
+      await Promise.all(numbers.map(sink => addDue(sink, { at, requestId, first })));
+    },
+
+    /** Removes the events of a request, with their index rows. Makes no call for a request without events. */
+    async removeAll({ request: { value } }: LoadedRequest): Promise<void> {
+      const { id, events: recordedCount = 0 } = value;
+      if (recordedCount === 0) return;
+      const { recorded, deliveries } = await load(id);
+      const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
+      const retries = [...values].flatMap(([sink, delivery]) => {
+        const due = dueOf(id, delivery);
+        return due === undefined ? [] : [{ sink, ...due }];
+      });
+      const open = openEvents(recorded, values).map(due => ({ ...due, requestId: id }));
+      await Promise.all([...open, ...retries].map(({ sink, ...due }) => removeDue(sink, due)));
+      const keys = [...recorded.map(({ first }) => eventKey(first)), ...[...deliveries.keys()].map(deliveryKey)];
+      await transactAll(
+        id,
+        keys.map(rowKey => ({ remove: { rowKey } })),
+      );
+    },
+  };
+}
+
+/** Returns the index row of the next attempt of a delivery, if it has a time of its own. */
+const dueOf = (requestId: string, { done, retry }: Delivery): Omit<DueEvents, "writtenAt"> | undefined =>
+  retry && { at: retry.nextAt, requestId, first: done + 1 };
+
+/** Returns the recorded rows that have events which are not done, for each sink that they are for. */
+function openEvents(
+  recorded: readonly RecordedEvents[],
+  deliveries: ReadonlyMap<number, Delivery>,
+): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {
+  return recorded.flatMap(({ first, at, sinks, events }) =>
+    sinks
+      .filter(sink => first + events.length - 1 > (deliveries.get(sink)?.done ?? 0))
+      .map(sink => ({ sink, at, first })),
+  );
+}

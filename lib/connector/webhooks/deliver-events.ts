@@ -1,0 +1,166 @@
+import { PeerFailure } from "../../peers/peer-failure.ts";
+import { measure } from "../../telemetry.ts";
+import { between, type Instant, plus } from "../../time.ts";
+import type { ConnectorDeps, DueEvents, Stored } from "../deps.ts";
+import { cloudEventOf } from "../events/cloud-event.ts";
+import { type Delivery, eventId, eventsIn, type RequestEvent } from "../events/event.ts";
+import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
+import type { EventSink } from "../peers/event-sink.ts";
+import { isLeasedByAnother, isOver, newLease, type Run } from "../store/queue.ts";
+
+export type DeliverDeps = Pick<ConnectorDeps, "events" | "intervals" | "now" | "random" | "log">;
+
+/** The calls of one run to one sink. */
+export interface SinkRun {
+  readonly sink: EventSink;
+  readonly run: Run;
+  /** Failed calls in a row. */
+  failures: number;
+  /** Set when the run makes no more calls to the sink. */
+  isStopped: boolean;
+  readonly counts: { delivered: number; failed: number; given_up: number };
+}
+
+/** Failed calls in a row after which a run leaves the other requests of the sink to the next run. */
+const maxFailures = 3;
+
+const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
+
+/**
+ * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again later, and the events after it
+ * wait for it. The lease of the delivery is taken before the first call and renewed with each result, so that no two hosts send the same event
+ * at the same time.
+ * @param entries the index rows by which the request was found
+ */
+export async function deliverEvents(
+  requestId: string,
+  entries: readonly DueEvents[],
+  sinkRun: SinkRun,
+  deps: DeliverDeps,
+): Promise<void> {
+  const { events, now, intervals } = deps;
+  const { sink, run } = sinkRun;
+  const { recorded, deliveries } = await events.load(requestId);
+  const last = eventsIn(requestId, recorded).length;
+  for (const entry of entries.filter(({ first }) => first > last)) {
+    // Its writer may be between the index row and the rows of the request.
+    const maxAgeMs = last === 0 ? intervals.dueOrphanMs : intervals.dueStaleMs;
+    if (between(entry.writtenAt, now()) > maxAgeMs) await events.removeStale(sink.number, entry);
+  }
+  const removeOthers = (next: Instant | undefined) =>
+    Promise.all(
+      entries
+        .filter(({ first, at }) => first <= last && at !== next)
+        .map(entry => events.removeDue(sink.number, entry)),
+    );
+
+  const before = deliveries.get(sink.number);
+  const { done, lease, retry } = before?.value ?? nothingDone;
+  const ofSink = recorded.filter(({ sinks }) => sinks.includes(sink.number));
+  const open = eventsIn(requestId, ofSink).filter(({ sequence }) => sequence > done);
+  if (open.length === 0) return void (await removeOthers(undefined));
+  if (isLeasedByAnother(lease, run, now())) return;
+  if (retry !== undefined && retry.nextAt > now()) return void (await removeOthers(retry.nextAt));
+
+  const save = (stored: Stored<Delivery> | undefined, delivery: Delivery) =>
+    events.saveDelivery({ requestId, sink: sink.number, before: stored }, delivery);
+  let stored = await save(before, { ...(before?.value ?? nothingDone), lease: newLease(run, now(), intervals) });
+  for (const [index, event] of open.entries()) {
+    if (stored?.value.lease === undefined || now() > plus(stored.value.lease.until, -intervals.eventCallMs)) return;
+    if (sinkRun.isStopped || isOver(run, deps)) return void (await save(stored, unleased(stored.value)));
+    const failure = await attempt(event, sinkRun);
+    if (failure === undefined) {
+      const delivered = afterDelivery(stored.value, event, now());
+      const isLast = index === open.length - 1;
+      stored = await save(stored, isLast ? delivered : { ...delivered, lease: newLease(run, now(), intervals) });
+      continue;
+    }
+    const failed = await afterFailure(
+      stored.value,
+      event,
+      { failure, sinkRun, isLast: index === open.length - 1 },
+      deps,
+    );
+    if ((await save(stored, failed)) !== undefined && failure.status !== gone) await removeOthers(failed.retry?.nextAt);
+    return;
+  }
+  if (stored !== undefined) await removeOthers(undefined);
+}
+
+/** The status by which a sink unsubscribes, as Standard Webhooks defines it. */
+const gone = 410;
+
+const unleased = ({ lease, ...delivery }: Delivery): Delivery => delivery;
+
+async function attempt(event: RequestEvent, sinkRun: SinkRun): Promise<PeerFailure | undefined> {
+  try {
+    await sinkRun.sink.send(cloudEventOf(event));
+    sinkRun.failures = 0;
+    sinkRun.counts.delivered++;
+    return undefined;
+  } catch (error) {
+    if (error instanceof PeerFailure) return error;
+    throw error;
+  }
+}
+
+function afterDelivery({ lease, retry, ...delivery }: Delivery, { sequence }: RequestEvent, now: Instant): Delivery {
+  return { ...delivery, done: sequence, deliveredAt: { ...delivery.deliveredAt, [sequence]: now } };
+}
+
+interface Failed {
+  readonly failure: PeerFailure;
+  readonly sinkRun: SinkRun;
+  /** Whether no other event of the request waits. */
+  readonly isLast: boolean;
+}
+
+/** Returns the delivery after a failed attempt: the event is due again, or given up when it is too old. */
+async function afterFailure(
+  { lease, ...delivery }: Delivery,
+  event: RequestEvent,
+  { failure, sinkRun, isLast }: Failed,
+  deps: DeliverDeps,
+): Promise<Delivery> {
+  const { sink, counts } = sinkRun;
+  const { now, intervals, log } = deps;
+  const labels = { sink: sink.number, eventId: eventId(event), type: event.type };
+  await stopOrPause(failure, sinkRun, deps);
+  if (failure.status === gone) return delivery;
+  measure("event.unsent.age", between(event.at, now()) / 1000, { sink: sink.number });
+  const backOff = withJitter(intervals.eventRetry, deps.random);
+  const { retry, ...rest } = delivery;
+  if (between(event.at, now()) < intervals.eventRetryForMs) {
+    counts.failed++;
+    log.warn("event_not_sent", { ...labels, error: failure });
+    const { retryAfter } = failure;
+    return {
+      ...rest,
+      retry: postpone(retry ?? firstAttempt(now()), now(), backOff, { retryAfter, lastError: failure.message }),
+    };
+  }
+  counts.given_up++;
+  log.error("event_given_up", { ...labels, error: failure });
+  const next: { retry?: Retry } = isLast ? {} : { retry: firstAttempt(plus(now(), backOff.minMs)) };
+  return { ...rest, ...next, done: event.sequence, givenUp: [...rest.givenUp, event.sequence] };
+}
+
+/** Stops the calls of this run to a sink that does not answer, those of all runs to one that asked for a wait or that has unsubscribed. */
+async function stopOrPause(failure: PeerFailure, sinkRun: SinkRun, { events, now, log }: DeliverDeps): Promise<void> {
+  const { sink } = sinkRun;
+  const { kind, status, retryAfter } = failure;
+  sinkRun.failures++;
+  if (status === gone) {
+    await events.setSinkState(sink.number, { stopped: { at: now(), address: sink.address } });
+    log.error("event_sink_stopped", { sink: sink.number });
+  } else if (kind === "throttled" && retryAfter !== undefined)
+    await events.setSinkState(sink.number, { notBefore: plus(now(), retryAfter * 1000) });
+  const isAway = status === undefined || status === gone || kind === "throttled";
+  if (isAway || sinkRun.failures >= maxFailures) sinkRun.isStopped = true;
+}
+
+/** Returns the back-off, shorter by up to a half, so that the attempts of many requests spread. */
+function withJitter({ minMs, maxMs }: BackOff, random: DeliverDeps["random"]): BackOff {
+  const factor = 1 - (random(1)[0] ?? 0) / 512;
+  return { minMs: minMs * factor, maxMs: maxMs * factor };
+}

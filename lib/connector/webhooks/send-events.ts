@@ -1,0 +1,90 @@
+import { withLogFields } from "../../log.ts";
+import { measure } from "../../telemetry.ts";
+import { between, minutes, plus } from "../../time.ts";
+import type { ConnectorDeps, DueEvents } from "../deps.ts";
+import type { EventSink } from "../peers/event-sink.ts";
+import { isOver, logAndContinue, startRun } from "../store/queue.ts";
+import { deliverEvents, type SinkRun } from "./deliver-events.ts";
+
+export interface EventsReport {
+  readonly delivered: number;
+  /** Deliveries that failed and are tried again. */
+  readonly failed: number;
+  readonly given_up: number;
+  /** Requests that were left when the time of the run was over or their sink did not answer. */
+  readonly left: number;
+}
+
+/** The time in which a run starts calls to a sink. It ends before the next run of the timer begins. */
+const budgetMs = minutes(0.75);
+/** Requests whose events are sent to a sink at once. */
+const concurrency = 4;
+/** The most index rows of a sink that a run reads, so that its memory is bounded after a long outage of the sink. */
+const maxEntries = 2000;
+
+type SendDeps = Pick<ConnectorDeps, "events" | "sinks" | "intervals" | "now" | "random" | "log">;
+
+/** Sends the due events of all requests. Each sink has its own time and its own calls: none waits for another. */
+export async function sendEvents(deps: SendDeps): Promise<EventsReport> {
+  const reports = await Promise.all(deps.sinks.map(sink => sendToSink(sink, deps)));
+  const sum = (name: keyof EventsReport) => reports.reduce((total, report) => total + report[name], 0);
+  return { delivered: sum("delivered"), failed: sum("failed"), given_up: sum("given_up"), left: sum("left") };
+}
+
+async function sendToSink(sink: EventSink, deps: SendDeps): Promise<EventsReport> {
+  const { now } = deps;
+  const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
+  const counts = { delivered: 0, failed: 0, given_up: 0 };
+  const sinkRun: SinkRun = { sink, run, counts, failures: 0, isStopped: false };
+  let left = 0;
+  try {
+    if (await isPaused(sink, deps)) {
+      await measureOldest(sink, deps);
+      return { ...counts, left };
+    }
+    const waiting = (await dueRequests(sink, deps)).entries();
+    const worker = async (): Promise<void> => {
+      for (const [requestId, entries] of waiting) {
+        if (sinkRun.isStopped || isOver(run, deps)) left++;
+        else
+          await withLogFields({ credentialRequestId: requestId }, () =>
+            deliverEvents(requestId, entries, sinkRun, deps).catch((error: unknown) =>
+              logAndContinue(error, { sink: sink.number, run: run.owner }, deps),
+            ),
+          );
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, worker));
+  } catch (error) {
+    deps.log.error("event_sink_failed", { sink: sink.number, error });
+  }
+  return { ...counts, left };
+}
+
+/** Whether a sink has unsubscribed under its address, or asked for a wait that is not over. */
+async function isPaused({ number, address }: EventSink, { events, now }: SendDeps): Promise<boolean> {
+  const { stopped, notBefore } = await events.sinkState(number);
+  return stopped?.address === address || (notBefore !== undefined && notBefore > now());
+}
+
+async function measureOldest({ number }: EventSink, { events, now }: SendDeps): Promise<void> {
+  for await (const { at } of events.due(number, now())) {
+    measure("event.unsent.age", between(at, now()) / 1000, { sink: number });
+    return;
+  }
+}
+
+async function dueRequests(
+  { number }: EventSink,
+  { events, now }: SendDeps,
+): Promise<ReadonlyMap<string, readonly DueEvents[]>> {
+  const byRequest = new Map<string, DueEvents[]>();
+  let count = 0;
+  for await (const entry of events.due(number, now())) {
+    const entries = byRequest.get(entry.requestId);
+    if (entries === undefined) byRequest.set(entry.requestId, [entry]);
+    else entries.push(entry);
+    if (++count === maxEntries) break;
+  }
+  return byRequest;
+}

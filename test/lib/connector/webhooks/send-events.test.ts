@@ -1,0 +1,356 @@
+import { describe, expect, test } from "vitest";
+import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
+import type { EventType } from "../../../../lib/connector/events/event.ts";
+import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector.ts";
+import {
+  connectorWith,
+  idsAt,
+  newSinkSecret,
+  send,
+  sinkOfFile,
+  typesAt,
+  verified,
+} from "../../../support/event-sinks.ts";
+
+const peers = await peersOfFile();
+const one = await sinkOfFile(peers.vault, 1);
+const two = await sinkOfFile(peers.vault, 2);
+const secretOf = (number: number) => peers.vault.get(`event-sink-${number}`) ?? "";
+
+/** What a request of one key with one credential reports. */
+const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
+
+async function completed(connector: TestConnector, body = orderBody()) {
+  const { requestId } = await connector.order(body);
+  await connector.runShipments();
+  await connector.runCredentials();
+  return requestId;
+}
+
+/** Index rows of due events, of every sink. */
+async function dueRows({ context, now }: TestConnector): Promise<number> {
+  let count = 0;
+  for (const { number } of context.sinks) for await (const _ of context.events.due(number, now())) count++;
+  return count;
+}
+
+describe("the events of a request", () => {
+  test("reach every sink once, in order, signed by the secret of the sink", async () => {
+    const connector = await connectorWith(peers, [one, two]);
+    const requestId = await completed(connector);
+    expect(await send(connector)).toEqual({ delivered: 10, failed: 0, given_up: 0, left: 0 });
+    expect(typesAt(one)).toEqual(course);
+    expect(typesAt(two)).toEqual(course);
+    expect(idsAt(two)).toEqual(idsAt(one));
+    expect(new Set(idsAt(one)).size).toBe(course.length);
+    for (const event of verified(one, secretOf(1))) {
+      const type = event.type.replace("fido-connector.", "") as EventType;
+      expect(cloudEventSchemas[type].strict().parse(event)).toMatchObject({ subject: requestId });
+    }
+    expect(() => verified(two, secretOf(1))).toThrow();
+    verified(two, secretOf(2));
+    expect(await send(connector)).toMatchObject({ delivered: 0 });
+    expect(await dueRows(connector)).toBe(0);
+  });
+
+  test("contain no personal data", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const body = orderBody([2, 1]);
+    const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
+    const requestId = await completed(connector, body);
+    await send(connector);
+    const people = [...Object.values(body.recipient), ...users, ...Object.values(body.shipment.mailing_address)];
+    const ids = [requestId, "US", "MA"];
+    expect(one.events().length).toBeGreaterThan(5);
+    for (const text of people.filter(value => !ids.includes(value)))
+      for (const event of one.events()) expect(event.body).not.toContain(text);
+  });
+
+  test("wait in order behind one that fails, and are delivered after the back-off", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await completed(connector);
+    one.fail({ kind: "refuse", status: 500 });
+    expect(await send(connector)).toMatchObject({ delivered: 0, failed: 1 });
+    expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+    expect(one.requests()).toHaveLength(1);
+    connector.advance(minutes(1));
+    expect(await send(connector)).toMatchObject({ delivered: 5 });
+    expect(typesAt(one)).toEqual(course);
+    expect(await dueRows(connector)).toBe(0);
+  });
+
+  test("that are recorded while an earlier one waits do not overtake it", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await connector.order();
+    one.fail({ kind: "refuse", status: 500 });
+    await send(connector);
+    await connector.runShipments();
+    expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+    connector.advance(minutes(1));
+    await send(connector);
+    expect(typesAt(one)).toEqual(["request.started", "key.shipped"]);
+    expect(await dueRows(connector)).toBe(0);
+  });
+
+  test("of a version 1 shipment are sent too", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const { requestId, shipmentId } = await connector.order();
+    await send(connector);
+    expect(verified(one, secretOf(1))).toMatchObject([
+      { data: { credential_request_id: requestId, shipment_id: shipmentId, state: "started" } },
+    ]);
+  });
+});
+
+describe("a sink that misbehaves", () => {
+  test.each([
+    ["answers 500", { kind: "refuse", status: 500 }],
+    ["answers 400", { kind: "refuse", status: 400 }],
+    ["redirects", { kind: "refuse", status: 302 }],
+    ["drops the connection", { kind: "drop" }],
+    ["hangs", { kind: "hang" }],
+  ] as const)("and %s gets the same event again, and delays no other sink", async (_, fault) => {
+    const connector = await connectorWith(peers, [one, two], { settings: { EVENT_TIMEOUT_SECONDS: "5" } });
+    await connector.order();
+    one.fail(fault);
+    expect(await send(connector)).toMatchObject({ delivered: 1, failed: 1 });
+    expect(typesAt(two)).toEqual(["request.started"]);
+    one.clearFaults();
+    connector.advance(minutes(1));
+    expect(await send(connector)).toMatchObject({ delivered: 1, failed: 0 });
+    expect(typesAt(one)).toEqual(["request.started"]);
+    expect(idsAt(one)).toEqual(idsAt(two));
+  });
+
+  test("by an answer that is lost gets the event twice, with the same id", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await connector.order();
+    one.fail({ kind: "drop", phase: "after" });
+    await send(connector);
+    connector.advance(minutes(1));
+    await send(connector);
+    expect(idsAt(one)).toHaveLength(2);
+    expect(new Set(idsAt(one)).size).toBe(1);
+  });
+
+  test("and answers 429 is not called before its Retry-After, for no request", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await connector.order();
+    one.fail({ kind: "throttle", retryAfter: 600 });
+    await send(connector);
+    await connector.order();
+    connector.advance(minutes(9));
+    await send(connector);
+    expect(one.requests()).toHaveLength(1);
+    connector.advance(minutes(1));
+    expect(await send(connector)).toMatchObject({ delivered: 2 });
+  });
+
+  test("and answers 410 is not called again until an administrator resumes it", async () => {
+    const connector = await connectorWith(peers, [one, two]);
+    await connector.order();
+    one.fail({ kind: "refuse", status: 410 });
+    await send(connector);
+    expect(connector.events("event_sink_stopped")).toMatchObject([{ sink: 1 }]);
+    connector.advance(hours(30));
+    await connector.order();
+    await send(connector);
+    expect(one.requests()).toHaveLength(1);
+    expect(two.requests()).toHaveLength(2);
+    await connector.context.events.setSinkState(1, {});
+    expect(await send(connector)).toMatchObject({ delivered: 2 });
+    expect(await dueRows(connector)).toBe(0);
+  });
+
+  test("and answered 410 is called again at another address", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await connector.order();
+    one.fail({ kind: "refuse", status: 410 });
+    await send(connector);
+    const moved = connector.beside({ settings: { EVENT_SINK_URLS: `${one.url}/another` } });
+    expect(await send(moved)).toMatchObject({ delivered: 1 });
+  });
+
+  test("for EVENT_RETRY_HOURS loses the event, with an error event, and gets the next one", async () => {
+    const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "2" } });
+    const { requestId } = await connector.order();
+    one.fail({ kind: "refuse", status: 500, times: 2 });
+    await send(connector);
+    connector.advance(hours(2));
+    expect(await send(connector)).toMatchObject({ delivered: 0, given_up: 1 });
+    expect(connector.events("event_given_up")).toMatchObject([
+      { sink: 1, type: "request.started", credentialRequestId: requestId },
+    ]);
+    await connector.runShipments();
+    expect(await send(connector)).toMatchObject({ delivered: 1 });
+    expect(typesAt(one)).toEqual(["key.shipped"]);
+    expect(await dueRows(connector)).toBe(0);
+  });
+
+  test("for one request only does not keep the events of others", async () => {
+    const connector = await connectorWith(peers, [one]);
+    for (let n = 0; n < 3; n++) await connector.order();
+    one.fail({ kind: "refuse", status: 400 });
+    expect(await send(connector)).toMatchObject({ delivered: 2, failed: 1 });
+  });
+
+  test("and does not answer is called for few requests in a run", async () => {
+    const connector = await connectorWith(peers, [one]);
+    for (let n = 0; n < 8; n++) await connector.order();
+    one.fail({ kind: "drop", times: 100 });
+    const report = await send(connector);
+    expect(one.requests().length).toBeLessThanOrEqual(4);
+    expect(report.left).toBeGreaterThanOrEqual(4);
+    one.clearFaults();
+    connector.advance(minutes(1));
+    expect(await send(connector)).toMatchObject({ delivered: 8 });
+  });
+});
+
+describe("the secret of a sink", () => {
+  // Read again at each call, because the cache has a clock of its own.
+  const uncached = { SECRETS_MAX_AGE_SECONDS: "0", SECRETS_REFRESH_SECONDS: "0" };
+
+  test("is valid next to its next version until it is disabled", async () => {
+    const connector = await connectorWith(peers, [one], { settings: uncached });
+    const former = newSinkSecret();
+    const next = newSinkSecret();
+    const sendOne = async () => {
+      one.clearEvents();
+      await connector.order();
+      await send(connector);
+    };
+    peers.vault.set("event-sink-1", former);
+    await sendOne();
+    expect(verified(one, former)).toHaveLength(1);
+    peers.vault.set("event-sink-1", next);
+    await sendOne();
+    expect(verified(one, former)).toHaveLength(1);
+    expect(verified(one, next)).toHaveLength(1);
+    const { secrets } = connector.deployment;
+    const current = await secrets.get("event-sink-1");
+    for (const { version } of await secrets.versions("event-sink-1"))
+      if (version !== current?.version) await secrets.disable("event-sink-1", version);
+    await sendOne();
+    expect(verified(one, next)).toHaveLength(1);
+    expect(() => verified(one, former)).toThrow();
+  });
+
+  test.each([
+    ["missing", undefined],
+    ["not a signing secret", "a password"],
+  ])("that is %s keeps the events of the sink, and delays no other sink", async (_, wrong) => {
+    const number = wrong === undefined ? 3 : 4;
+    const places = Array.from({ length: number - 1 }, () => "none");
+    const settings = { ...uncached, EVENT_SINK_URLS: [...places, `${one.url}/x`, `${two.url}/y`].join(",") };
+    const connector = await connectorWith(peers, [], { settings });
+    if (wrong !== undefined) peers.vault.set(`event-sink-${number}`, wrong);
+    peers.vault.set(`event-sink-${number + 1}`, newSinkSecret());
+    await connector.order();
+    expect(await send(connector)).toMatchObject({ delivered: 1, failed: 1 });
+    expect(typesAt(two)).toEqual(["request.started"]);
+    peers.vault.set(`event-sink-${number}`, newSinkSecret());
+    connector.advance(minutes(1));
+    expect(await send(connector)).toMatchObject({ delivered: 1 });
+  });
+});
+
+describe("two hosts", () => {
+  test("never send an event at the same time, and each event once", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const other = connector.beside();
+    await completed(connector);
+    one.fail({ kind: "delay", ms: 300, times: 3 });
+    const [a, b] = await Promise.all([send(connector), send(other)]);
+    expect(a.delivered + b.delivered).toBe(course.length);
+    expect(typesAt(one)).toEqual(course);
+  });
+
+  test("continue with the events of one that stopped in a call, after its lease", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const other = connector.beside();
+    await connector.order();
+    one.fail({ kind: "hang", phase: "after" });
+    const stopped = send(connector);
+    await one.untilHanging();
+    expect(await send(other)).toMatchObject({ delivered: 0 });
+    other.advance(seconds(181));
+    expect(await send(other)).toMatchObject({ delivered: 1 });
+    one.release();
+    await stopped;
+    expect(new Set(idsAt(one)).size).toBe(1);
+    expect(await dueRows(connector)).toBe(0);
+  });
+});
+
+test.each([0, 1, 2])(
+  "with %i sinks, a change costs one write to the index for each sink that waits for none",
+  async count => {
+    const connector = await connectorWith(peers, [one, two].slice(0, count));
+    await connector.order();
+    const { sequential, total } = await connector.counted(() => connector.order());
+    expect([sequential, total]).toEqual([5, 11 + count]);
+  },
+);
+
+describe("the rows of events", () => {
+  const rowsOf = async ({ deployment }: TestConnector, requestId: string) => {
+    const keys: string[] = [];
+    for await (const { rowKey } of deployment.tables.table("credentialrequests").query({ partitionKey: requestId }))
+      keys.push(rowKey);
+    return keys;
+  };
+
+  test("are removed with their request, and their index rows too", async () => {
+    const connector = await connectorWith(peers, [one, two]);
+    const requestId = await completed(connector);
+    one.fail({ kind: "refuse", status: 500 });
+    await send(connector);
+    expect(await rowsOf(connector, requestId)).toContain("delivery:1");
+    await connector.context.requests.remove(await connector.load(requestId));
+    expect(await rowsOf(connector, requestId)).toEqual([]);
+    connector.advance(hours(10));
+    expect(await dueRows(connector)).toBe(0);
+  });
+
+  test("are kept as long as one of them may be tried", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const requestId = await completed(connector);
+    connector.advance(hours(71));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
+    connector.advance(hours(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(await rowsOf(connector, requestId)).toEqual([]);
+  });
+
+  test("of a request that another host changes at the same time get positions without gaps", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await completed(connector, orderBody([3, 2]));
+    await send(connector);
+    const sequences = one.events().map(({ body }) => Number(JSON.parse(body).sequence));
+    expect(sequences).toEqual(sequences.map((_, index) => index + 1));
+  });
+
+  test("in the index that point to no event are removed when they are old", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const { requestId } = await connector.order();
+    await send(connector);
+    const due = connector.deployment.tables.table("due");
+    const add = (id: string) => {
+      const at = connector.now();
+      const columns = { schema: 2, requestId: id, first: 2, writtenAt: at };
+      return due.upsert({ partitionKey: "events_1", rowKey: `${at}_${id}_2`, ...columns });
+    };
+    await add(requestId);
+    await add("none");
+    await send(connector);
+    expect(await dueRows(connector)).toBe(2);
+    connector.advance(minutes(11));
+    await send(connector);
+    expect(await dueRows(connector)).toBe(1);
+    connector.advance(minutes(50));
+    await send(connector);
+    expect(await dueRows(connector)).toBe(0);
+  });
+});
