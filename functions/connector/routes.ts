@@ -16,6 +16,7 @@ import { createCredentialRequest } from "./v2/create-credential-request.ts";
 import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
 import { listCredentialRequests } from "./v2/list-credential-requests.ts";
+import { listEvents } from "./v2/list-events.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
 import { resendPinMails } from "./v2/resend-pin.ts";
 
@@ -30,6 +31,7 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2CreateCredentialRequest: createCredentialRequest,
     v2GetCredentialRequest: getCredentialRequest,
     v2ListCredentialRequests: listCredentialRequests,
+    v2ListCredentialRequestEvents: listEvents,
     v2CancelCredentialRequest: cancelCredentialRequest,
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,

@@ -6,6 +6,10 @@ const facts = z.object({
   /** Address of the host. */
   host: z.string(),
   tokens: z.object({ core: z.string(), connector: z.string() }),
+  secrets: z.object({
+    /** Signing secrets of the event sinks, in the order of `EVENT_SINK_URLS`. */
+    eventSinks: z.array(z.string()),
+  }),
   /** Connection string. */
   storage: z.string(),
   peers: z.record(z.string(), z.string()),

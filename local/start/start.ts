@@ -70,7 +70,10 @@ async function main(): Promise<void> {
   if (servesHost) await requireFreePort(port);
   const { ports, taken } = await choosePorts(port);
   const system = await (values.storage === undefined
-    ? startSystem(directory, isEphemeral ? undefined : directory, ports)
+    ? startSystem(directory, isEphemeral ? undefined : directory, {
+        ports,
+        eventSinkUrls: process.env.EVENT_SINK_URLS?.trim() ?? "",
+      })
     : joinRunning(values.storage));
   const start = { port, directory, mode, log, notes: values.storage === undefined ? portNotes(taken) : [] };
   try {
@@ -161,6 +164,7 @@ function factsOf(system: System, host: { readonly url: string; readonly masterKe
   return {
     host: host.url,
     tokens: system.tokens,
+    secrets: { eventSinks: [...system.secrets.eventSinks] },
     storage: system.connectionString,
     peers: system.peerUrls,
     ...(system.console && { console: system.console.url }),

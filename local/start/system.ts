@@ -13,6 +13,7 @@ import { type Console, startConsole } from "../console/console.ts";
 import { closePeers, idpFile, type Peers, peerSettings, startPeers } from "../peers/all.ts";
 import { type Storage, startStorage } from "../peers/storage/storage.ts";
 import type { Ports } from "./ports.ts";
+import { sinkSecrets } from "./sink-secrets.ts";
 import { localTokens, type Tokens } from "./tokens.ts";
 
 /** Storage and peers of one system, and the settings and tokens of its hosts. */
@@ -22,6 +23,7 @@ export interface System {
   /** Settings for a host of this system. */
   readonly settings: Readonly<Record<string, string>>;
   readonly tokens: Tokens;
+  readonly secrets: { readonly eventSinks: readonly string[] };
   readonly peerUrls: Readonly<Record<string, string>>;
   /** Absent if this process has only joined the system. */
   readonly console?: Console;
@@ -31,6 +33,7 @@ export interface System {
 const described = z.object({
   settings: z.record(z.string(), z.string()),
   tokens: z.object({ core: z.string(), connector: z.string() }),
+  secrets: z.object({ eventSinks: z.array(z.string()) }),
   peerUrls: z.record(z.string(), z.string()),
 });
 
@@ -42,9 +45,13 @@ const timeoutMs = seconds(15);
  * Starts storage, every peer and the console.
  * @param home directory in which a host finds the file of its IdPs; it must exist
  * @param directory where all data is kept; in memory if absent
- * @param ports ports of the parts; free ones if absent
+ * @param options `ports` of the parts, free ones if absent; `eventSinkUrls`, the setting of that name, by default without a sink
  */
-export async function startSystem(home: string, directory?: string, ports?: Ports): Promise<System> {
+export async function startSystem(
+  home: string,
+  directory?: string,
+  { ports, eventSinkUrls = "" }: { readonly ports?: Ports; readonly eventSinkUrls?: string } = {},
+): Promise<System> {
   const storage = await startStorage({
     directory: directory && join(directory, "azurite"),
     ...(ports && { ports: { blob: ports.blobs, table: ports.tables } }),
@@ -56,6 +63,7 @@ export async function startSystem(home: string, directory?: string, ports?: Port
   const description = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
+    EVENT_SINK_URLS: eventSinkUrls,
   });
   const statePath = directory && join(directory, "console.json");
   const console = await startConsole({
@@ -87,6 +95,7 @@ export async function describeSystem(
   more: Readonly<Record<string, string>> = {},
 ): Promise<Omit<System, "close">> {
   const tokens = localTokens(peers.vault);
+  const secrets = { eventSinks: sinkSecrets(more.EVENT_SINK_URLS ?? "", peers.vault) };
   const settings = {
     SERVICE_APIS: "core,client,connector",
     ...peerSettings(peers),
@@ -97,11 +106,12 @@ export async function describeSystem(
   const peerUrls = Object.fromEntries(Object.entries(peers).map(([name, { url }]) => [name, url]));
   await createStores(connectionString);
   const blobs = openBlobs({ connectionString, timeoutMs });
-  await blobs.put(container, blob, JSON.stringify({ settings, tokens, peerUrls }));
+  await blobs.put(container, blob, JSON.stringify({ settings, tokens, secrets, peerUrls }));
   return {
     connectionString,
     settings: { ...settings, CLOUD_STORAGE_CONNECTION_STRING: connectionString },
     tokens,
+    secrets,
     peerUrls,
   };
 }

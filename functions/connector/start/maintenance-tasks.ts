@@ -98,6 +98,25 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       return { erased, left: reported };
     },
   }),
+  resumeEvents: task({
+    summary: "Resume an event sink",
+    description:
+      "Sends events again to a sink that answered 410 (Gone), beginning with those that it has not got, and ends a wait " +
+      "that it asked for. The timer sends them.",
+    input: z.strictObject({
+      sink: z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
+    }),
+    report: z
+      .object({
+        stopped_at: z.iso.datetime().optional().describe("When the sink answered 410. Absent if it was not stopped."),
+      })
+      .meta({ id: "ResumedSinkReport" }),
+    run: async ({ sink }, { events }: ConnectorContext & InDeployment) => {
+      const { stopped } = await events.sinkState(sink);
+      await events.setSinkState(sink, {});
+      return stopped === undefined ? {} : { stopped_at: stopped.at };
+    },
+  }),
   reseal: resealTask(["credentialrequests"]),
   backUp: backUpTask(connectorBackedUp),
   restore: task({

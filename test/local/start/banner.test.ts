@@ -7,6 +7,7 @@ import { sampleRequest } from "../../../local/start/sample-request.ts";
 const facts: Facts = {
   host: "http://127.0.0.1:7071",
   tokens: { core: "core_1", connector: "connector_2" },
+  secrets: { eventSinks: [] },
   storage: "AccountName=a;BlobEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:2/a",
   peers: { vault: "http://127.0.0.1:3", mail: "http://127.0.0.1:4" },
   pid: 1,

@@ -9,6 +9,7 @@ import { emptyDirectory, endAll, launchStart } from "./start-process.ts";
 const facts = (pid: number, host = "http://127.0.0.1:9"): Facts => ({
   host,
   tokens: { core: "c", connector: "d" },
+  secrets: { eventSinks: [] },
   storage: "s",
   peers: { mail: "m" },
   pid,

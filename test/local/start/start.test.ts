@@ -45,6 +45,7 @@ test("run.json has the addresses and tokens of host, storage and peers, and the 
   expect(facts).toEqual({
     host: address,
     tokens: { core: expect.any(String), connector: expect.any(String) },
+    secrets: { eventSinks: [] },
     storage: expect.stringMatching(/^DefaultEndpointsProtocol=http;AccountName=/),
     peers: expect.objectContaining(Object.fromEntries(peerNames.map(name => [name, address]))),
     pid: system.child.pid,

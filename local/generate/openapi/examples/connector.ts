@@ -75,6 +75,8 @@ export const connectorExamples: Examples = {
     status: 200,
     answer: [{ ...requestView, created_at: "2026-01-31T10:00:00.000Z" }],
   },
+  // Of a deployment without an event sink.
+  v2ListCredentialRequestEvents: { params: request, status: 200, answer: { data: [] } },
   v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
   v2GetStatus: { status: 200, answer: statusV2 },
   v2ProcessShipments: { status: 204 },

@@ -35,6 +35,7 @@ export const maintenanceExamples: Examples = {
     status: 200,
     answer: { data: { erased: 1, left: [] } },
   },
+  connectorResumeEvents: { body: { sink: 1 }, status: 200, answer: { data: {} } },
   connectorReseal: {
     body: {},
     status: 200,

@@ -1,0 +1,27 @@
+import { eventsV2, readEvents } from "../../../lib/connector/api/v2/read-events.ts";
+import { Fault } from "../../../lib/fault.ts";
+import { ok } from "../../../lib/http/call.ts";
+import { endpoint } from "../../../lib/http/endpoint.ts";
+import type { ConnectorContext } from "../context.ts";
+import { requestIdPath } from "../request-id.ts";
+
+/** Decision C20. */
+export const listEvents = endpoint({
+  routes: ["GET /v2/credential-requests/{credential_request_id}/events"],
+  access: "caller",
+  tag: "Credential requests",
+  summary: "List the events of a credential request with their deliveries",
+  description:
+    "Returns what happened to the request, oldest first, and whether each event sink has got it. Events are kept as " +
+    "long as the request. They are recorded only while at least one sink is configured (`EVENT_SINK_URLS`): without " +
+    "one, the list is empty.",
+  params: requestIdPath,
+  answers: { 200: { description: "The events of the request.", schema: eventsV2 } },
+  handle: async ({ params }, { requests, events }: ConnectorContext) => {
+    const { credential_request_id: id } = params;
+    const loaded = await requests.load(id);
+    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+    if (loaded.request.value.events === undefined) return ok({ data: [] });
+    return ok(readEvents(id, await events.load(id)));
+  },
+});
