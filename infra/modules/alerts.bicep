@@ -163,6 +163,21 @@ var otherRules = [
     dimension: 'event'
   }
   {
+    id: 'events-not-delivered'
+    title: 'Events do not reach their receiver'
+    text: 'An event was given up, or its receiver answered 410. The receiver must read the requests itself; docs/operate.md says how to resume it.'
+    severity: 2
+    scope: componentId
+    query: 'traces | where message in ("event_given_up", "event_sink_stopped") | summarize events = count() by event = message'
+    column: 'events'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT1H'
+    frequency: 'PT30M'
+    dimension: 'event'
+  }
+  {
     id: 'unsent-pin-mail'
     title: 'A PIN mail waits too long'
     text: 'A PIN mail is due and could not be sent. Look at mail_failed and at the quota of the mail service.'

@@ -18,7 +18,7 @@ export interface SinkRun {
   failures: number;
   /** Set when the run makes no more calls to the sink. */
   isStopped: boolean;
-  readonly counts: { delivered: number; failed: number; given_up: number };
+  readonly counts: { delivered: number; failed: number; givenUp: number };
 }
 
 /** Failed calls in a row after which a run leaves the other requests of the sink to the next run. */
@@ -139,7 +139,7 @@ async function afterFailure(
       retry: postpone(retry ?? firstAttempt(now()), now(), backOff, { retryAfter, lastError: failure.message }),
     };
   }
-  counts.given_up++;
+  counts.givenUp++;
   log.error("event_given_up", { ...labels, error: failure });
   const next: { retry?: Retry } = isLast ? {} : { retry: firstAttempt(plus(now(), backOff.minMs)) };
   return { ...rest, ...next, done: event.sequence, givenUp: [...rest.givenUp, event.sequence] };

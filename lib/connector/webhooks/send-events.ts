@@ -10,7 +10,7 @@ export interface EventsReport {
   readonly delivered: number;
   /** Deliveries that failed and are tried again. */
   readonly failed: number;
-  readonly given_up: number;
+  readonly givenUp: number;
   /** Requests that were left when the time of the run was over or their sink did not answer. */
   readonly left: number;
 }
@@ -28,13 +28,13 @@ type SendDeps = Pick<ConnectorDeps, "events" | "sinks" | "intervals" | "now" | "
 export async function sendEvents(deps: SendDeps): Promise<EventsReport> {
   const reports = await Promise.all(deps.sinks.map(sink => sendToSink(sink, deps)));
   const sum = (name: keyof EventsReport) => reports.reduce((total, report) => total + report[name], 0);
-  return { delivered: sum("delivered"), failed: sum("failed"), given_up: sum("given_up"), left: sum("left") };
+  return { delivered: sum("delivered"), failed: sum("failed"), givenUp: sum("givenUp"), left: sum("left") };
 }
 
 async function sendToSink(sink: EventSink, deps: SendDeps): Promise<EventsReport> {
   const { now } = deps;
   const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
-  const counts = { delivered: 0, failed: 0, given_up: 0 };
+  const counts = { delivered: 0, failed: 0, givenUp: 0 };
   const sinkRun: SinkRun = { sink, run, counts, failures: 0, isStopped: false };
   let left = 0;
   try {

@@ -39,7 +39,7 @@ describe("the events of a request", () => {
   test("reach every sink once, in order, signed by the secret of the sink", async () => {
     const connector = await connectorWith(peers, [one, two]);
     const requestId = await completed(connector);
-    expect(await send(connector)).toEqual({ delivered: 10, failed: 0, given_up: 0, left: 0 });
+    expect(await send(connector)).toEqual({ delivered: 10, failed: 0, givenUp: 0, left: 0 });
     expect(typesAt(one)).toEqual(course);
     expect(typesAt(two)).toEqual(course);
     expect(idsAt(two)).toEqual(idsAt(one));
@@ -178,7 +178,7 @@ describe("a sink that misbehaves", () => {
     one.fail({ kind: "refuse", status: 500, times: 2 });
     await send(connector);
     connector.advance(hours(2));
-    expect(await send(connector)).toMatchObject({ delivered: 0, given_up: 1 });
+    expect(await send(connector)).toMatchObject({ delivered: 0, givenUp: 1 });
     expect(connector.events("event_given_up")).toMatchObject([
       { sink: 1, type: "request.started", credentialRequestId: requestId },
     ]);
