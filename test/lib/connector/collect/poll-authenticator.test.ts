@@ -226,7 +226,7 @@ describe("an authenticator that waits", () => {
 
   test("ends failed when the IdP's challenge is over, without being asked for any more", async () => {
     const { connector, requestId, credentials } = await waiting();
-    connector.advance(days(14));
+    connector.advance(days(14) + hours(1));
     await connector.runCredentials("timer");
     expect(polls()).toBe(0);
     expect(await credentials()).toMatchObject([{ state: "failed", error_message: expect.stringMatching(/expired/) }]);
