@@ -20,7 +20,7 @@ async function stopped(
     sendEventsSoon: () => {},
     ...options.ports(context, clock),
   });
-  const host = connector.beside({ ...options, ports });
+  const host = connector.anotherInstance({ ...options, ports });
   const ended = work(host).then(
     () => "ended",
     () => "failed",
@@ -84,7 +84,7 @@ describe("a host that stops while it sends events", () => {
     const connector = await connectorWith(peers, [sink]);
     await connector.order(orderBody([1]));
     sink.fail({ kind: "hang", phase: "before" });
-    const sent = send(connector.beside());
+    const sent = send(connector.anotherInstance());
     await sink.untilHanging();
     expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
     connector.advance(minutes(4));

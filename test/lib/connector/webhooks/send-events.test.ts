@@ -168,7 +168,7 @@ describe("a sink that misbehaves", () => {
     await connector.order();
     one.fail({ kind: "refuse", status: 410 });
     await send(connector);
-    const moved = connector.beside({ settings: { EVENT_SINK_URLS: `${one.url}/another` } });
+    const moved = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/another` } });
     expect(await send(moved)).toMatchObject({ delivered: 1 });
   });
 
@@ -259,7 +259,7 @@ describe("the secret of a sink", () => {
 describe("two hosts", () => {
   test("never send an event at the same time, and each event once", async () => {
     const connector = await connectorWith(peers, [one]);
-    const other = connector.beside();
+    const other = connector.anotherInstance();
     await completed(connector);
     one.fail({ kind: "delay", ms: 300, times: 3 });
     const [a, b] = await Promise.all([send(connector), send(other)]);
@@ -269,7 +269,7 @@ describe("two hosts", () => {
 
   test("continue with the events of one that stopped in a call, after its lease", async () => {
     const connector = await connectorWith(peers, [one]);
-    const other = connector.beside();
+    const other = connector.anotherInstance();
     await connector.order();
     one.fail({ kind: "hang", phase: "after" });
     const stopped = send(connector);
