@@ -10,12 +10,16 @@ interface Message {
 
 /**
  * Returns the headers of a message by the scheme of Standard Webhooks, with one signature for each secret. A receiver accepts the message
- * if any of them fits.
- * @param secrets each `whsec_` and base64
+ * if any of them fits. Throws if the current secret is none of Standard Webhooks, in words without a part of it. A former one that is none,
+ * because it was set by mistake, is left out.
+ * @param secrets each `whsec_` and base64, the current one first
  */
 export function signatureHeaders({ id, timestamp, body }: Message, secrets: readonly string[]): Record<string, string> {
-  const signatures = secrets.map(secret => {
-    const mac = createHmac("sha256", signingKey(secret)).update(`${id}.${timestamp}.${body}`);
+  const [current, ...former] = secrets.map(signingKey);
+  if (current === undefined)
+    throw new Error("The signing secret of an event sink is not whsec_ with 24 to 64 bytes in base64.");
+  const signatures = [current, ...former.filter(key => key !== undefined)].map(key => {
+    const mac = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`);
     return `v1,${mac.digest("base64")}`;
   });
   return {
@@ -25,11 +29,9 @@ export function signatureHeaders({ id, timestamp, body }: Message, secrets: read
   };
 }
 
-/** Throws if the text is not a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. The message has no part of it. */
-function signingKey(secret: string): Uint8Array {
+/** Returns the key of a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64; undefined for any other text. */
+function signingKey(secret: string): Uint8Array | undefined {
   const [, encoded = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.trim()) ?? [];
   const key = Buffer.from(encoded, "base64");
-  if (key.length < 24 || key.length > 64)
-    throw new Error("The signing secret of an event sink is not whsec_ with 24 to 64 bytes in base64.");
-  return key;
+  return key.length < 24 || key.length > 64 ? undefined : key;
 }
