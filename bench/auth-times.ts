@@ -50,7 +50,7 @@ async function userFor({ unknown, keyless }: Wrong): Promise<BenchUser> {
   return unknown === true ? { ...user, username: `nobody${number}` } : user;
 }
 
-/** By turns in a new order each time, one after another, so that whatever else goes on meets all alike. */
+/** By turns in a new order each time, one after another, so that other load affects all alike. */
 async function measure(all: readonly Wrong[]): Promise<ReadonlyMap<Wrong, readonly number[]>> {
   const times = new Map(all.map(wrong => [wrong, [] as number[]]));
   while ((times.get(all[0] as Wrong)?.length ?? 0) < Number(values.samples)) {

@@ -1,4 +1,4 @@
-// Requests a second and times of the authentication server, beside what they are made of. See README.md.
+// Requests per second and times of the authentication server, compared with their parts. See README.md.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

@@ -1,4 +1,4 @@
-// From the start of a process to its first answers: the package beside a function app that does nothing. See README.md.
+// From the start of a process to its first answers: the package compared with a function app that does nothing. See README.md.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -121,7 +121,7 @@ try {
   // The first of each warms the disk's cache.
   for (const start of starts) await timed(start);
   for (let round = 0; round < Number(values.rounds); round++) {
-    // By turns, so that whatever else goes on meets all alike.
+    // By turns, so that other load affects all alike.
     for (const start of starts) times.get(start)?.push(await timed(start));
   }
   console.log(report(times));

@@ -19,7 +19,7 @@ param location string = resourceGroup().location
 @maxLength(16)
 param nameSuffix string = ''
 
-@description('Tags of every resource, beside azd-env-name.')
+@description('Tags of every resource, in addition to azd-env-name.')
 param tags object = {}
 
 @description('Version of Node; take 22 where the region does not offer 24.')

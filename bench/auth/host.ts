@@ -1,4 +1,4 @@
-// A host for benches, started by them: the service and, beside it, what it is measured against.
+// A host for benches, started by them: the service and its baseline.
 import { readFileSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { hash, verify } from "@node-rs/argon2";
@@ -7,7 +7,7 @@ import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
 import { password } from "./password.ts";
 
-/** What the process has used since it began, in milliseconds. */
+/** What the process has used since its start, in milliseconds. */
 export interface Usage {
   readonly cpuMs: number;
 }

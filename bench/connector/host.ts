@@ -1,10 +1,10 @@
-// A host for the bench of the connector, started by it: the service and, beside it, what it is measured against.
+// A host for the bench of the connector, started by it: the service and its baseline.
 import { readFileSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
 
-/** What the process has used since it began, and what it holds now: milliseconds and bytes. */
+/** CPU time since the start of the process, and its memory now: milliseconds and bytes. */
 export interface Usage {
   readonly cpuMs: number;
   readonly rss: number;

@@ -9,7 +9,7 @@
 // A browser sends the same header with every request, but an OTP passes once. So a header that was good stays good for
 // REMEMBER_SECONDS (900; 0 asks every time, which OTPs cannot stand): that long, a user who was deleted can still come in.
 // Put TLS before it: Basic authentication sends the password in the clear. Where the deployment limits addresses
-// (AUTH_ADDRESS_LIMIT), this server's address belongs on the allow-list: it asks for everybody.
+// (AUTH_ADDRESS_LIMIT), this server's address belongs on the allow-list: it signs in every user.
 import { createHash, randomBytes } from "node:crypto";
 import { createServer, request as send } from "node:http";
 
@@ -37,7 +37,7 @@ function credentialsOf(header) {
   return { username: text.slice(0, colon), ...passwordAndOtp(text.slice(colon + 1)) };
 }
 
-/** Asks the authentication server. Only the answer `true` lets anybody in: every trouble keeps the door shut. */
+/** Calls the authentication server. Only the response `true` signs a user in; every failure is a refusal. */
 async function ask(credentials) {
   try {
     const response = await fetch(`${AUTH_URL}/authenticate`, {

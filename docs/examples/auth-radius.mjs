@@ -1,4 +1,4 @@
-// Lets a RADIUS server, or whatever else runs a program to check a password, ask the authentication server: the answer's body is
+// Lets a RADIUS server, or any other system that runs a program to check a password, ask the authentication server: the answer's body is
 // compared with `true`, and nothing else counts.
 //
 //   USER_NAME=alice USER_PASSWORD=secret,vvgutbiedkvi… node auth-radius.mjs https://auth.example.com/client

@@ -26,7 +26,7 @@ if (login.status === 200) {
   );
   console.log(body.prefix === null ? "by password alone" : `with the key ${body.prefix}`);
   console.log(`logout: ${(await call("/logout", { cookie })).body}`);
-  // Whoever kept the cookie has nothing now.
+  // A kept copy of the cookie is worthless now.
   const after = await call("/status", { cookie });
   console.log(`status: ${after.status} ${after.body.error}`);
 } else {

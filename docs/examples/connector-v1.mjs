@@ -1,17 +1,16 @@
-// Orders keys for one user by version 1 of the connector, follows the shipment, and has its PINs mailed once more.
+// Orders security keys for one user with version 1 of the connector API, follows the shipment, and resends its PIN mails.
 //
 //   export CONNECTOR_URL=https://keys.example.com API_TOKEN=connector_…
-//   node connector-v1.mjs order REQ0012345 connector-order-v1.json   # orders once, however often it is run
-//   node connector-v1.mjs follow <shipment_id>                       # tells each change until the keys are complete
+//   node connector-v1.mjs order REQ0012345 connector-order-v1.json   # orders once, also if it is repeated
+//   node connector-v1.mjs follow <shipment_id>                       # prints each change until the keys are complete
 //   node connector-v1.mjs resend-pin <shipment_id>
 //
-// The ticket's number is the Idempotency-Key, which version 1 knows too: a call whose answer got lost is made again. An order that was refused
-// goes out under a new key once it is corrected.
+// The ticket number is the Idempotency-Key: after a lost response, repeat the command. Send a corrected order under a new ticket number.
 //
-// `follow` asks every POLL_SECONDS (300) for WAIT_SECONDS (0: once). Version 1 does not tell an error that heals from one that does not:
-// a shipment with an error is reported and remains `ongoing`. Version 2 reads the same request with the state of every credential.
+// `follow` polls every POLL_SECONDS (300) for WAIT_SECONDS (0: once). A shipment with an error stays `ongoing` in version 1, whether the error
+// is temporary or final; `follow` prints it and continues. Version 2 returns the same request with the state of every credential.
 //
-// It ends with 0 done; 1 refused, and somebody has to correct something; 2 not yet, run it again later.
+// Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later.
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -36,7 +35,7 @@ async function call(route, { body, headers = {} } = {}) {
   return { status: response.status, body: answer, headers: response.headers };
 }
 
-/** Tells a refusal with every field that is wrong, and whether another try may help. */
+/** Prints a refusal with every wrong field. Returns whether a later attempt may succeed. */
 function refused({ status, body, headers }) {
   const fields = (body?.error_data?.fields ?? []).map(({ path, reason }) => `\n  ${path} ${reason}`);
   console.error(`${status} ${body?.error_message ?? "no readable answer"}${fields.join("")}`);

@@ -2,7 +2,7 @@
 //
 //   export CONNECTOR_URL=https://keys.example.com API_TOKEN=connector_…
 //   node connector-v2.mjs order REQ0012345 connector-order-v2.json   # orders once, however often it is run
-//   node connector-v2.mjs follow <credential_request_id> [state]     # tells each change, to the end or to that state
+//   node connector-v2.mjs follow <credential_request_id> [state]     # prints each change until the end or that state
 //   node connector-v2.mjs resend-pin <credential_request_id>
 //
 // The ticket's number is the Idempotency-Key: a call whose answer got lost is simply made again. Within 7 days the same ticket with the
@@ -11,7 +11,7 @@
 //
 // A key takes days. `follow` asks every POLL_SECONDS (300) for WAIT_SECONDS (0: once) and can be run again at any time.
 //
-// It ends with 0 done; 1 refused, and somebody has to correct something; 2 not yet, run it again later; 3 ended, but not well.
+// Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later; 3 the request failed or was cancelled.
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 

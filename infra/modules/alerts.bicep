@@ -240,7 +240,7 @@ var otherRules = [
   {
     id: 'vault-near-expiry'
     title: 'A vault says that a secret is near its end'
-    text: 'The vault tells of every secret with a date 30 days before its end, and at its end, whether it is in use or not.'
+    text: 'The vault reports every secret with an expiry date 30 days before that date, and on it, also if the secret is not in use.'
     severity: 3
     scope: workspaceId
     query: 'AzureDiagnostics | where ResourceProvider == "MICROSOFT.KEYVAULT" and OperationName in ("SecretNearExpiryEventGridNotification", "SecretExpiredEventGridNotification") | summarize notices = count()'
@@ -255,7 +255,7 @@ var otherRules = [
   {
     id: 'otpkey-stopped'
     title: 'A one-time-password key was stopped'
-    text: 'Somebody who knows a password guessed OTPs until the key was stopped. Its user cannot sign in before an administrator enables it.'
+    text: 'A caller with the right password sent wrong OTPs until the key was stopped. Its user cannot sign in before an administrator enables it.'
     severity: 3
     scope: componentId
     query: 'traces | where message == "otpkey_stopped" | summarize keys = count()'

@@ -1,4 +1,4 @@
-metadata description = 'One function app with its plan. It serves exactly one API, so Core can never run beside a public one.'
+metadata description = 'One function app with its plan. It serves exactly one API, so Core never runs together with a public API.'
 
 @description('Name of the app.')
 param name string
@@ -204,7 +204,7 @@ resource noDeployPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicie
   }
 }
 
-// What the template says stands last: no given setting can add an API or send the app to another identity.
+// The settings of the template come last: no other setting can add an API or send the app to another identity.
 resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'

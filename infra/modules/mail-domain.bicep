@@ -47,7 +47,7 @@ output dnsRecords array = [
   records.DKIM2
 ]
 
-@description('The domain as it stands in the address of the sender.')
+@description('The domain in the address of the sender.')
 output senderDomain string = domain.properties.mailFromSenderDomain
 
 @description('Id of the domain.')

@@ -21,7 +21,7 @@ param domainId string
 @description('Whether the domain is linked: it is verified, or was linked before.')
 param linked bool
 
-@description('What stands before the @ in the address of the sender.')
+@description('The part before the @ in the address of the sender.')
 param senderName string
 
 @description('The name that recipients see.')

@@ -9,7 +9,7 @@ param location string
 @description('Tags of every resource.')
 param tags object
 
-@description('Subnet in which the endpoint lies.')
+@description('Subnet of the endpoint.')
 param subnetId string
 
 @description('Resource that is reached.')

@@ -12,7 +12,7 @@ const roles = [
     id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a02",
     value: "Connector.Call",
     displayName: "Order credentials",
-    description: "May call the connector: order keys and credentials for anybody.",
+    description: "May call the connector: order keys and credentials for any person.",
   },
 ];
 

@@ -51,7 +51,7 @@ function sentence([name, { severity, range, via, fixAvailable }]: [string, Vulne
   return `${severity}: ${name} ${range}: ${advisories.join("; ")} (${fixAvailable === true ? "mended by a newer version" : fix})`;
 }
 
-/** Licences that ask for no more than their text beside the code, which the package has. */
+/** Licences that require only their text in the package, which has it. */
 const permissive: ReadonlySet<string> = new Set(["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "0BSD"]);
 
 const lock = z.object({

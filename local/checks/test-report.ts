@@ -13,7 +13,7 @@ export interface SkippedTest {
   readonly reason: string;
 }
 
-/** Name of the environment variable that tells the reporter where to write. */
+/** Name of the environment variable with the path of the report. */
 export const reportVariable = "TEST_REPORT";
 
 /** A test names its reason by `context.skip("why")`, or by "(skipped: why)" in its name or its group's. */

@@ -1,4 +1,4 @@
-// Development tool: stands in for `@azure/functions-core`, the module that only Azure's worker provides.
+// Development tool: replaces `@azure/functions-core`, the module that only Azure's worker provides.
 import Module from "node:module";
 import type { FunctionCallback, FunctionMetadata, HostLog, LogLevel, ProgrammingModel } from "./core-contract.ts";
 

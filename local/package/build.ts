@@ -13,7 +13,7 @@ const manifest = (root: string): string => {
   return `${JSON.stringify({ ...own, main: `${bundleFolder}/main.js`, engines: { node: ">=22" } }, undefined, 2)}\n`;
 };
 
-/** Its presence tells `azd` that nothing is built after the upload. */
+/** With this file `azd` builds nothing after the upload. */
 const funcignore = "/local.settings.json\n";
 
 /**

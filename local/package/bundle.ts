@@ -7,7 +7,7 @@ import type { PackageFiles } from "./files.ts";
 /** The folder of the package that holds the bundle. */
 export const bundleFolder = "dist";
 
-/** The native binary, beside the bundle. */
+/** The native binary, next to the bundle. */
 const nativeFile = "argon2.node";
 
 /** Left to the machine that runs the bundle. */
@@ -42,7 +42,7 @@ export async function bundleApp(root: string): Promise<Bundle> {
     outdir: join("package", bundleFolder),
     write: false,
     metafile: true,
-    // Names stay: log lines tell those of errors, and stacks can be read without the maps, which take time at the start.
+    // Names are kept: log lines contain the names of errors, and stacks can be read without the maps, which take time at the start.
     minifyWhitespace: true,
     minifySyntax: true,
     sourcemap: "linked",

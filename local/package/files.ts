@@ -32,8 +32,8 @@ export function writePackage(folder: string, files: PackageFiles): void {
 }
 
 /**
- * Writes a file so that whoever reads it meanwhile finds the old or the new one.
- * @param beside a directory of the same disk, where it is made ready
+ * Writes a file atomically: a reader finds the old or the new content.
+ * @param scratchDirectory a directory on the same disk, in which the file is prepared
  */
 export function writeWhole(file: string, contents: Uint8Array, scratchDirectory: string): void {
   if (existsSync(file) && readFileSync(file).equals(contents)) return;

@@ -1,4 +1,4 @@
-// The native binary of a platform, whatever machine this is.
+// The native binary of a platform, which may be another one than this machine's.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ export function ownPlatform(root: string): string {
 }
 
 /**
- * The binary of `@node-rs/argon2` for a platform: the installed one, else by `npm pack`, held against the checksum in
+ * The binary of `@node-rs/argon2` for a platform: the installed one, else from `npm pack`, compared with the checksum in
  * package-lock.json. Throws where it cannot be had or is not the one that was locked.
  */
 export function argon2Binary(root: string, platform: string): Uint8Array {

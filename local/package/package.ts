@@ -1,4 +1,4 @@
-// `npm run package`: the deployable folder package/, the same as package.zip, and beside it what is in it and its checksums.
+// `npm run package`: the deployable folder package/, the same as package.zip, a bill of materials and checksums.
 import { readArguments } from "../../commands/read-arguments.ts";
 import { buildPackage } from "./build.ts";
 import { writePackage, writeWhole, zipPackage } from "./files.ts";

@@ -1,4 +1,4 @@
-// What is beside the package for those who must know what is in it, and that it is the one that was built.
+// The bill of materials and the checksums, which show what the package contains and that it is the one that was built.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { installFunctionsCore } from "../host/functions-core.ts";
 import { startHost } from "../host/host.ts";
 
-/** What it tells its parent when it answers. */
+/** The message to the parent process once it serves requests. */
 export interface Served {
   readonly url: string;
   /** Of loading the app alone. */

@@ -60,7 +60,7 @@ describe("docs/operate.md", () => {
     const outcomes = union(verdict, /outcome: ([^;]+);/);
     expect([reasons.length, outcomes.length]).toEqual([4, 7]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
-    for (const name of [...reasons, "nobody", "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
+    for (const name of [...reasons, "unknown_user", "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
       expect(inTable(name), name).toBe(true);
   });
 

@@ -1,6 +1,6 @@
 import codes from "i18n-iso-countries/codes.json" with { type: "json" };
 
-/** ISO 3166-1 alpha-2. XK is in the data set, but ISO assigns it to nobody. */
+/** ISO 3166-1 alpha-2. XK is in the data set, but ISO has not assigned it. */
 const countries: ReadonlySet<string> = new Set(codes.map(([alpha2]) => alpha2 ?? "").filter(code => code !== "XK"));
 
 /** Regions where the delivery service needs one: postal abbreviations of USPS and Canada Post (decision C5). */

@@ -4,7 +4,7 @@ import { requestLimits } from "./limits.ts";
 import { isCountryCode } from "./regions.ts";
 
 /**
- * Upper bound, in UTF-16 code units, of text that the specification does not bound. It lies above every limit of the delivery
+ * Upper bound, in UTF-16 code units, of text that the specification does not bound. It is above every limit of the delivery
  * service, so that what only that service minds is answered in its name (decision C5).
  */
 const textLimit = 255;
@@ -40,7 +40,7 @@ export const emailsTo = () =>
     when: ({ value }) => Array.isArray(value),
   });
 
-/** Addresses differ when they do so in lower case: no mail service in use tells mailboxes apart by case. */
+/** Addresses are different if they differ in lower case: mail services in use ignore case. */
 function differentAddresses(addresses: readonly unknown[], context: z.core.$RefinementCtx): void {
   const first = new Map<string, number>();
   for (const [index, address] of addresses.entries()) {

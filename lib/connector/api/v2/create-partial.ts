@@ -15,7 +15,7 @@ export type Decidable = Pick<RequestDraft, "emailsTo"> & {
 
 /**
  * Returns what can be read of a version 2 create body that does not fit its schema, so that all its problems are reported at once
- * (decision C1). Whatever is wrong by the schema is left out, a list over its limit as a whole.
+ * (decision C1). Leaves out every value that the schema refuses, and a list over its limit as a whole.
  */
 export function decidableV2(body: unknown): Decidable {
   const { shipment, authenticators, enrollment_contacts } = fieldsOf(body);

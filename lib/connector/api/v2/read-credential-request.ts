@@ -88,7 +88,7 @@ export const created = (done: {
 
 /**
  * The read model of a request, whichever version made it (decision C4). `error_message` beside `state` is beyond the
- * specification: without it nobody could tell why a request stays `received` (decision C6).
+ * specification: without it a caller could not see why a request stays `received` (decision C6).
  * @param keys in the request's order
  */
 export function readV2(request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof credentialRequestV2> {
