@@ -23,7 +23,7 @@ const eraseInput = z
     error: "must have exactly one of email, external_id and user_id",
   });
 
-const whoOf = ({ email, external_id: externalId, user_id: userId }: z.output<typeof eraseInput>): RecipientName => {
+const recipientOf = ({ email, external_id: externalId, user_id: userId }: z.output<typeof eraseInput>): RecipientName => {
   if (email !== undefined) return { by: "email", name: email };
   return externalId === undefined ? { by: "userId", name: userId ?? "" } : { by: "externalId", name: externalId };
 };
@@ -93,7 +93,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       .meta({ id: "EraseReport" }),
     run: async (input, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
       await context.ready();
-      const { erased, left } = await eraseRecipient(whoOf(input), context);
+      const { erased, left } = await eraseRecipient(recipientOf(input), context);
       const reported = left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason }));
       return { erased, left: reported };
     },

@@ -23,7 +23,7 @@ export const createCredentialRequest = endpoint({
   body: createBodyV2,
   alsoCheck: ({ body }, context: ConnectorContext) => {
     const decidable = decidableV2(body);
-    return requestProblems(decidable, place => pathInV2(place, decidable), context);
+    return requestProblems(decidable, location => pathInV2(location, decidable), context);
   },
   answers: { 201: { description: "The request is accepted.", headers: ["location"], schema: createdV2 } },
   refusals: ["conflict", "delivery_refused", "idp_refused"],

@@ -1,12 +1,12 @@
 import type { Problem } from "../../fault.ts";
 import { isMailable } from "../model/pin-mail.ts";
-import type { SecurityKeyPath } from "./create-wire.ts";
+import type { DraftLocation } from "./create-wire.ts";
 
 /** Returns a problem for each address of a create that no PIN mail may go to. */
 export function pinMailProblems(
   emailsTo: readonly string[],
   domains: readonly string[],
-  pathOf: (place: SecurityKeyPath) => string,
+  pathOf: (place: DraftLocation) => string,
 ): readonly Problem[] {
   return emailsTo.flatMap((email, index) =>
     isMailable(email, domains)

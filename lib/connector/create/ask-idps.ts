@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import { Fault, type Problem } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
-import type { SecurityKeyPath } from "../api/create-wire.ts";
+import type { DraftLocation } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
@@ -15,7 +15,7 @@ import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } fr
 export function idpProblems(
   { keys }: Pick<Decidable, "keys">,
   idps: Idps,
-  pathOf: (field: SecurityKeyPath) => string,
+  pathOf: (field: DraftLocation) => string,
 ): readonly Problem[] {
   const found = keys.flatMap(({ id: keyId, credentials }) =>
     credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
@@ -88,7 +88,7 @@ export async function askIdps(
 }
 
 /** Returns the fault of a create for which an IdP returned no creation options. */
-export function idpFault(failure: AskFailure, pathOf: (field: SecurityKeyPath) => string): Fault {
+export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => string): Fault {
   if ("notConfigured" in failure) {
     const problems = [{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }];
     return new Fault("invalid", "The request is not valid.", { problems });

@@ -1,6 +1,6 @@
 import type { Caller } from "../../caller.ts";
 import { Fault, type Problem } from "../../fault.ts";
-import type { CreateFormat, SecurityKeyPath } from "../api/create-wire.ts";
+import type { CreateFormat, DraftLocation } from "../api/create-wire.ts";
 import { pinMailProblems } from "../api/pin-mail-domains.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -55,7 +55,7 @@ export function checkRequest<D extends RequestDraft>(
 /** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs and PIN mail domains. */
 export const requestProblems = (
   draft: Decidable,
-  pathOf: (field: SecurityKeyPath) => string,
+  pathOf: (field: DraftLocation) => string,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): readonly Problem[] => [
   ...enrollmentProblems(draft, deps.rfpr, pathOf),
@@ -100,7 +100,7 @@ export async function createWithId<D extends RequestDraft>(
 const enrollmentProblems = (
   { keys }: Pick<Decidable, "keys">,
   rfpr: ConnectorDeps["rfpr"],
-  pathOf: (field: SecurityKeyPath) => string,
+  pathOf: (field: DraftLocation) => string,
 ): readonly Problem[] =>
   rfpr === undefined && keys.some(isOnSite)
     ? [

@@ -1,6 +1,6 @@
 import { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
-import type { SecurityKeyPath } from "../api/create-wire.ts";
+import type { DraftLocation } from "../api/create-wire.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
@@ -20,7 +20,7 @@ export interface PreparedRequest {
 /** Asks the IdPs for creation options and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
 export async function prepareRequest(
   stored: LoadedRequest,
-  pathOf: (field: SecurityKeyPath) => string,
+  pathOf: (field: DraftLocation) => string,
   deps: ConnectorDeps,
 ): Promise<PreparedRequest> {
   const keys = stored.keys.map(({ value }) => value);

@@ -20,7 +20,7 @@ export interface RequestPage {
 }
 
 /** The maximum number of requests that are read for a page if few match the filters, so that its cost does not grow with history. */
-const mostLookedAt = 200;
+const maxRequestsRead = 200;
 
 /**
  * Returns a page of the requests that match every filter, in the order of creation (C19). Reads the requests of the page, and at most
@@ -34,10 +34,10 @@ export async function listRequests(
 ): Promise<RequestPage> {
   const requests: LoadedRequest[] = [];
   let position = latest(after, filter.createdAfter);
-  for (let left = Math.max(top, mostLookedAt); left > 0; ) {
+  for (let left = Math.max(top, maxRequestsRead); left > 0; ) {
     const missing = top - requests.length;
-    const size = Math.min(left, filter.userId === undefined ? missing : Math.max(missing, leastAtOnce));
-    const { candidates, isLast } = await nextOf(filter, { after: position, top: size }, deps);
+    const size = Math.min(left, filter.userId === undefined ? missing : Math.max(missing, minRequestsRead));
+    const { candidates, isLast } = await nextCandidates(filter, { after: position, top: size }, deps);
     for (const { at, loaded } of await loadAll(candidates, deps)) {
       if (requests.length === top) return { requests, ...(position !== undefined && { next: position }) };
       if (loaded !== undefined && matches(loaded, filter)) requests.push(loaded);
@@ -51,7 +51,7 @@ export async function listRequests(
 }
 
 /** The minimum number of requests that are read at once if most of them probably do not match. */
-const leastAtOnce = 50;
+const minRequestsRead = 50;
 
 const latest = (a: string | undefined, b: string | undefined): string | undefined =>
   a === undefined || (b !== undefined && b > a) ? b : a;
@@ -73,7 +73,7 @@ interface Candidate {
  * Returns the next candidates. A request whose state changes enters its new list before it leaves the old one, so the lists are read in
  * the order of the states and no request is missed.
  */
-async function nextOf(
+async function nextCandidates(
   { state, userId }: RequestFilter,
   range: { readonly after: string | undefined; readonly top: number },
   { requests }: ConnectorDeps,
@@ -89,9 +89,9 @@ async function nextOf(
     await read({ state: "started" });
     await Promise.all(requestStates.filter(isTerminal).map(ended => read({ state: ended })));
   }
-  const named = [...Map.groupBy(rows, positionOf)].sort(([a], [b]) => (a < b ? -1 : 1));
-  const candidates = named.slice(0, range.top).map(([at, of]) => ({ at, requestId: of[0]?.requestId ?? "", rows: of }));
-  return { candidates, isLast: named.length <= range.top };
+  const byPosition = [...Map.groupBy(rows, positionOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const candidates = byPosition.slice(0, range.top).map(([at, of]) => ({ at, requestId: of[0]?.requestId ?? "", rows: of }));
+  return { candidates, isLast: byPosition.length <= range.top };
 }
 
 function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
@@ -102,7 +102,7 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
         withLogFields({ credentialRequestId: requestId }, async () => {
           try {
             const loaded = await deps.requests.load(requestId);
-            for (const row of rows) await heal(row, loaded, deps);
+            for (const row of rows) await removeIfStale(row, loaded, deps);
             return { at, loaded };
           } catch (error) {
             // A request whose rows cannot be read is left out, so that the others are still listed.
@@ -115,8 +115,8 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
   );
 }
 
-/** Removes an entry of a list that the request is not in once it is old: its writer may be between two writes (C15). */
-async function heal(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
+/** Removes an old entry of a list to which the request does not belong. The writer of a recent one may be between two writes (C15). */
+async function removeIfStale(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals } = deps;
   const isInList = loaded !== undefined && (!("state" in row.list) || row.list.state === loaded.request.value.state);
   const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;

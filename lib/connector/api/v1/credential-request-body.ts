@@ -36,7 +36,7 @@ const bodyV1 = z.object({
     .describe("Who receives the PIN mail."),
 });
 
-/** Version 1 credential request body to `NewRequest`: one on-site authenticator toward the default IdP (decisions C3, C4, C5). */
+/** The body of a version 1 credential request create: one on-site authenticator at the default IdP. Parses to a draft (decisions C3, C4, C5). */
 export const createCredentialRequestBodyV1 = bodyV1
   .transform(
     ({ recipient, credentials, pin_request: pin, ...body }): RequestDraft => ({
@@ -67,16 +67,16 @@ export const createCredentialRequestBodyV1 = bodyV1
     description: "Credentials on one authenticator that is programmed on site.",
   });
 
-/** IdP and relying party are not the caller's to choose, so the user is what does not fit. */
+/** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
 export const createCredentialRequestV1: CreateFormat = {
   origin: "v1_credential_request",
-  pathOf: place => {
-    if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
-    return place.field === "authenticators" ? "credentials" : `credentials[${place.index}].user_id`;
+  pathOf: location => {
+    if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+    return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
   },
 };
 
-/** Version 1 answer to a credential request. */
+/** Version 1 response to a credential request create. */
 export const createdCredentialRequestV1 = z
   .object({
     data: z.object({ credential_request_id: z.string().describe("Names the request.") }),

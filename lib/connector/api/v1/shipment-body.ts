@@ -77,8 +77,8 @@ function quantity(shipment: unknown): number {
   const counts = Array.isArray(items)
     ? items.map(item => (item as { product_quantity?: unknown })?.product_quantity)
     : [];
-  const isOne = (count: unknown) => typeof count === "number" && count <= requestLimits.keys;
-  return counts.reduce<number>((sum, count) => sum + (isOne(count) ? Number(count) : 0), 0);
+  const isValid = (count: unknown) => typeof count === "number" && count <= requestLimits.keys;
+  return counts.reduce<number>((sum, count) => sum + (isValid(count) ? Number(count) : 0), 0);
 }
 
 type BodyV1 = z.output<typeof bodyV1>;
@@ -88,7 +88,7 @@ interface ShipmentDraftV1 extends RequestDraft {
   readonly hasContacts: boolean;
 }
 
-/** Version 1 shipment create body to `NewRequest` (specification section 2, decisions C4, C5, C11a). */
+/** The body of a version 1 shipment create. Parses to a draft (specification section 2, decisions C4, C5, C11a). */
 export const createShipmentBodyV1 = bodyV1
   .transform((body): ShipmentDraftV1 => {
     const { delivery_shipment_request: shipment, enrollment_contacts } = body;
@@ -115,18 +115,18 @@ export const createShipmentBodyV1 = bodyV1
   })
   .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
 
-/** The user's IdP and relying party are not the caller's to choose, so the user is what does not fit. */
+/** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
 export const createShipmentV1: CreateFormat<ShipmentDraftV1> = {
   origin: "v1_shipment",
-  pathOf: (place, { hasContacts }) => {
-    if (place.field !== "emailTo") return "user_id";
+  pathOf: (location, { hasContacts }) => {
+    if (location.field !== "emailTo") return "user_id";
     return hasContacts
-      ? `enrollment_contacts.emails_to[${place.index}]`
+      ? `enrollment_contacts.emails_to[${location.index}]`
       : "delivery_shipment_request.recipient.recipient_email";
   },
 };
 
-/** As many keys as the quantity says. */
+/** Returns one draft for each security key of the quantity. */
 function keysOf(
   item: z.output<typeof shipmentItem>,
   index: number,
@@ -146,7 +146,7 @@ function keysOf(
   );
 }
 
-/** Version 1 answer to a shipment create (specification section 4). */
+/** Version 1 response to a shipment create (specification section 4). */
 export const createdShipmentV1 = z
   .object({ data: z.object({ shipment_id: z.string().describe("The delivery service's id.") }) })
   .meta({ id: "CreatedShipmentV1" });

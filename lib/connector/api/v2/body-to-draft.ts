@@ -3,7 +3,7 @@ import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../mode
 import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/key-ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { mailingAddressOf } from "../address.ts";
-import type { CreateFormat, SecurityKeyPath } from "../create-wire.ts";
+import type { CreateFormat, DraftLocation } from "../create-wire.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";
 import type { Decidable } from "./create-partial.ts";
 
@@ -11,7 +11,7 @@ type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];
 type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
 
-/** Version 2 create body to `NewRequest` (decision C4). */
+/** The body of a version 2 create. Parses to a draft (decision C4). */
 export const createBodyV2 = bodyV2
   .transform(
     ({ recipient, enrollment_contacts, shipment, authenticators }): RequestDraft =>
@@ -35,13 +35,13 @@ export const createBodyV2 = bodyV2
   });
 
 /** Returns the path of a field as the caller wrote it. */
-export function pathInV2(place: SecurityKeyPath, { keys }: Pick<Decidable, "keys">): string {
-  if (place.field === "emailTo") return `enrollment_contacts.emails_to[${place.index}]`;
-  if (place.field === "authenticators") return "authenticators";
-  const ofShipment = keys.find(({ id }) => id === place.keyId)?.place === "shipment";
+export function pathInV2(location: DraftLocation, { keys }: Pick<Decidable, "keys">): string {
+  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+  if (location.field === "authenticators") return "authenticators";
+  const ofShipment = keys.find(({ id }) => id === location.keyId)?.place === "shipment";
   const list = ofShipment ? "shipment.shipment_items" : "authenticators";
-  const field = place.field === "idp" ? "idp_id" : "relying_party_id";
-  return `${list}[${positionOf(place.keyId)}].credentials[${place.index}].${field}`;
+  const field = location.field === "idp" ? "idp_id" : "relying_party_id";
+  return `${list}[${positionOf(location.keyId)}].credentials[${location.index}].${field}`;
 }
 
 export const createV2: CreateFormat = { origin: "v2", pathOf: pathInV2 };
@@ -56,7 +56,7 @@ function shipmentOrder(shipment: Shipment): ShipmentOrder {
   });
 }
 
-/** One key: version 2 has no quantities. The mail service brings its PIN, which the key maker makes up (specification section 2). */
+/** Version 2 has no quantities: one item is one security key. The key maker generates its PIN, which is mailed (specification section 2). */
 function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
   return omitUndefined({
     id: shipmentKeyId(index),
