@@ -1,7 +1,7 @@
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext, type Timer } from "@azure/functions";
 import type { Call, Cookie, Reply } from "../http/call.ts";
 import type { WriteLine } from "../log.ts";
-import { acceptAnyHeaderValue } from "./header-bytes.ts";
+import { acceptAnyHeaderValue } from "./accept-any-header-value.ts";
 
 /** Registers an HTTP function. @param template without a leading slash, which would stop the whole app */
 export function registerHttp(

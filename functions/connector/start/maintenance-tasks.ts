@@ -23,7 +23,11 @@ const eraseInput = z
     error: "must have exactly one of email, external_id and user_id",
   });
 
-const recipientOf = ({ email, external_id: externalId, user_id: userId }: z.output<typeof eraseInput>): RecipientName => {
+const recipientOf = ({
+  email,
+  external_id: externalId,
+  user_id: userId,
+}: z.output<typeof eraseInput>): RecipientName => {
   if (email !== undefined) return { by: "email", name: email };
   return externalId === undefined ? { by: "userId", name: userId ?? "" } : { by: "externalId", name: externalId };
 };

@@ -90,7 +90,9 @@ async function nextCandidates(
     await Promise.all(requestStates.filter(isTerminal).map(ended => read({ state: ended })));
   }
   const byPosition = [...Map.groupBy(rows, positionOf)].sort(([a], [b]) => (a < b ? -1 : 1));
-  const candidates = byPosition.slice(0, range.top).map(([at, of]) => ({ at, requestId: of[0]?.requestId ?? "", rows: of }));
+  const candidates = byPosition
+    .slice(0, range.top)
+    .map(([at, of]) => ({ at, requestId: of[0]?.requestId ?? "", rows: of }));
   return { candidates, isLast: byPosition.length <= range.top };
 }
 
