@@ -56,11 +56,15 @@ describe("docs/operate.md", () => {
     const policy = readFileSync("lib/auth/model/policy.ts", "utf8");
     const verdict = readFileSync("lib/auth/otp/verdict.ts", "utf8");
     const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
-    const reasons = union(policy, /type SignInRefusal = ([^;]+);/);
-    const outcomes = union(verdict, /outcome: ([^;]+);/);
-    expect([reasons.length, outcomes.length]).toEqual([4, 7]);
+    const signIn = readFileSync("lib/auth/sign-in/sign-in.ts", "utf8");
+    const reasons = [
+      ...union(policy, /type SignInRefusal = ([^;]+);/),
+      ...union(signIn, /reason: SignInRefusal \| ([^;}]+)[;}]/),
+    ];
+    const outcomes = [...union(verdict, /outcome: ([^;]+);/), ...union(verdict, /type Inactive = ([^;]+);/)];
+    expect([reasons.length, outcomes.length]).toEqual([5, 9]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
-    for (const name of [...reasons, "unknown_user", "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
+    for (const name of [...reasons, "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
       expect(inTable(name), name).toBe(true);
   });
 
