@@ -27,7 +27,7 @@ describe("host.json", () => {
     expect((hours * 60 + minutes) * 60 + seconds).toBeGreaterThanOrEqual((100_000 * (4 + 6)) / 1000);
   });
 
-  it("keeps what the app writes on the console, whatever the level of the rest: the host files its errors as Information", () => {
+  it("keeps what the app writes on the console at any level of the rest: the host records its errors as Information", () => {
     expect(hostJson.logging.logLevel["Host.Function.Console"]).toBe("Information");
   });
 

@@ -48,7 +48,7 @@ describe("a regular expression of deployed code", { timeout: 120_000 }, () => {
     expect(await isLinear(source, flags)).toBe(false);
   });
 
-  it("is found wherever it stands, also where it is built from text", () => {
+  it("is found in any position, also if it is built from text", () => {
     const module = 'const a = /x/g; f("y".replace(/z/, "")); new RegExp("(a+)+$"); RegExp(a);';
     expect(patternsIn("a.ts", module)).toEqual([
       { source: "x", flags: "g" },

@@ -35,7 +35,7 @@ const writes: Readonly<Record<string, (owner: Owner) => Omit<HoldRule, "phase">>
   "the list row goes": ({ id }) => ({ method: "DELETE", path: new RegExp(`/ids\\(.*RowKey='${idKey(id)}'`) }),
 };
 
-/** Each write held before storage has heard of it, and after it was done. */
+/** Each write is paused before storage receives it, and after storage has done it. */
 const points = Object.entries(writes).flatMap(([write, rule]) =>
   (["request", "response"] as const).map(phase => ({
     point: `${phase === "request" ? "before" : "after"} ${write}`,

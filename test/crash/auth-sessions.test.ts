@@ -41,7 +41,7 @@ const login = async (host: AuthHost, username: string) =>
   sessionOf(await host.client("/login", { username, password }));
 const status = async (host: AuthHost, session: string) => (await host.client("/status", {}, session)).status;
 
-/** A login that is held when its session is about to be stored. */
+/** A login that is paused when its session is about to be stored. */
 async function pausedLogin(username: string) {
   await create(username);
   const hold = proxy.hold({ phase: "request", method: "POST", path: /\/sessions\b/ });

@@ -105,7 +105,7 @@ describe("a name that is guessed at", () => {
     expect(unknownName).toEqual(somebody);
   });
 
-  test("is not held against who then knows the password: nine failures are forgotten with a success", async () => {
+  test("with nine failures is cleared by the right password", async () => {
     await create(hosts[0], "forgetful");
     for (const _ of Array(2)) {
       expect(statuses(await atOnce(9, guess("forgetful")))).toEqual({ 401: 9 });

@@ -14,7 +14,7 @@ export interface Lane {
   readonly system: TestSystem;
   readonly proxy: PausingProxy;
   host(): Promise<HostProcess>;
-  /** A host that looks soon for what creators left, and gives up after one look. */
+  /** A host that soon reconciles what create handlers left, and fails the request after one look. */
   reconciler(): Promise<HostProcess>;
   /** Has a host work and kills it when the point is reached. */
   killed(
@@ -96,7 +96,7 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
   };
 }
 
-/** The point at which the proxy holds a write; what is held never arrives. */
+/** The point at which the proxy pauses a write. The paused write never arrives. */
 export function pausedWrite(
   { proxy }: Lane,
   phase: HoldRule["phase"],

@@ -40,7 +40,7 @@ async function killedIn(job: (host: HostProcess) => Promise<void>, point: () => 
   host = await startHost();
 }
 
-/** The point at which the proxy holds a write; what is held never arrives. */
+/** The point at which the proxy pauses a write. The paused write never arrives. */
 const pausedWrite = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) => {
   const hold = proxy.hold({ phase, ...write });
   return async () => {

@@ -125,9 +125,9 @@ async function wrongRows(system: TestSystem, requestId: string): Promise<readonl
 }
 
 function wrongInRows({ request, keys }: LoadedRequest): readonly string[] {
-  const wrong = request.value.lease === undefined ? [] : ["the request is held"];
+  const wrong = request.value.lease === undefined ? [] : ["the request has a lease"];
   for (const { value: key } of keys) {
-    if (key.lease !== undefined) wrong.push(`key ${key.id} is held`);
+    if (key.lease !== undefined) wrong.push(`key ${key.id} has a lease`);
     if (key.mail.triedAt !== undefined) wrong.push(`the mail of ${key.id} has an open try`);
     if (key.mail.state !== "sent" && key.mail.state !== "none")
       wrong.push(`the mail of ${key.id} is ${key.mail.state}`);

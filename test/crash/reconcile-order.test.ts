@@ -18,7 +18,7 @@ const markMaxAgeSeconds = 2;
 
 let system: TestSystem;
 let proxy: PausingProxy;
-/** The host that creates; the proxy stands before its tables alone. */
+/** The host that creates. The proxy is in front of its tables only. */
 let creator: HostProcess;
 /** The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of decision C6. */
 let reconciler: HostProcess;
@@ -75,7 +75,7 @@ async function untilMarkTooOld(requestId: string): Promise<void> {
   );
 }
 
-describe("a creator that is held up", () => {
+describe("a create handler that is delayed", () => {
   test("by an IdP, but not for long: is left alone by the jobs", async () => {
     system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
     const answer = send(creator, newOrder());
@@ -110,7 +110,7 @@ describe("a creator that is held up", () => {
     expect(deliveryCalls(system)).toBe(0);
   });
 
-  test("until its request was undone: orders nothing", async () => {
+  test("until its request was compensated: orders nothing", async () => {
     system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
     const order = newOrder();
     const answer = send(creator, order);
@@ -127,7 +127,7 @@ describe("a creator that is held up", () => {
     expect(deliveryCalls(system)).toBe(0);
   });
 
-  test("by storage's answer to its mark until its request was given up: orders nothing", async () => {
+  test("by storage's response to its order intent until its request failed: orders nothing", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
     const order = newOrder();
     const answer = send(creator, order);
@@ -184,7 +184,7 @@ describe("an unanswered delivery call", () => {
     expect(deliveryCalls(system)).toBe(1);
   });
 
-  test("adopts the one shipment that is the order's own, among others of the same reference", async () => {
+  test("links the one shipment that is the order's own, among others of the same reference", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "after");
     await createUnrelatedShipment(order, requestId, system, { email: "somebody.else@example.com" });
@@ -200,7 +200,7 @@ describe("an unanswered delivery call", () => {
     expect(await system.store.requestOfShipment(own?.id ?? "")).toBe(requestId);
   });
 
-  test("adopts no shipment of another recipient", async () => {
+  test("links no shipment of another recipient", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
     const unrelated = await createUnrelatedShipment(order, requestId, system, { email: "somebody.else@example.com" });
@@ -209,7 +209,7 @@ describe("an unanswered delivery call", () => {
     expect(system.peers.delivery.count("GET", new RegExp(`/${unrelated}$`))).toBe(0);
   });
 
-  test("adopts no shipment that was made more than five minutes before the mark", async () => {
+  test("links no shipment that was created more than five minutes before the order intent", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 330_000 });
@@ -221,7 +221,7 @@ describe("an unanswered delivery call", () => {
     expect(system.peers.delivery.count("GET", new RegExp(`/${unrelated}$`))).toBe(0);
   });
 
-  test("adopts no shipment that belongs to another request, but the one beside it", async () => {
+  test("links no shipment that belongs to another request, but the other candidate", async () => {
     const order = underReference("twins", newOrder());
     const first = await placed(creator, order);
     const second = await unanswered(order, "before");
@@ -236,7 +236,7 @@ describe("an unanswered delivery call", () => {
     expect((await system.store.load(third))?.request.value.state).toBe("complete");
   });
 
-  test("adopts none of two shipments that may both be the order's own", async () => {
+  test("links none of two shipments that may both be the order's own", async () => {
     const order = underReference("ambiguous", newOrder());
     const ids = [await unanswered(order, "after"), await unanswered(order, "after")];
     for (const requestId of ids) {

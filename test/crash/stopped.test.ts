@@ -11,7 +11,7 @@ import { writes } from "./writes.ts";
 
 let system: TestSystem;
 let proxy: PausingProxy;
-/** The host that is stopped; the proxy stands before its tables alone. */
+/** The host that is stopped. The proxy is in front of its tables only. */
 let sleeper: HostProcess;
 let other: HostProcess;
 
@@ -31,7 +31,7 @@ beforeEach(() => resetPeers(system.peers));
 /** Where a host is stopped, and what happens before it goes on. */
 interface Point {
   reached(): Promise<void>;
-  /** What was held back goes on, while the host is still stopped. */
+  /** The paused exchange continues while the host is still stopped. */
   release(): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ describe("a host that is stopped past its lease, while another finishes its work
     expect(activationCalls(order, system)).toBe(3);
   });
 
-  test("while storage's answer to its try is held back: no call is made", async () => {
+  test("while storage's response to its attempt is paused: no call is made", async () => {
     const { end, order } = await stoppedIn(processCredentialRequests, () =>
       pausedWrite("response", writes.activationTry),
     );
@@ -128,7 +128,7 @@ describe("a host that is stopped past its lease, while another finishes its work
     expect(mailCalls(system)).toBe(2);
   });
 
-  test("while storage's answer to its claim of the mail is held back: no mail is sent", async () => {
+  test("while storage's response to its lease of the mail is paused: no mail is sent", async () => {
     const { end } = await stoppedIn(processCredentialRequests, () => pausedWrite("response", writes.mailTry));
     expect(end).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);

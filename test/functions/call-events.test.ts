@@ -110,7 +110,7 @@ describe("every route of Core and connector", () => {
           subject,
         }),
       ]);
-      // Whatever else was logged on the way names the caller too.
+      // All other events of the call name the caller too.
       for (const event of logged) expect(event, shown).toMatchObject({ application, subject });
       expect(
         logged.filter(({ event }) => event === "caller_refused"),

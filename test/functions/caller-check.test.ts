@@ -40,7 +40,7 @@ const checkOf = (environment: Readonly<Record<string, string>>) => {
     ...openDeployment(settings),
     now: () => instant(time),
     log: createLog(() => {}),
-    // The world's address of the tenant's keys stands for that of the simulated issuer.
+    // The public address of the tenant's keys replaces that of the simulated issuer.
     fetch: (input: Parameters<typeof fetch>[0], init?: RequestInit) => {
       fetched.push(String(input));
       return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);

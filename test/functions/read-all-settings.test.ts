@@ -143,7 +143,7 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...named, PROXY_ID_HEADER: "X-Gateway-Id" })).toEqual([]);
   });
 
-  it("are reported together, whatever their kind", () => {
+  it("are reported together, of any kind", () => {
     const wrong = {
       TRUSTED_PROXIES: "0",
       AUTH_ADDRESS_LIMIT: "10",

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { flexFaults } from "./flex.ts";
 import { deployed, planted, sample } from "./templates.ts";
 
-it("nothing stands in the templates that Flex Consumption refuses, ignores or lacks", () => {
+it("the templates contain nothing that Flex Consumption refuses or ignores, and all that it needs", () => {
   const { resources } = deployed();
   expect(resources.filter(({ type }) => type === "Microsoft.Web/sites")).toHaveLength(3);
   expect(flexFaults(resources)).toEqual([]);

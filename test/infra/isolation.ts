@@ -2,7 +2,7 @@ import type { Deployed, Deployment } from "./bicep/deploy.ts";
 import { isObject } from "./bicep/functions.ts";
 import { ofType } from "./templates.ts";
 
-/** What of a resource's body stands at a path of names and positions. */
+/** Returns the value at a path of names and positions in a resource's body. */
 export function valueAt(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((at, step) => {
     if (Array.isArray(at)) return at[Number(step)];

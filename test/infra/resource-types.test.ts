@@ -131,14 +131,14 @@ describe("the resources against Azure's own types", () => {
     if (folder === undefined) console.log(absent);
   });
 
-  it.for(given)("are held against them, with and without a verified mail domain", (parameters, context) => {
+  it.for(given)("are compared with them, with and without a verified mail domain", (parameters, context) => {
     if (folder === undefined) return context.skip(absent);
     for (const verified of [true, false]) {
       expect(typeFaults(folder, deployed(parameters, { verified }))).toEqual([]);
     }
   });
 
-  it("are held against them where a person puts a secret into a vault", context => {
+  it("are compared with them if a person puts a secret into a vault", context => {
     if (folder === undefined) return context.skip(absent);
     const secret = {
       vaultName: "kv-conn-sample",

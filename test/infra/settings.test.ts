@@ -32,7 +32,7 @@ const hostSettings = [
 const apis = ["core", "client", "connector"] as const;
 
 describe("app settings", () => {
-  /** What stands too much in an API's app settings, and what is missing. */
+  /** The superfluous and the missing app settings of an API. */
   const drift = (api: (typeof apis)[number], settings: Readonly<Record<string, string>>) => {
     const names = [...describeSettings(deploymentSettings), ...describeSettings(serviceSettings[api])].map(
       ({ name }) => name,
@@ -99,7 +99,7 @@ describe("app settings", () => {
     expect(appSettings(deployed(given), "connector")).toMatchObject(sample.connectorSettings);
   });
 
-  it("never name another API, identity or store, whatever is given", () => {
+  it("never name another API, identity or store, with any given settings", () => {
     const taken = {
       SERVICE_APIS: "core,client,connector",
       AZURE_CLIENT_ID: "another",

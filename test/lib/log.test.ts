@@ -32,7 +32,7 @@ describe("the log", () => {
     expect(lines).toEqual([["info", '{"event":"started","count":1,"text":"two\\nlines"}']]);
   });
 
-  it("leaves out what lies below the level that is asked for", () => {
+  it("omits lines below the configured level", () => {
     for (const [index, threshold] of (["debug", "info", "warn", "error"] as const).entries()) {
       const { lines, log } = collected(threshold);
       for (const level of ["debug", "info", "warn", "error"] as const) log[level](level);
@@ -97,7 +97,7 @@ describe("an error in the log", () => {
     expect(line).toContain('"event":"failed"');
   });
 
-  it("does not hold its own way to JSON, in whatever field it stands", () => {
+  it("is not serialised by its own toJSON, in any field", () => {
     const { lines, log } = collected();
     log.warn("failed", { reason: Object.assign(new Error("m"), { toJSON: () => ({ headers: secret }) }) });
     expect(lines[0]?.[1]).toContain('"message":"m"');

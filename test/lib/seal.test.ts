@@ -148,7 +148,7 @@ describe("after rotation", () => {
     expect(asked).toEqual([]);
   });
 
-  test("texts of the longest column are searched in linear time, whatever they repeat", async () => {
+  test("texts of the longest column are searched in linear time with any repetition", async () => {
     const size = 32_768;
     const texts = ["eyJ", "eyJ.", "eyJ.a.b.c", ".", "eyJhIjp7", "-"].map(unit =>
       unit.repeat(size / unit.length).slice(0, size),

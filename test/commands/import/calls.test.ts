@@ -77,7 +77,7 @@ describe("a call that is not answered", () => {
     expect(waited).toHaveLength(1);
   });
 
-  it("makes others wait that have not begun", async () => {
+  it("makes calls wait that have not started", async () => {
     const awake = Promise.withResolvers<void>();
     const { ask, waited, calls } = simulated([answer(429, { "retry-after": "7" }), answer(201)], awake.promise);
     const first = ask("POST", "/otpkeys", {});

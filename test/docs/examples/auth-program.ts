@@ -8,7 +8,7 @@ export interface Program {
   readonly ended: Promise<{ readonly code: number | null; readonly out: string; readonly error: string }>;
 }
 
-/** Runs an example as it stands, with this environment and no other. */
+/** Runs an example unchanged, with exactly this environment. */
 export function startProgram(
   name: string,
   env: Readonly<Record<string, string>>,

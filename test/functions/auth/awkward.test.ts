@@ -45,7 +45,7 @@ interface Outcome {
   readonly body: unknown;
 }
 
-/** Whatever is sent, a refusal is a sentence and never the server's own failure. */
+/** For any input a refusal is a sentence and never a 500. */
 async function outcomeOf(response: Response): Promise<Outcome> {
   const { status } = response;
   const text = await response.text();

@@ -93,7 +93,7 @@ const sent = fc.record({
   ),
 });
 
-describe("whatever is sent", () => {
+describe("any input", () => {
   it.each(routes)("%s never answers 500", async route => {
     const [method = "", template = ""] = route.split(" ");
     await fc.assert(

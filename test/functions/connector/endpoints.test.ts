@@ -369,7 +369,7 @@ describe("GET /v2/status", () => {
   });
 });
 
-describe("whatever is thrown at it", () => {
+describe("any call", () => {
   const json = fc.jsonValue({ maxDepth: 4 }).map(value => value as Body);
   /** A body that was good until something was put somewhere. */
   const damaged = fc
@@ -426,7 +426,7 @@ describe("whatever is thrown at it", () => {
     expect((await storedRequests()).size - before).toBe(taken);
   });
 
-  it("every endpoint answers below 500, whatever its path, its query and its body are", async () => {
+  it("every endpoint answers below 500 for any path, query and body", async () => {
     const anything = fc.record({
       endpoint: fc.constantFrom(...endpoints),
       parameter: fc.string({ unit: "binary", minLength: 1, maxLength: 40 }).filter(text => text.isWellFormed()),

@@ -142,7 +142,7 @@ it("what the pre-registration API refuses is a 400 that says which authenticator
 it.each(["/v2/credential-requests", "/v1/credential-requests"])(
   "POST %s answers 500 when the connector cannot authenticate toward the enrollment service (specification section 5)",
   async path => {
-    // Whatever token the host has is good no more, and there is no other.
+    // The host's token is no longer valid, and there is no other.
     peers.enrollment.revokeTokens();
     peers.enrollment.fail({ kind: "refuse", status: 400, body: { error: "invalid_grant" }, times: 10 });
     peers.rfpr.fail({ kind: "refuse", status: 401, times: 10 });

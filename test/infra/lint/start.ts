@@ -57,7 +57,7 @@ function lateIn(
   return undefined;
 }
 
-/** The resource or module that a member is taken of, whatever stands between. */
+/** Returns the resource or module whose member is accessed, also through other expressions. */
 function symbolOf(expression: Expression): string | undefined {
   if (expression.kind === "name") return expression.name;
   if (expression.kind === "surely" || expression.kind === "index" || expression.kind === "nested")

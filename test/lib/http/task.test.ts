@@ -38,7 +38,7 @@ describe("a task", () => {
     expect(await served(counting)(call('{"most":3}'))).toMatchObject({ body: { data: { counted: 3 } } });
   });
 
-  it("is not begun with a bad input, and every wrong field is named", async () => {
+  it("is not started with a bad input, and every wrong field is named", async () => {
     events();
     expect(await served(counting)(call('{"most":0}'))).toMatchObject({
       status: 400,

@@ -154,7 +154,7 @@ describe("a plain PSKC (RFC 6030)", () => {
     expect(keysOf({ parameters: '<Suite>HMAC-SHA1</Suite><ResponseFormat Length="6"/>' })).toHaveLength(1);
   });
 
-  it("names the line of each key, whatever ends the lines", () => {
+  it("names the line of each key with any line ends", () => {
     const text = container([{ id: "a" }, { id: "b" }, { id: "c" }].map(keyPackage).join("\n\n"));
     for (const end of ["\n", "\r\n", "\r"]) {
       expect(read(text.replaceAll("\n", end)).keys.map(({ line }) => line)).toEqual([3, 9, 15]);
@@ -252,7 +252,7 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
 });
 
 describe("a line of a file", () => {
-  it("is right in whatever order elements are asked for", () => {
+  it("is right for any order of requested elements", () => {
     const { root, lineOf } = readXml("<a>\n<b/>\n\n<b/><b/>\n</a>");
     const lines = elements(element(root, "a"), "b").map(lineOf);
     expect(lines).toEqual([2, 4, 4]);

@@ -82,7 +82,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, ...Array(9).fill(429)]);
   });
 
-  it("takes the address that lies TRUSTED_PROXIES hops back: what a caller writes itself is not believed", async () => {
+  it("takes the address TRUSTED_PROXIES hops back, and ignores addresses that the caller adds", async () => {
     const address = newAddress();
     for (let n = 0; n < 3; n++) await guess(`203.0.113.${n}, ${address}`);
     expect((await guess(`203.0.113.9, ${address}`)).status).toBe(429);
@@ -92,7 +92,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await guess(`${address}, 10.0.0.1`, two, proven)).status).toBe(429);
   });
 
-  it("counts an IPv6 network of 64 bits as one, and an IPv4 address in whatever form", async () => {
+  it("counts an IPv6 network of 64 bits as one, and an IPv4 address in any form", async () => {
     for (const n of [1, 2, 3]) await guess(`2001:db8:1:2::${n}`);
     expect((await guess("[2001:db8:1:2:ffff::1]:4711")).status).toBe(429);
     expect((await guess("2001:db8:1:3::1")).body).toBe(false);

@@ -115,7 +115,7 @@ describe("pages of other sites", () => {
     }
   });
 
-  it("are refused without Origin, whatever CLIENT_ALLOWED_ORIGINS names: nothing says which page sent the call", async () => {
+  it("are refused without Origin under any CLIENT_ALLOWED_ORIGINS: nothing says which page sent the call", async () => {
     for (const site of ["same-site", "cross-site"]) {
       const headers = { "sec-fetch-site": site, referer: `${app}/page` };
       expect(await authenticate(headers, open)).toMatchObject(refused);

@@ -125,7 +125,7 @@ describe("what validation servers do and do not say", () => {
     expect(server.requests()).toHaveLength(1);
   });
 
-  it("a time-out leaves it spent, whatever the server would say later; that counts against no key", async () => {
+  it("a time-out leaves it spent and counts against no key", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);
@@ -161,7 +161,7 @@ describe("what validation servers do and do not say", () => {
     expect(await failuresOf(key)).toBe(0);
   });
 
-  it("what a server said stands, also where the key's row was written meanwhile", async () => {
+  it("a server's verdict is kept, also if the key's row was written meanwhile", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);

@@ -48,7 +48,7 @@ async function withoutPassword(): Promise<MadeUser> {
 describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification section 4)", method => {
   const authenticate = (fields: Fields) => auth.call(method, "/client/authenticate", { fields });
 
-  it("is true for valid and sufficient credentials, whatever the case of the name, and opens no session", async () => {
+  it("is true for valid and sufficient credentials, in any letter case of the name, and opens no session", async () => {
     for (const username of [user.name, user.name.toUpperCase(), ` ${user.name}`]) {
       const { status, body, cookies } = await authenticate({ username, password: user.password });
       expect({ status, body, cookies }).toEqual({ status: 200, body: true, cookies: [] });

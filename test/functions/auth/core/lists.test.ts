@@ -146,7 +146,7 @@ describe("GET /core/users (specification section 4)", () => {
     expect((await auth.get("/core/users", { $skiptoken: String(b?.id) })).body).toEqual(shown(...rest));
   });
 
-  it("links to the next page below PUBLIC_BASE_URL, whatever slash the call ended with", async () => {
+  it("links to the next page below PUBLIC_BASE_URL, with or without a slash at the end of the call", async () => {
     const moved = auth.anotherInstance({ settings: { PUBLIC_BASE_URL: "https://keys.example" } });
     const { headers } = await moved.call("GET", "/core/users/?$top=1&team=red");
     expect(headers.get("link")).toBe(

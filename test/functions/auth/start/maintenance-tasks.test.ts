@@ -104,7 +104,7 @@ describe("sealing anew after a rotation of the key", () => {
     expect(host.events("reseal_failed")).toMatchObject([{ table: "otpkeys", partitionKey: broken, rowKey: "key" }]);
   });
 
-  it("takes a text that names another place for a text, whatever version it names", async () => {
+  it("treats a text with another context as plain text, with any version", async () => {
     const { host, reseal } = await rotated(2, async (on, [first = "", second = ""]) => {
       const alg = { alg: "A256GCMKW", enc: "A256GCM", purpose: "otp-secret", table: "otpkeys" };
       for (const kid of ["..", "../../secrets", "%2e%2e", "0".repeat(32)])
@@ -263,7 +263,7 @@ describe("a restore of a backup", () => {
     expect(total).toBeLessThanOrEqual((4 + 6) * users + 2 * authTables.length + 8);
   });
 
-  it("can be begun again after it died on the way", async () => {
+  it("can be started again after a crash", async () => {
     const user = await makeUser(auth);
     const backup = await backUp();
     let writes = 0;

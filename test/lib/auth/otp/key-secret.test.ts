@@ -27,7 +27,7 @@ describe("a key's secret", () => {
 });
 
 describe("a key that is imported again", () => {
-  it("keeps the higher counter, and a resynchronisation that still lies ahead", () => {
+  it("keeps the higher counter, and a resynchronisation that is still ahead", () => {
     expect(raiseCounter({ counter: 5 }, { counter: 0 })).toEqual({ counter: 5 });
     expect(raiseCounter({ counter: 5 }, { counter: 9 })).toEqual({ counter: 9 });
     expect(raiseCounter({ counter: 5, resync: 30 }, { counter: 9 })).toEqual({ counter: 9, resync: 30 });

@@ -70,7 +70,7 @@ describe("an OTP that is typed under another keyboard layout", () => {
     expect(possiblePrefixes(`ubhecc755224`)).toEqual(["ubhecc"]);
   });
 
-  it("leads to at most six keys, whatever the text", () => {
+  it("leads to at most six keys for any text", () => {
     const alphabet = [...new Set(Object.values(layouts).join(""))];
     for (let length = 7; length < 66; length++) {
       for (const [offset] of alphabet.entries()) {

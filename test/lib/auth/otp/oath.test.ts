@@ -156,7 +156,7 @@ describe("the window of hotp", () => {
     expect(decide(hotp, secret, remembered, code(secret, 61))).toMatchObject({ outcome: "valid" });
   });
 
-  it("an expected code ends a resynchronisation that had begun", () => {
+  it("an expected code ends a resynchronisation that was started", () => {
     expect(decide(hotp, secret, from(20, 61), code(secret, 25))).toEqual({
       outcome: "valid",
       nextState: { counter: 26 },
@@ -346,7 +346,7 @@ describe("an OATH key of an import", () => {
 
 const oathtool = spawnSync("oathtool", ["--version"]).status === 0;
 
-describe.skipIf(!oathtool)(whereInstalled("beside oathtool", "oathtool", oathtool), () => {
+describe.skipIf(!oathtool)(whereInstalled("compared with oathtool", "oathtool", oathtool), () => {
   it("the codes of a random secret are the same", () => {
     const secret = randomBytes(20);
     const hex = secret.toString("hex");

@@ -68,7 +68,7 @@ describe("signatures of the validation protocol 2.0: published vectors", () => {
     expect(signatureOf(request, published)).toBe("+ja8S3IjbX593/LAgTBixwPNGX4=");
   });
 
-  it("of an answer, in whatever order its lines stand", () => {
+  it("of a response with its lines in any order", () => {
     const message = {
       status: "OK",
       t: "2019-06-06T05:14:15Z0369",

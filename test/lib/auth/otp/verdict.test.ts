@@ -67,7 +67,7 @@ describe("an OTP of a key that never verifies", () => {
     expect(toVerdict(limited, valid, counted).outcome).toBe("valid");
   });
 
-  it("stays stopped by its row, whatever the limit is today", () => {
+  it("stays stopped by its row under any limit", () => {
     const stopped = { ...key, failures: 50, stopped: true };
     expect(toVerdict(stopped, valid, counted).outcome satisfies KeyVerdict["outcome"]).toBe("stopped");
   });

@@ -124,7 +124,7 @@ describe("an OTP of kind yubico", () => {
     });
   });
 
-  it("passes once, in whatever order OTPs come, and no counter goes down", () => {
+  it("passes once in any order of OTPs, and no counter decreases", () => {
     const presses = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 4 })));
     forAll(presses, list => {
       let state: KeyState = { counter: 0 };
@@ -173,7 +173,7 @@ describe("a yubico key of an import", () => {
 
 const yubiotp = spawnSync("python3", ["-c", "import yubiotp"]).status === 0;
 
-describe.skipIf(!yubiotp)(whereInstalled("beside python3's yubiotp", "python3-yubiotp", yubiotp), () => {
+describe.skipIf(!yubiotp)(whereInstalled("compared with python3's yubiotp", "python3-yubiotp", yubiotp), () => {
   it("its OTP passes, with the counters that it was made with", () => {
     const script = [
       "from yubiotp.otp import OTP, encode_otp",

@@ -184,7 +184,7 @@ describe("hashes in flight", () => {
   });
 });
 
-describe.skipIf(!("argon2Sync" in crypto))("beside node:crypto's argon2", () => {
+describe.skipIf(!("argon2Sync" in crypto))("compared with node:crypto's argon2", () => {
   it("the hash is that of the base64 of HMAC-SHA-256 by the pepper over the password in NFC", async () => {
     const { argon2Sync } = crypto as unknown as { argon2Sync: (kind: string, options: object) => Buffer };
     const { hash } = await hasherOf({ cost: defaultCost }).hash("cafe\u0301 au lait");

@@ -75,7 +75,7 @@ describe("a key", () => {
     expect(await store.otpkeys.save(key, { ...key.value, form: { state: { counter: 7 } } })).toBeUndefined();
   });
 
-  test("keeps id and prefix, whatever is written", async () => {
+  test("keeps id and prefix with any write", async () => {
     const key = await created();
     const saved = await store.otpkeys.save(key, { ...plainKey("other"), failures: 1 });
     expect(saved?.value).toMatchObject({ id: key.value.id, prefix: key.value.prefix, failures: 1 });

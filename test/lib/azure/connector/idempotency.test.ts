@@ -42,7 +42,7 @@ describe("the claims of Idempotency-Keys in storage", () => {
     expect(await rows()).toHaveLength(2);
   });
 
-  test("are read as they were written, with whatever was answered", async () => {
+  test("are read as they were written, with the stored response", async () => {
     const { store } = await opened();
     const refused = { kind: "delivery_refused", message: "No.", data: { code: "blocked" } } as const;
     const answered: Claim = { ...claim("ab1"), answer: { refused } };

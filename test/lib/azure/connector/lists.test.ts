@@ -21,7 +21,7 @@ const place = (n: number) => ({
 });
 
 describe("lists of requests in storage", () => {
-  test("hold 103 people's rows at once, and lose them all, whatever is missing already", async () => {
+  test("hold 103 people's rows at once, and lose them all, also if some are missing already", async () => {
     const lists = await opened();
     const people: readonly RequestList[] = Array.from({ length: 103 }, (_, n) => personList(`user-${n}@example.com`));
     await lists.enter(place(1), people);

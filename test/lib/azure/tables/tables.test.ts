@@ -462,7 +462,7 @@ describe("storage that is away or throttling", () => {
     expect(String(error)).not.toContain("127.0.0.1");
   });
 
-  test("is unavailable where its answer cannot be read, and what it held gets nowhere", async () => {
+  test("is unavailable if its response cannot be read, and nothing of the response is passed on", async () => {
     answers.push({ status: 200, headers: { "content-type": "application/json" }, body: '{"pin":"314159' });
     const error = await limited.get(pk, "r").catch((reason: Error) => reason);
     expect(error).toMatchObject({ kind: "unavailable" });

@@ -9,7 +9,7 @@ import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "..
 import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
-// Looked up once and then given up, instead of after three days.
+// Looked up once and then failed, instead of after three days.
 const settings = { RECONCILE_DAYS: "0" };
 
 /** Runs the jobs for as long as anything is due but clean-up; the agent enrolls whatever still waits. */

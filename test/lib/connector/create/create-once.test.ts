@@ -27,7 +27,7 @@ const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> =>
   createOnce(createBodyV2.parse(body), createV2, { caller, idempotencyKey: key }, context);
 
-/** The claim of "key-1" as it lies in storage. */
+/** The claim of "key-1" as stored. */
 const claimOf = async ({ context }: TestConnector) => (await context.claims.find(scopeOf("v2", one, "key-1")))?.value;
 
 describe("a create with an Idempotency-Key", () => {
@@ -41,7 +41,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(ordered()).toBe(1);
   });
 
-  test("creates one request of 50 calls at once on two connectors; the others are told to come again or get its answer", async () => {
+  test("creates one request of 50 calls at once on two connectors; the others get its response, or 409 with Retry-After", async () => {
     const connector = await testConnector(peers);
     const both = [connector, connector.anotherInstance()];
     const body = orderBody();
@@ -174,7 +174,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(ordered()).toBe(1);
   });
 
-  test("is free again after 7 days, and clean-up removes it by then, one look a partition whatever is kept", async () => {
+  test("is free again after 7 days, and clean-up removes it by then with one query per partition", async () => {
     const connector = await testConnector(peers);
     await once(connector, orderBody());
     connector.advance(minutes(1));
@@ -317,7 +317,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
     },
   );
 
-  test("orders nothing then by the version of its row alone, where its clock stands still", async () => {
+  test("orders nothing then because of the ETag of its row alone, if its clock stands still", async () => {
     const connector = await testConnector(peers);
     const late = crashing("credentialrequests.transact 2", "before");
     const began = connector.now();

@@ -218,7 +218,7 @@ describe("a create whose authenticators are not taken", () => {
       }),
     });
 
-  test("because one is refused: 400 with its position and why; all of it is undone", async () => {
+  test("because one is refused: 400 with its position and the reason; everything is compensated", async () => {
     const compensated: unknown[] = [];
     const connector = await withCompensation(compensated);
     peers.rfpr.fail({
@@ -255,7 +255,7 @@ describe("a create whose authenticators are not taken", () => {
     ["it answers nonsense", { kind: "nonsense", phase: "after" }, 503, "30"],
     ["it does not let the connector in", { kind: "refuse", status: 403 }, 500, undefined],
     ["it holds another content under the id", { kind: "refuse", status: 409 }, 500, undefined],
-  ])("because %s: undone, and nothing can be enrolled", async (_, fault, status, retryAfter) => {
+  ])("because %s: compensated, and nothing can be enrolled", async (_, fault, status, retryAfter) => {
     const connector = await withCompensation();
     peers.rfpr.fail({ ...fault, method: "PUT", times: 10 });
     const response = await refusalOf(connector.order(mixedBody()));
@@ -282,7 +282,7 @@ describe("a create whose authenticators are not taken", () => {
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
-  test("is undone at the IdPs too where the pre-registration API does not let go of it", async () => {
+  test("is compensated at the IdPs also if the pre-registration API does not cancel it", async () => {
     const compensated: unknown[] = [];
     const connector = await withCompensation(compensated);
     peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 400 });

@@ -67,7 +67,7 @@ describe("clean-up", () => {
     expect(await traces(connector, requestId)).toEqual([]);
   });
 
-  test("keeps a request with a mail due until that is sent or given up", async () => {
+  test("keeps a request with a mail due until that is sent or has failed", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order();
     await connector.runShipments();
@@ -132,7 +132,7 @@ describe("clean-up", () => {
 });
 
 describe("the copy of a PIN response", () => {
-  test("is kept for RFPR_RETRY_NUMBER_DAYS after the first mail, then removed, whatever the days of clean-up", async () => {
+  test("is kept for RFPR_RETRY_NUMBER_DAYS after the first mail, then removed, independent of the days of clean-up", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector, orderBody([1, 1]));
     const { responses = "" } = await connector.keyRow(requestId);

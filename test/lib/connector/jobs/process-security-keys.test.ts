@@ -408,7 +408,7 @@ describe("several hosts at once", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
-  test("change the state of a key and the request in one write, whatever the other keys do meanwhile", async () => {
+  test("change the state of a key and the request in one write, also while other keys change", async () => {
     const connector = await testConnector(peers, { settings: { JOB_CONCURRENCY: "8" } });
     const [one] = await orders(connector, 1, [1, 1, 1, 1]);
     const requestId = one?.requestId ?? "";
@@ -453,7 +453,7 @@ describe("an index row that finds nothing due", () => {
     expect(posts()).toBe(0);
   });
 
-  test("costs a writer that stands between its two writes the second one", async () => {
+  test("makes the second write of a writer between its two writes fail", async () => {
     const { connector, requestId, requests, index } = await pending();
     const loaded = await connector.load(requestId);
     const due = dueAt(connector, 0);

@@ -119,7 +119,7 @@ describe("the request of a claim", () => {
     });
   });
 
-  test("is answered with its ids as soon as it has started, whatever it becomes", () => {
+  test("is answered with its ids as soon as it has started, with any later outcome", () => {
     forAll(request, request => {
       fc.pre(request.neverSent !== true && request.state !== "received");
       const { shipmentId } = request.delivery ?? {};

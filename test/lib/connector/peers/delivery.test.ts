@@ -221,7 +221,7 @@ describe("an order", () => {
     [{ kind: "refuse", phase: "after", status: 502 }, "unanswered"],
     [{ kind: "nonsense", phase: "after" }, "unanswered"],
     [{ kind: "throttle" }, "throttled"],
-  ] as const)("is sent once, whatever becomes of it: %o is %s", async (fault, kind) => {
+  ] as const)("is sent once with any outcome: %o is %s", async (fault, kind) => {
     const { order } = await newOrder();
     service.fail(fault);
     expect(await kindOf(delivery.createShipment(order))).toBe(kind);

@@ -112,7 +112,7 @@ describe("the PIN of an authenticator", () => {
     expect(mailsTo(body.recipient.email)).toHaveLength(1);
   });
 
-  test("is nowhere in storage or log, nor is a credential or token of the pre-registration API, whatever fails", async () => {
+  test("is nowhere in storage or log, nor is a credential or token of the pre-registration API, also after failures", async () => {
     const tokens: string[] = [];
     const watching: ConnectorOptions["fetch"] = (input, init) => {
       const authorization = new Headers(init?.headers).get("authorization");
@@ -164,7 +164,7 @@ describe("clean-up at the pre-registration API", () => {
     expect((await storedText(connector.storage)).filter(text => text.includes(requestId))).toEqual([]);
   });
 
-  test("waits until the mail has succeeded or is given up", async () => {
+  test("waits until the mail has succeeded or failed for good", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody());
     await peers.rfpr.enroll(idAt(requestId));

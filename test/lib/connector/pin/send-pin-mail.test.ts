@@ -326,7 +326,7 @@ describe("a PIN mail that is refused", () => {
     expect(peers.entra.count("POST", /fido2Methods$/)).toBe(1);
   });
 
-  test("is given up after RFPR_RETRY_NUMBER_DAYS with an error event", async () => {
+  test("fails for good after RFPR_RETRY_NUMBER_DAYS with an error event", async () => {
     const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
     failing({ kind: "refuse", status: 400, times: 1000 });
     for (let hour = 0; hour < 24; hour++) {

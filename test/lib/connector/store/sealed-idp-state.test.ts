@@ -58,7 +58,7 @@ async function rewrite(
 }
 
 describe("what an IdP needs to continue with a credential", () => {
-  test("lies sealed for its place in its key's row, and is opened to activate and to read back", async () => {
+  test("is sealed with its key's row as context, and is opened to activate and to read back", async () => {
     const { connector, given, back } = await watched();
     const { requestId } = await connector.order(orderBody([2]));
     const { credentials } = await connector.keyRow(requestId);

@@ -90,7 +90,7 @@ describe("a token of the customer's tenant", () => {
     expect(await asked({}, { now: () => later })).toBe("unauthenticated");
   });
 
-  it("is refused where its algorithm is not on the list, whatever the key would allow", async () => {
+  it("is refused if its algorithm is not on the list, also if the key allows it", async () => {
     const { privateKey, publicKey } = await generateKeyPair("RS384");
     const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "k" }] };
     const served = check({ tenant: tenant(), fetch: async () => Response.json(keys) });

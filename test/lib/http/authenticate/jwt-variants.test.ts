@@ -57,7 +57,7 @@ const signed = (other: Readonly<Record<string, unknown>> = {}, more: object = {}
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** A compact token whose signature is made by `sign`, whatever its header says. */
+/** A compact token whose signature is made by `sign`, with any header. */
 const compact = (protectedHeader: object, sign: (input: string) => string) => {
   const input = `${part(protectedHeader)}.${part(claims())}`;
   return `${input}.${sign(input)}`;

@@ -83,7 +83,7 @@ describe("parameters of the authentication server", () => {
     expect(await read(call({ type: "application/json", body }))).toEqual(JSON.parse(body));
   });
 
-  it("are those of every JSON object, whatever its names and values", async () => {
+  it("are those of every JSON object with any names and values", async () => {
     const objects = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ stringUnit: "binary" }));
     await fc.assert(
       fc.asyncProperty(objects, async object => {

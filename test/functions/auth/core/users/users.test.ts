@@ -50,7 +50,7 @@ describe("POST /core/users (specification section 4)", () => {
     }
   });
 
-  it("refuses a name that is taken, in whatever case or normal form: 409", async () => {
+  it("refuses a name that is taken, in any letter case or normal form: 409", async () => {
     const name = `\u00c5ngström ${newName()}`;
     expect((await create(name)).status).toBe(201);
     for (const again of [name, name.toUpperCase(), name.normalize("NFD"), `${name} `]) {

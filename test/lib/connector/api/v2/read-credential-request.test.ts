@@ -82,7 +82,7 @@ describe("the version 2 read model (specification section 2)", () => {
     });
   });
 
-  it("holds no more than this, whatever the rows hold", () => {
+  it("has no other fields, with any content of the rows", () => {
     const everything: SecurityKey = {
       ...key,
       name: "Work key",

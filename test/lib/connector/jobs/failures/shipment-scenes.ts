@@ -25,7 +25,7 @@ const unansweredAt = (idp: "entra" | "pingone" | "aic", path: string) =>
 
 const refused = { code: "validation_error", message: "The address is not known." };
 
-/** A create that the delivery service refused and that could not be undone. */
+/** A create that the delivery service refused and that could not be compensated. */
 async function leftToUndo(stage: Stage): Promise<void> {
   const { peers, connector } = stage;
   peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body: refused });
