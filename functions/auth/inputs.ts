@@ -75,17 +75,40 @@ export const optionalFlag = (description: string) =>
     )
     .meta({ description, shownAs: { type: "boolean" } });
 
+/** Returns a schema of an optional value. Null counts as absent (G4). */
+export const optional = <T extends z.ZodType>(schema: T) =>
+  z.preprocess(value => value ?? undefined, schema.optional());
+
+/** Returns the schema of a whole number, in JSON or as form text. */
+export const wholeNumber = (shownAs: object) =>
+  z
+    .union(
+      [
+        z.int(),
+        z
+          .string()
+          .regex(/^[0-9]{1,16}$/)
+          .transform(Number),
+      ],
+      { error: "must be a whole number" },
+    )
+    .meta({ shownAs: { type: "integer", ...shownAs } });
+
+const time = z.iso
+  .datetime({
+    offset: true,
+    error: ({ input }) =>
+      input === undefined ? undefined : "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z",
+  })
+  .transform(text => instant(Date.parse(text)));
+const timeAsShown = { type: "string", format: "date-time" };
+
+/** Returns a schema of a time. */
+export const requiredTime = (description: string) => time.meta({ description, shownAs: timeAsShown });
+
 /** Returns a schema of an optional time. Absent, null and an empty text count as absent. */
 const optionalTime = (description: string) =>
-  z
-    .preprocess(
-      value => value || undefined,
-      z.iso
-        .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z" })
-        .transform(text => instant(Date.parse(text)))
-        .optional(),
-    )
-    .meta({ description, shownAs: { type: "string", format: "date-time" } });
+  z.preprocess(value => value || undefined, time.optional()).meta({ description, shownAs: timeAsShown });
 
 /** The time in which OTPs of an OTP key are accepted. */
 export const validityFields = {

@@ -18,6 +18,7 @@ import { importOtpkey } from "./core/otpkeys/import-otpkey.ts";
 import { listOtpkeys } from "./core/otpkeys/list-otpkeys.ts";
 import { listUserOtpkeys } from "./core/otpkeys/list-user-otpkeys.ts";
 import { setValidity } from "./core/otpkeys/set-validity.ts";
+import { issueTemporaryCode, revokeTemporaryCode } from "./core/otpkeys/temporary-code.ts";
 import { unassignOtpkey } from "./core/otpkeys/unassign-otpkey.ts";
 import { createUser } from "./core/users/create-user.ts";
 import { deleteUser } from "./core/users/delete-user.ts";
@@ -56,6 +57,8 @@ export const core: Api<AuthContext & TokenContext> = {
     coreEnableOtpkey: enableOtpkey,
     coreDisableOtpkey: disableOtpkey,
     coreSetValidity: setValidity,
+    coreIssueTemporaryCode: issueTemporaryCode,
+    coreRevokeTemporaryCode: revokeTemporaryCode,
     coreImportOtpkey: importOtpkey,
     coreListOtpkeys: listOtpkeys,
     ...attributeEndpoints(),

@@ -37,13 +37,19 @@ export const otpkeyView = z
     last_used: time("Time of the last valid OTP. Absent if there was none."),
     valid_from: time("OTPs are accepted from this time on. Absent if there is no such limit."),
     valid_until: time("OTPs are accepted before this time. Absent if there is no such limit."),
+    temporary_code: z
+      .object({ uses_left: z.int().min(0), valid_until: z.iso.datetime() })
+      .optional()
+      .describe(
+        "Present while a temporary code stands for the otpkey, also after its time. Enabling the otpkey ends that.",
+      ),
   })
   .meta({ id: "OtpKey" });
 export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
 /** Returns the view of an OTP key (specification section 4). */
 export const toOtpkeyView = (
-  { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed, validFrom, validUntil }: OtpKey,
+  { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed, validFrom, validUntil, temporaryCode: code }: OtpKey,
   attributes: Attributes,
 ): z.output<typeof otpkeyView> => ({
   attributes,
@@ -56,4 +62,7 @@ export const toOtpkeyView = (
   ...(lastUsed !== undefined && { last_used: lastUsed }),
   ...(validFrom !== undefined && { valid_from: validFrom }),
   ...(validUntil !== undefined && { valid_until: validUntil }),
+  ...(code && {
+    temporary_code: { uses_left: code.hash === undefined ? 0 : code.usesLeft, valid_until: code.validUntil },
+  }),
 });

@@ -7,6 +7,7 @@ import type { Throttle } from "./model/throttle.ts";
 import type { Username, UserReference } from "./model/username.ts";
 import type { KeyForm } from "./otp/contract.ts";
 import type { OtpKindName } from "./otp/kinds.ts";
+import type { TemporaryCode } from "./otp/temporary-code.ts";
 import type { StoredPassword } from "./passwords/password-hash.ts";
 
 /** A value as read, with the version (ETag) that a write must name. */
@@ -175,6 +176,8 @@ export interface OtpKey {
   readonly validFrom?: Instant;
   /** OTPs are accepted until before this time; absent: no limit. */
   readonly validUntil?: Instant;
+  /** Replaces the OTPs of a lost key, which is disabled; absent: none was issued since the key was enabled. */
+  readonly temporaryCode?: TemporaryCode;
   readonly form: KeyForm;
   /** Encrypted for storage. */
   readonly sealedSecret?: string;
@@ -278,6 +281,7 @@ export interface CleanedUp {
   readonly throttles: number;
   readonly addresses: number;
   readonly spentOtps: number;
+  readonly temporaryCodes: number;
 }
 
 /** Storage of the authentication server. */

@@ -4,6 +4,7 @@ import type { CodeForm } from "./contract.ts";
 import { readOtherLayouts } from "./keyboard-layouts.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
 import { modhexPattern } from "./modhex.ts";
+import { splitTemporaryOtp } from "./temporary-code.ts";
 
 /** An OTP split into prefix and code. */
 export interface Cut {
@@ -30,9 +31,10 @@ export const possibleCuts = (otp: string): readonly Cut[] =>
   formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
 
 /** Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six. */
-export const possiblePrefixes = (otp: string): readonly string[] => [
-  ...new Set(formedCuts(otp).map(({ prefix }) => prefix)),
-];
+export function possiblePrefixes(otp: string): readonly string[] {
+  const temporary = splitTemporaryOtp(otp);
+  return temporary === undefined ? [...new Set(formedCuts(otp).map(({ prefix }) => prefix))] : [temporary.prefix];
+}
 
 /**
  * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in digits

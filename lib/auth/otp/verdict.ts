@@ -1,5 +1,6 @@
 import type { Instant } from "../../time.ts";
 import type { KeyState } from "./contract.ts";
+import { decideTemporaryCode, type TemporaryCode } from "./temporary-code.ts";
 
 /** What an OTP check may change in the row of an OTP key. */
 export interface KeyProgress {
@@ -22,9 +23,19 @@ interface Activity {
 }
 
 export interface KeyVerdict {
-  readonly outcome: "valid" | "out_of_step" | "replayed" | "invalid" | "unavailable" | Inactive;
+  readonly outcome:
+    | "valid"
+    | "out_of_step"
+    | "replayed"
+    | "invalid"
+    | "unavailable"
+    | "code_expired"
+    | "code_used_up"
+    | Inactive;
   /** To be written by the row's ETag before the outcome is returned. Absent if nothing changes. */
   readonly next?: KeyProgress;
+  /** The temporary code after its use, to be written too. Absent if it does not change. */
+  readonly temporaryCode?: TemporaryCode;
 }
 
 /**
@@ -45,6 +56,23 @@ export function toVerdict(
   if (decision.nextState === undefined && failures === key.failures) return { outcome };
   const stopped = key.stopped || (isActive && counts && failures >= stopAfter);
   return { outcome, next: { state: decision.nextState ?? key.state, failures, stopped } };
+}
+
+/** Returns the verdict on a temporary code, which is for a disabled key and changes no counter of OTPs. */
+export function toTemporaryVerdict(
+  key: KeyProgress & Activity & { readonly temporaryCode?: TemporaryCode },
+  code: string,
+  { counts, stopAfter, now }: { readonly counts: boolean; readonly stopAfter: number; readonly now: Instant },
+): KeyVerdict {
+  const inactive = inactiveReason({ ...key, enabled: key.enabled || key.temporaryCode !== undefined }, now);
+  if (inactive !== undefined) return { outcome: inactive };
+  const decision = key.temporaryCode === undefined ? undefined : decideTemporaryCode(key.temporaryCode, code, now);
+  const { outcome = "invalid", next: temporaryCode } = decision ?? {};
+  const failures =
+    counts && (outcome === "valid" || outcome === "invalid") ? failuresAfter(key.failures, outcome) : key.failures;
+  if (temporaryCode === undefined && failures === key.failures) return { outcome };
+  const progress = { state: key.state, failures, stopped: counts && failures >= stopAfter };
+  return { outcome, next: progress, ...(temporaryCode && { temporaryCode }) };
 }
 
 function inactiveReason({ enabled, stopped, validFrom, validUntil }: Activity, now: Instant): Inactive | undefined {

@@ -49,14 +49,15 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
 }
 
 /**
- * Enables or disables an OTP key. Enabling also clears the stop, the failures and the throttle of its prefix (A6, A12).
+ * Enables or disables an OTP key. Enabling also revokes its temporary code, and clears the stop, the failures and the throttle of
+ * its prefix (A6, A12).
  * Throws Fault `not_found`.
  */
 export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);
     if (key === undefined) throw noSuchKey();
-    const { stoppedAt: _, ...kept } = key.value;
+    const { stoppedAt: _, temporaryCode: __, ...kept } = key.value;
     const next = enabled ? { ...kept, failures: 0, stopped: false } : key.value;
     return (await deps.otpkeys.save(key, { ...next, enabled })) ?? conflict;
   });
@@ -73,6 +74,11 @@ const signInDurationMs = 1000;
  */
 export async function disableKeyAndEndSessions(prefix: string, deps: AuthDeps): Promise<void> {
   await setKeyEnabled(prefix, false, deps);
+  await endKeySessions(prefix, deps);
+}
+
+/** Ends the sessions that were opened with a disabled OTP key. */
+export async function endKeySessions(prefix: string, deps: AuthDeps): Promise<void> {
   const ended = await deps.sessions.endByPrefix(prefix);
   await deps.sleep(signInDurationMs);
   const endedLater = await deps.sessions.endByPrefix(prefix);

@@ -18,6 +18,8 @@ export interface Outcome {
   /** Present unless the outcome is `granted`. */
   readonly reason?: string | undefined;
   readonly otpOutcome?: string | undefined;
+  /** Whether the OTP was a temporary code. */
+  readonly temporaryCode?: boolean | undefined;
   /** Prefix of the OTP key that the OTP belongs to. */
   readonly prefix?: string | undefined;
 }

@@ -7,7 +7,8 @@ import type { RemoteKind } from "../otp/contract.ts";
 import { secretContext, secretFromText } from "../otp/key-secret.ts";
 import { otpKind } from "../otp/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otp/split-otp.ts";
-import { type KeyVerdict, toVerdict } from "../otp/verdict.ts";
+import { splitTemporaryOtp } from "../otp/temporary-code.ts";
+import { type KeyVerdict, toTemporaryVerdict, toVerdict } from "../otp/verdict.ts";
 import type { AssignedKey, OtpKey, Stored } from "../store.ts";
 
 /** The result of an OTP check. */
@@ -17,6 +18,8 @@ export interface OtpResult {
   readonly key?: AssignedKey;
   /** Whether the row of the OTP key was written. */
   readonly written: boolean;
+  /** Whether the OTP was a temporary code. */
+  readonly isTemporary?: boolean;
 }
 
 /** The OTP keys that an OTP may belong to, as read. */
@@ -48,15 +51,14 @@ export async function checkOtp(
   return retryOnConflict(async () => {
     const cut = splitByKeys(otp, keys, assigned);
     if (cut === undefined) return { outcome: "unknown_key", written: false };
-    const { stored, code } = cut;
+    const { stored, code, isTemporary } = cut;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
-    if (!isChecked(stored.value, assigned)) return { outcome: "not_assigned", key, written: false };
-    const decision = await decide(code, stored.value, deps, query);
-    const verdict = toVerdict({ ...stored.value, state: stored.value.form.state }, decision, {
-      counts: counts(stored.value),
-      stopAfter: deps.rules.keyStopFailures,
-      now: deps.now(),
-    });
+    if (!isChecked(stored.value, assigned, isTemporary)) return { outcome: "not_assigned", key, written: false };
+    const progressing = { ...stored.value, state: stored.value.form.state };
+    const rules = { counts: counts(stored.value), stopAfter: deps.rules.keyStopFailures, now: deps.now() };
+    const verdict = isTemporary
+      ? toTemporaryVerdict(progressing, code, rules)
+      : toVerdict(progressing, await decide(code, stored.value, deps, query), rules);
     const { outcome } = verdict;
     if (outcome === "unavailable") throw noServerResponds();
     if (verdict.next === undefined) return { outcome, key, written: false };
@@ -67,11 +69,12 @@ export async function checkOtp(
       ...progress,
       form: { ...stored.value.form, state },
       ...(isStopping && { stoppedAt: deps.now() }),
-      ...(outcome === "valid" && { lastUsed: deps.now() }),
+      ...(outcome === "valid" && !isTemporary && { lastUsed: deps.now() }),
+      ...(verdict.temporaryCode && { temporaryCode: verdict.temporaryCode }),
     };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
       if (isStopping) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-      return { outcome, key, written: true };
+      return { outcome, key, written: true, ...(isTemporary && { isTemporary }) };
     }
     keys = await readCandidates(otp, deps);
     return conflict;
@@ -79,8 +82,9 @@ export async function checkOtp(
 }
 
 /** Whether an OTP of this key may be checked: the named user has the key, or its OTPs cannot be guessed. */
-function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[]): boolean {
+function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[], isTemporary: boolean): boolean {
   if (assigned.some(key => key.id === id)) return true;
+  if (isTemporary) return false;
   const kind = name && otpKind(name);
   return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }
@@ -96,15 +100,22 @@ const noServerResponds = (): Fault =>
 interface KeyCut {
   readonly stored: Stored<OtpKey>;
   readonly code: string;
+  /** Whether it is a temporary code, and no OTP of the key. */
+  readonly isTemporary: boolean;
 }
 
 /** Splits the OTP by the keys of the named user, else by any key. */
 function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly AssignedKey[]): KeyCut | undefined {
+  const temporary = splitTemporaryOtp(otp);
+  if (temporary !== undefined) {
+    const stored = keys.find(({ value }) => value.prefix === temporary.prefix);
+    return stored && { stored, code: temporary.code, isTemporary: true };
+  }
   const isAssigned = ({ value }: Stored<OtpKey>) => assigned.some(({ id }) => id === value.id);
   for (const among of [keys.filter(isAssigned), keys]) {
     const shaped = among.map(stored => ({ kind: stored.value.kind, digits: stored.value.form.digits, stored }));
     const cut = splitOtp(otp, prefix => shaped.find(({ stored }) => stored.value.prefix === prefix));
-    if (cut !== undefined) return { stored: cut.key.stored, code: cut.code };
+    if (cut !== undefined) return { stored: cut.key.stored, code: cut.code, isTemporary: false };
   }
   return undefined;
 }

@@ -117,6 +117,7 @@ async function conclude(
     user: user?.value,
     ...(!result.granted && { reason: result.reason }),
     otpOutcome: otp?.outcome,
+    temporaryCode: otp?.isTemporary,
     prefix: otp?.key?.prefix,
   });
   if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);

@@ -4,7 +4,7 @@ import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
-import { insertSpentOtp } from "./clean-up/expiry-index.ts";
+import { indexTemporaryCode, insertSpentOtp } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
 import {
   filteredListPage,
@@ -88,12 +88,17 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       return { value: key, version: etag };
     },
 
-    async save({ value: { id, prefix, enabled, createdAt }, version }, given) {
+    async save({ value: { id, prefix, enabled, createdAt, temporaryCode }, version }, given) {
       const next: OtpKey = { ...given, id, prefix, createdAt };
       const shown = { prefix, enabled: next.enabled };
       const isUnchanged = next.enabled === enabled;
       const dirty = isUnchanged ? [] : await markDirty(tables, [listPlace(list, id)], shown);
-      const etag = await otpkeys.replace({ partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) }, version);
+      const row = { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) };
+      const isIssued = next.temporaryCode?.hash !== undefined && next.temporaryCode.hash !== temporaryCode?.hash;
+      const [etag] = await Promise.all([
+        otpkeys.replace(row, version),
+        isIssued && indexTemporaryCode(tables, { ...row, ends: next.temporaryCode.validUntil }),
+      ]);
       if (etag === undefined) return undefined;
       await markClean(tables, dirty, shown);
       return { value: next, version: etag };

@@ -1,6 +1,7 @@
 import { noAttributes, withAttribute } from "../../auth/model/attributes.ts";
 import type { KeyForm, OtpWindows } from "../../auth/otp/contract.ts";
 import { otpKind } from "../../auth/otp/kinds.ts";
+import { withoutHash } from "../../auth/otp/temporary-code.ts";
 import type { OtpKey } from "../../auth/store.ts";
 import type { Backup } from "../maintenance/read-backup.ts";
 import { createBatchWriter, upsertAll } from "../maintenance/row-streams.ts";
@@ -35,7 +36,7 @@ export async function restoreAuth(
   const work: AuthWork = {
     key: async item => {
       keyIds.set(item.key.prefix, item.key.id);
-      const key = advanceCounter(item.key, uses, { now: tables.now(), windows });
+      const key = revokeCode(advanceCounter(item.key, uses, { now: tables.now(), windows }));
       await restoreKey(tables, { ...item, key }, lists);
     },
     user: async item => {
@@ -56,6 +57,10 @@ function advanceCounter(key: OtpKey, uses: number, at: { now: string; windows: O
   const form: KeyForm = { ...key.form, state: kind.advancePastUses(key.form, uses, at) };
   return { ...key, form };
 }
+
+/** Drops a temporary code, which may have been used since the backup. Its user still needs an OTP. */
+const revokeCode = (key: OtpKey): OtpKey =>
+  key.temporaryCode === undefined ? key : { ...key, temporaryCode: withoutHash(key.temporaryCode) };
 
 /** Writers of the list rows. Each list is one partition. */
 type Lists = Readonly<Record<ListName | "names", ReturnType<typeof createBatchWriter>>>;

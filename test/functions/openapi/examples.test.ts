@@ -85,6 +85,11 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
     return { headers, ids: { "0a1b2c3d": (body as { id: string }).id } };
   }
   if (api === "core" || api === "client") await resetAuth();
+  if (id.includes("TemporaryCode")) {
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    await core("POST /otpkeys/vvccccbcdeft/temporary-code", { valid_until: soon });
+    return { headers: bearer(tokens.core), ids: { "2026-02-01T10:00:00.000Z": soon } };
+  }
   if (api === "core") return { headers: bearer(tokens.core), ids: {} };
   if (api === "client") {
     const otp = { clientStatus: 0, clientLogout: 0, clientPassword: 0 }[id.replace(/By.*/, "")];

@@ -8,28 +8,21 @@ import { Fault } from "../../../../lib/fault.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { trimEnd } from "../../../../lib/trim-end.ts";
 import type { AuthContext } from "../../context.ts";
-import { optionalFlag, prefixField, toValidity, usernameField, validityFields } from "../../inputs.ts";
+import {
+  optional,
+  optionalFlag,
+  prefixField,
+  toValidity,
+  usernameField,
+  validityFields,
+  wholeNumber,
+} from "../../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
 
-const optional = <T extends z.ZodType>(schema: T) => z.preprocess(value => value ?? undefined, schema.optional());
 const hex = z
   .string()
   .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
   .transform(text => new Uint8Array(Buffer.from(text, "hex")));
-const wholeNumber = (shownAs: object) =>
-  z
-    .union(
-      [
-        z.int(),
-        z
-          .string()
-          .regex(/^[0-9]{1,16}$/)
-          .transform(Number),
-      ],
-      { error: "must be a whole number" },
-    )
-    .meta({ shownAs: { type: "integer", ...shownAs } });
-
 /** More than the longest secret needs in any notation. */
 const base32MaxLength = 400;
 

@@ -13,7 +13,8 @@ export async function cleanUp(tables: AuthTables, signal: AbortSignal | undefine
   const throttles = await cleanUpQueue(tables, "throttle", signal);
   const addresses = await cleanUpQueue(tables, "address", signal);
   const spentOtps = await cleanUpQueue(tables, "spentotp", signal);
-  return { sessions, throttles, addresses, spentOtps };
+  const temporaryCodes = await cleanUpQueue(tables, "temporarycode", signal);
+  return { sessions, throttles, addresses, spentOtps, temporaryCodes };
 }
 
 const hourOf = (time: Instant) => time.slice(0, 13);

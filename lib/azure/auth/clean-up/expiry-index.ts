@@ -1,19 +1,20 @@
+import { withoutHash } from "../../../auth/otp/temporary-code.ts";
 import type { Instant } from "../../../time.ts";
 import { mapConcurrently, removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Action, Entity, Page, Row, Table } from "../../tables/tables.ts";
 import { endsSchema, expirySchema } from "../rows/row-schemas.ts";
-import { checkedVersion, schemaVersion } from "../rows/rows.ts";
+import { checkedVersion, fromKeyRow, schemaVersion, toKeyColumns } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 
 /** Kinds of rows with an expiry index, one queue each. Sessions need none: their partitions are hours. */
-type Queue = "throttle" | "address" | "spentotp";
+type Queue = "throttle" | "address" | "spentotp" | "temporarycode";
 
 /** A row whose column `ends` says when it may be deleted. */
 type ExpiringRow = Entity & { readonly ends: Instant };
 
-const tableOf = ({ users, addresses, spentOtps }: AuthTables, queue: Queue): Table =>
-  ({ throttle: users, address: addresses, spentotp: spentOtps })[queue];
+const tableOf = ({ users, addresses, spentOtps, otpkeys }: AuthTables, queue: Queue): Table =>
+  ({ throttle: users, address: addresses, spentotp: spentOtps, temporarycode: otpkeys })[queue];
 
 /**
  * Returns the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has passed. The key
@@ -60,6 +61,10 @@ export const insertSpentOtp = async (
   return (await saveExpiring(tables, "spentotp", row, undefined)) !== undefined;
 };
 
+/** Writes the index row by which clean-up finds a temporary code after its time. */
+export const indexTemporaryCode = (tables: AuthTables, row: ExpiringRow): Promise<string> =>
+  tables.expiry.upsert(expiryRowOf("temporarycode", row));
+
 /** Deletes the expired rows of a queue, and returns their number. */
 export async function cleanUpQueue(tables: AuthTables, queue: Queue, signal: AbortSignal | undefined): Promise<number> {
   const { expiry, now, log } = tables;
@@ -88,6 +93,7 @@ async function processIndexRow(
   const pointed = parseRow("expiry", checkedVersion(indexRow), expirySchema, indexRow);
   const row = checkedVersion(await table.get(pointed.partition, pointed.row));
   if (row === undefined) return "passed";
+  if (queue === "temporarycode") return processCode(tables, row);
   const { partitionKey, rowKey, etag } = row;
   const { ends } = parseRow(queue, row, endsSchema, row);
   if (ends > tables.now()) {
@@ -95,4 +101,18 @@ async function processIndexRow(
     return "passed";
   }
   return (await table.remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
+}
+
+/** Deletes the hash of a temporary code, if it has expired. The OTP key stays. */
+async function processCode(tables: AuthTables, row: Row): Promise<"removed" | "passed" | "changed"> {
+  const { partitionKey, rowKey } = row;
+  const { value: key, version } = fromKeyRow(row);
+  const code = key.temporaryCode;
+  if (code?.hash === undefined) return "passed";
+  if (code.validUntil > tables.now()) {
+    await indexTemporaryCode(tables, { partitionKey, rowKey, ends: code.validUntil });
+    return "passed";
+  }
+  const columns = toKeyColumns({ ...key, temporaryCode: withoutHash(code) });
+  return (await tables.otpkeys.replace({ partitionKey, rowKey, ...columns }, version)) ? "removed" : "changed";
 }

@@ -36,6 +36,9 @@ export const keySchema = schemaOf<OtpKey>()(
     lastUsed: storedInstant.exactOptional(),
     validFrom: storedInstant.exactOptional(),
     validUntil: storedInstant.exactOptional(),
+    temporaryCode: z
+      .object({ hash: textSchema.exactOptional(), usesLeft: count, validUntil: storedInstant })
+      .exactOptional(),
     form: z.object({
       digits: count.exactOptional(),
       period: count.exactOptional(),

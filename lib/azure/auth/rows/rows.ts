@@ -105,6 +105,7 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
   lastUsed: key.lastUsed,
   validFrom: key.validFrom,
   validUntil: key.validUntil,
+  temporaryCode: key.temporaryCode && JSON.stringify(key.temporaryCode),
   form: JSON.stringify(key.form),
   sealedSecret: key.sealedSecret,
   createdAt: key.createdAt,
@@ -112,7 +113,12 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
 
 export function fromKeyRow(row: Row): Stored<OtpKey> {
   const { partitionKey: prefix, ...columns } = checkedVersion(row);
-  const value = parseRow("otpkey", row, keySchema, { ...columns, prefix, form: jsonColumn("otpkey", row, "form") });
+  const value = parseRow("otpkey", row, keySchema, {
+    ...columns,
+    prefix,
+    form: jsonColumn("otpkey", row, "form"),
+    ...(row.temporaryCode !== undefined && { temporaryCode: jsonColumn("otpkey", row, "temporaryCode") }),
+  });
   return { value, version: row.etag };
 }
 

@@ -74,6 +74,13 @@ export const coreExamples: Examples = {
   coreEnableOtpkey: { params: prefix, ...done },
   coreDisableOtpkey: { params: prefix, body: { end_sessions: true }, ...done },
   coreSetValidity: { params: prefix, body: { valid_until: "2036-12-31T23:00:00Z" }, ...done },
+  coreIssueTemporaryCode: {
+    params: prefix,
+    body: { uses: 3, valid_until: "2026-02-01T10:00:00.000Z" },
+    status: 201,
+    answer: { code: "vvccccbcdeft-0000-EXMP-0000-CDE0", uses: 3, valid_until: "2026-02-01T10:00:00.000Z" },
+  },
+  coreRevokeTemporaryCode: { params: prefix, ...done },
   coreImportOtpkey: {
     body: { prefix: "vvccccbcdefv", kind: "hotp", secret: "3132333435363738393031323334353637383930", digits: 6 },
     status: 201,

@@ -1,0 +1,48 @@
+import { Fault } from "../../fault.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { between, days, type Instant } from "../../time.ts";
+import type { AuthDeps } from "../deps.ts";
+import { createTemporaryCode, hashTemporaryCode, withoutHash } from "../otp/temporary-code.ts";
+import { noSuchKey } from "./manage-otpkeys.ts";
+
+const maxValidMs = days(31);
+
+/**
+ * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the hash is
+ * stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past or too far away.
+ * @returns the text to type: the prefix and the code
+ */
+export async function issueTemporaryCode(
+  prefix: string,
+  { uses, validUntil }: { readonly uses: number; readonly validUntil: Instant },
+  deps: AuthDeps,
+): Promise<string> {
+  const validMs = between(deps.now(), validUntil);
+  if (validMs <= 0 || validMs > maxValidMs) {
+    const problems = [{ path: "valid_until", reason: "must be in the future, at most 31 days away" }];
+    throw new Fault("invalid", "The request is not valid.", { problems });
+  }
+  const code = createTemporaryCode(deps.random);
+  const temporaryCode = { hash: hashTemporaryCode(code), usesLeft: uses, validUntil };
+  await retryOnConflict(async () => {
+    const key = await deps.otpkeys.find(prefix);
+    if (key === undefined) throw noSuchKey();
+    // A stop would refuse the code too. No OTP of a disabled key can be guessed, so the count of wrong ones has no more use.
+    const { stoppedAt: _, ...lost } = key.value;
+    const next = { ...lost, enabled: false, failures: 0, stopped: false, temporaryCode };
+    return (await deps.otpkeys.save(key, next)) ?? conflict;
+  });
+  deps.log.info("otpkey_temporary_code_issued", { prefix, uses, validUntil });
+  return `${prefix}-${code}`;
+}
+
+/** Revokes the temporary code of an OTP key. The key stays disabled, and its user still needs an OTP. Throws Fault `not_found`. */
+export async function revokeTemporaryCode(prefix: string, deps: AuthDeps): Promise<void> {
+  await retryOnConflict(async () => {
+    const key = await deps.otpkeys.find(prefix);
+    if (key?.value.temporaryCode === undefined) throw noSuchKey();
+    const temporaryCode = withoutHash(key.value.temporaryCode);
+    return (await deps.otpkeys.save(key, { ...key.value, temporaryCode })) ?? conflict;
+  });
+  deps.log.info("otpkey_temporary_code_revoked", { prefix });
+}
