@@ -2,6 +2,7 @@ import type { LiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api } from "../../lib/http/api.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
 import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
+import { assignOwnOtpkey } from "./client/assign-own-otpkey.ts";
 import { authenticate } from "./client/authenticate.ts";
 import { changePassword } from "./client/change-password.ts";
 import { getStatus } from "./client/get-status.ts";
@@ -82,5 +83,6 @@ export const client: Api<AuthContext, LiveSession> = {
     clientLogout: logout,
     clientStatus: getStatus,
     clientPassword: changePassword,
+    clientAssignOtpkey: assignOwnOtpkey,
   },
 };

@@ -14,6 +14,8 @@ import type { AuthStore } from "./store.ts";
 /** Rules and limits from the settings. All durations are in milliseconds. */
 export interface AuthRules extends SignInRules {
   readonly identifyByOtp: boolean;
+  /** Whether users may assign unassigned OTP keys to themselves. */
+  readonly selfAssign: boolean;
   readonly passwordMinLength: number;
   readonly throttle: ThrottleLimits;
   readonly address: {
@@ -51,6 +53,7 @@ export const toAuthRules = (settings: AuthSettings): AuthRules => ({
   otpPolicy: settings.AUTH_OTP_POLICY,
   allowEmptyPassword: settings.AUTH_ALLOW_EMPTY_PASSWORD,
   identifyByOtp: settings.AUTH_IDENTIFY_BY_OTP,
+  selfAssign: settings.AUTH_SELF_ASSIGN,
   passwordMinLength: passwordMinLength(settings),
   throttle: {
     failures: settings.AUTH_THROTTLE_FAILURES,

@@ -21,6 +21,9 @@ export const authSettings = z
       .flag("Allow users without a password to sign in with an OTP alone.")
       .prefault("false"),
     AUTH_IDENTIFY_BY_OTP: setting.flag("Identify the user by the OTP if no username is given.").prefault("false"),
+    AUTH_SELF_ASSIGN: setting
+      .flag("Let users assign OTP keys that no user has to themselves, by their password and an OTP of the key.")
+      .prefault("false"),
     AUTH_HASHES_IN_FLIGHT: setting
       .integer(1, 64, "Maximum number of password hashes in progress; each takes a core and 19 MiB.")
       .prefault("4"),

@@ -216,8 +216,15 @@ export interface OtpKeys {
   /** Deletes an OTP key with its attributes and every assignment. Returns false if there is no such key. */
   remove(prefix: string): Promise<boolean>;
   list(range: Range, filter?: OtpKeyFilter): Promise<Page<OtpKeySummary>>;
-  /** Assigns an OTP key. Succeeds also if it is assigned already. */
-  assign(userRef: UserRef, prefix: string): Promise<"assigned" | "no_user" | "no_key">;
+  /**
+   * Assigns an OTP key. Succeeds also if it is assigned to this user already. With `onlyIfFree` returns `taken` if another user has
+   * it, or is about to get it.
+   */
+  assign(
+    userRef: UserRef,
+    prefix: string,
+    options?: { readonly onlyIfFree?: boolean },
+  ): Promise<"assigned" | "no_user" | "no_key" | "taken">;
   /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
   unassign(userRef: UserRef, prefix: string): Promise<boolean>;
   /**

@@ -12,7 +12,7 @@ export interface KeyProgress {
 }
 
 /** Why no OTP of an OTP key is accepted, even a genuine one. */
-type Inactive = "disabled" | "stopped" | "not_yet_valid" | "expired";
+type Inactive = Extract<KeyVerdict["outcome"], "disabled" | "stopped" | "not_yet_valid" | "expired">;
 
 /** What decides whether OTPs of an OTP key are accepted. */
 interface Activity {
@@ -31,7 +31,10 @@ export interface KeyVerdict {
     | "unavailable"
     | "code_expired"
     | "code_used_up"
-    | Inactive;
+    | "disabled"
+    | "stopped"
+    | "not_yet_valid"
+    | "expired";
   /** To be written by the row's ETag before the outcome is returned. Absent if nothing changes. */
   readonly next?: KeyProgress;
   /** The temporary code after its use, to be written too. Absent if it does not change. */

@@ -1,5 +1,6 @@
 import type { OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { readAllRows } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
 import {
   assignmentEntry,
@@ -10,12 +11,22 @@ import {
   type Snapshot,
 } from "./index/index-entries.ts";
 import { locateUser } from "./index/locate-user.ts";
-import { assignedKeyIn, assignedPrefix, headIn, keyRow, ownerOf, schemaVersion } from "./rows/rows.ts";
+import {
+  assignedKeyIn,
+  assignedPrefix,
+  headIn,
+  holderPrefix,
+  idKey,
+  keyRow,
+  ownerOf,
+  schemaVersion,
+} from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 /** Stores assignments: a row in the user's partition, and an index row in the OTP key's partition that points to the user. */
 export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unassign"> {
   const { otpkeys } = tables;
+  const withHolders = (prefix: string) => readAllRows(otpkeys.query({ partitionKey: prefix, from: keyRow }));
 
   /** Writes the index row and rewrites the key in one transaction: a deletion of the key that saw no holder gets a conflict. */
   const announce = async (key: Row, snapshot: Snapshot) => {
@@ -28,17 +39,21 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
   };
 
   return {
-    async assign(userRef, prefix) {
+    async assign(userRef, prefix, { onlyIfFree = false } = {}) {
       const at = await locateUser(tables, userRef);
       if (at === undefined) return "no_user";
       return retryOnConflict(async () => {
-        const [snapshot, key] = await Promise.all([
+        const [snapshot, rows] = await Promise.all([
           readSnapshot(tables, at, assignedPrefix + prefix),
-          otpkeys.get(prefix, keyRow),
+          onlyIfFree ? withHolders(prefix) : otpkeys.get(prefix, keyRow).then(row => (row === undefined ? [] : [row])),
         ]);
+        const key = rows.find(({ rowKey }) => rowKey === keyRow);
         if (snapshot === undefined) return "no_user";
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";
+        // An index row is written by the version of `key`, so of two users who found the key free one gets a conflict and sees it.
+        const own = holderPrefix + idKey(snapshot.id);
+        if (rows.some(({ rowKey }) => rowKey !== keyRow && rowKey !== own)) return "taken";
         const is = assignmentEntry(tables, prefix, keyId);
         if (matchesEntry(snapshot.row, snapshot.id, is)) return "assigned";
         const change = {

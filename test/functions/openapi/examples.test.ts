@@ -26,6 +26,7 @@ beforeAll(async () => {
   const system = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
+    AUTH_SELF_ASSIGN: "true",
   });
   tokens = system.tokens;
   const audience = system.settings.CALLER_AUDIENCES ?? "";
@@ -90,9 +91,17 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
     await core("POST /otpkeys/vvccccbcdeft/temporary-code", { valid_until: soon });
     return { headers: bearer(tokens.core), ids: { "2026-02-01T10:00:00.000Z": soon } };
   }
+  if (id === "coreGetLock") {
+    const wrong = { username: "alice", password: "not the password" };
+    for (let n = 0; n < 10; n++) await host.call("POST", "/client/login", wrong, { authorization: "" });
+  }
   if (api === "core") return { headers: bearer(tokens.core), ids: {} };
+  if (id === "clientAssignOtpkey") {
+    const secret = Buffer.from("12345678901234567890").toString("hex");
+    await core("POST /otpkeys", { prefix: "vvccccbcdefv", kind: "hotp", secret });
+  }
   if (api === "client") {
-    const otp = { clientStatus: 0, clientLogout: 0, clientPassword: 0 }[id.replace(/By.*/, "")];
+    const otp = { clientStatus: 0, clientLogout: 0, clientPassword: 0, clientAssignOtpkey: 0 }[id.replace(/By.*/, "")];
     if (otp === undefined) return { headers: {}, ids: {} };
     const fields = { username: "alice", password: "correct horse battery", otp: "vvccccbcdeft755224" };
     const { body } = await host.call("POST", "/client/login", fields, { authorization: "" });

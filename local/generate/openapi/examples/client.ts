@@ -22,4 +22,9 @@ export const clientExamples: Examples = {
     status: 200,
     answer: true,
   },
+  clientAssignOtpkey: {
+    body: { password: "correct horse battery", otp: "vvccccbcdefv755224" },
+    status: 200,
+    answer: { prefix: "vvccccbcdefv" },
+  },
 };

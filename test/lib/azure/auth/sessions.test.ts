@@ -161,7 +161,8 @@ describe("clean-up", () => {
     const { result, calls } = await own.counted(() => own.store.cleanUp());
     expect(result.sessions).toBe(2);
     expect(await there()).toEqual([false, false, false, false]);
-    expect(calls.total).toBeLessThan(10);
+    // Three hours, their rows, the last hour read and written, and one page of each of the four queues.
+    expect(calls.total).toBeLessThanOrEqual(10);
     own.pass(days(4));
     keys.push(await begin(minutes(10)));
     own.pass(hours(2));

@@ -73,7 +73,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
 
   it("signs in exactly as often as allowed where many try at once over two hosts", async () => {
     const { code, signIn } = await lostKey(3);
-    const hosts = [auth, auth.beside()];
+    const hosts = [auth, auth.anotherInstance()];
     const statuses = await Promise.all(
       Array.from({ length: 12 }, (_, index) => signIn({ otp: code }, hosts[index % 2])),
     );

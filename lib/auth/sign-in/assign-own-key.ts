@@ -1,0 +1,89 @@
+import { Fault } from "../../fault.ts";
+import type { AuthDeps } from "../deps.ts";
+import { possiblePrefixes } from "../otp/split-otp.ts";
+import { splitTemporaryOtp } from "../otp/temporary-code.ts";
+import type { LiveSession } from "../sessions/manage-sessions.ts";
+import { sessionRequired } from "../sessions/manage-sessions.ts";
+import type { OtpKey, Stored, UserPointer } from "../store.ts";
+import { outcomeOf } from "./audit.ts";
+import { checkOtp, type OtpResult } from "./check-otp.ts";
+import { type CountedAddress, countAddress } from "./count-address.ts";
+import { concludeAttempt, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
+
+interface Given {
+  readonly password: string;
+  readonly otp: string;
+}
+
+/**
+ * Assigns an OTP key that no user has to the user of a session, who proves to have it by one of its OTPs. The password is checked
+ * and attempts are throttled like sign-ins. An OTP of a key that another user has is not checked, so that it is not used up.
+ * Throws Fault `forbidden` if the deployment does not allow it, `unauthenticated` for wrong credentials, `conflict` if another user
+ * was faster, `throttled`, `unavailable`.
+ * @returns the prefix of the assigned key
+ */
+export async function assignOwnKey(
+  { user: { value: user } }: LiveSession,
+  given: Given,
+  deps: AuthDeps,
+  { address }: { readonly address?: string | undefined },
+): Promise<string> {
+  if (!deps.rules.selfAssign) throw new Fault("forbidden", "Users may not assign otpkeys themselves.");
+  const userRef: UserPointer = { by: "userHash", userHash: user.userHash, id: user.id };
+  const audit = (outcome: object) =>
+    deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
+  let counted: CountedAddress | undefined;
+  let attempt: ReservedAttempt | undefined;
+  try {
+    counted = await countAddress(address, deps);
+    const state = await deps.users.signInState(userRef);
+    const reservation = await reserveAttempt({ userRef, state }, deps, () => readFreeKeys(given.otp, deps));
+    if (reservation === undefined) throw sessionRequired();
+    ({ attempt } = reservation);
+    const isRight = await deps.hasher.verify(given.password, state?.user?.value.password);
+    const result = isRight ? await checkFreeKey(given.otp, await reservation.evidence, deps) : undefined;
+    const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
+    if (result?.outcome !== "valid" || result.key === undefined) {
+      await concludeAttempt(attempt, "failed", deps);
+      audit({ outcome: "refused", reason: isRight ? "wrong_otp" : "wrong_password", ...found });
+      throw new Fault("unauthenticated", "Invalid credentials!");
+    }
+    const { prefix } = result.key;
+    const [outcome] = await Promise.all([
+      deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true }),
+      concludeAttempt(attempt, "succeeded", deps),
+      counted?.uncount(),
+    ]);
+    if (outcome !== "assigned") {
+      audit({ outcome: "refused", reason: outcome, ...found });
+      throw outcome === "no_user" ? sessionRequired() : new Fault("conflict", "The otpkey is assigned already.");
+    }
+    audit({ outcome: "granted", ...found });
+    return prefix;
+  } catch (error) {
+    const isDecided = error instanceof Fault && ["unauthenticated", "conflict"].includes(error.kind);
+    if (!isDecided) {
+      const outcome = outcomeOf(error);
+      await Promise.allSettled([
+        attempt && concludeAttempt(attempt, "withdrawn", deps),
+        outcome.outcome === "undecided" ? counted?.uncount() : undefined,
+      ]);
+      audit(outcome);
+    }
+    throw error;
+  }
+}
+
+/** Reads the OTP keys that the OTP may belong to and that no user has. A temporary code proves nothing about the key. */
+async function readFreeKeys(otp: string, { otpkeys }: AuthDeps): Promise<readonly Stored<OtpKey>[]> {
+  if (splitTemporaryOtp(otp) !== undefined) return [];
+  const found = await Promise.all(possiblePrefixes(otp).map(prefix => otpkeys.findHolders(prefix)));
+  return found.flatMap(holders => (holders?.candidates.length === 0 ? [holders.key] : []));
+}
+
+async function checkFreeKey(otp: string, free: readonly Stored<OtpKey>[], deps: AuthDeps): Promise<OtpResult> {
+  const assigned = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
+  const result = await checkOtp(otp, free, { assigned, counts: () => true }, deps);
+  const isFree = result.key === undefined || assigned.some(({ id }) => id === result.key?.id);
+  return isFree ? result : { ...result, outcome: "not_assigned" };
+}

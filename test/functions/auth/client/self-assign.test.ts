@@ -1,0 +1,110 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
+import { giveKey, hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+
+beforeAll(async () => {
+  auth = await testAuth({ settings: { AUTH_SELF_ASSIGN: "true" } });
+});
+
+/** A user with a session, who asks for keys. */
+async function asking(on = auth, user?: MadeUser) {
+  const who = user ?? (await makeUser(auth));
+  const headers = withSession(await loggedIn(on, who));
+  const assign = (otp: string, password = who.password) => on.post("/client/otpkeys", { otp, password }, headers);
+  const keys = async () => (await auth.get(`/core/users/${who.id}/otpkeys`)).body;
+  return { user: who, assign, keys };
+}
+
+async function unassigned<K extends SoftwareKey>(key: K): Promise<K> {
+  expect((await auth.post("/core/otpkeys", key.fields)).status).toBe(201);
+  return key;
+}
+
+const failuresOf = async ({ id }: MadeUser) =>
+  ((await auth.get(`/core/users/${id}/lock`)).body as { failures: number }).failures;
+const lastEvent = () => auth.events("self_assignment").at(-1);
+
+describe("POST /client/otpkeys", () => {
+  it.each([
+    ["hotp", hotpKey],
+    ["yubico", yubicoKey],
+  ])("assigns an unassigned key of kind %s to the session's user, whose next sign-in needs it", async (_, make) => {
+    const { user, assign, keys } = await asking();
+    const key = await unassigned(make());
+    const { result, sequential } = await auth.counted(() => assign(key.otp(1)));
+    expect(result).toMatchObject({ status: 200, body: { prefix: key.prefix } });
+    expect(sequential).toBeLessThanOrEqual(7);
+    expect(await keys()).toEqual([key.prefix]);
+    expect(lastEvent()).toMatchObject({ userId: user.id, outcome: "granted", otpOutcome: "valid", prefix: key.prefix });
+    const { name: username, password } = user;
+    expect((await auth.post("/client/authenticate", { username, password })).body).toBe(false);
+    expect((await auth.post("/client/authenticate", { username, password, otp: key.otp(1) })).body).toBe(false);
+    expect((await auth.post("/client/authenticate", { username, password, otp: key.otp(2) })).body).toBe(true);
+  });
+
+  it("refuses a wrong password, a wrong OTP and an unknown key, which count", async () => {
+    const { user, assign, keys } = await asking();
+    const key = await unassigned(hotpKey());
+    expect((await assign(key.otp(0), "wrong")).status).toBe(401);
+    expect(lastEvent()).toMatchObject({ outcome: "refused", reason: "wrong_password" });
+    expect((await assign(wrongOtp(key))).status).toBe(401);
+    expect((await assign(hotpKey().otp(0))).status).toBe(401);
+    expect(lastEvent()).toMatchObject({ outcome: "refused", reason: "wrong_otp", otpOutcome: "unknown_key" });
+    expect(await failuresOf(user)).toBe(3);
+    expect((await auth.context.otpkeys.find(key.prefix))?.value.failures).toBe(1);
+    expect(await keys()).toEqual([]);
+    expect((await assign(key.otp(0))).status).toBe(200);
+    expect(await failuresOf(user)).toBe(0);
+  });
+
+  it("refuses a key that another user has, and does not use up its OTP", async () => {
+    const { assign, keys } = await asking();
+    const owner = await makeUser(auth);
+    const key = await giveKey(auth, owner, hotpKey());
+    expect((await assign(key.otp(0))).status).toBe(401);
+    expect(await keys()).toEqual([]);
+    await loggedIn(auth, owner, key.otp(0));
+  });
+
+  it("refuses a disabled key and a temporary code", async () => {
+    const { assign } = await asking();
+    const key = await unassigned(hotpKey());
+    const valid_until = new Date(Date.parse(auth.now()) + 3_600_000).toISOString();
+    const { body } = await auth.post(`/core/otpkeys/${key.prefix}/temporary-code`, { valid_until });
+    expect((await assign((body as { code: string }).code)).status).toBe(401);
+    expect((await assign(key.otp(0))).status).toBe(401);
+  });
+
+  it("gives a key that two users ask for at once over two hosts to one of them", async () => {
+    const beside = auth.anotherInstance();
+    for (let round = 0; round < 3; round++) {
+      const [one, other] = await Promise.all([asking(), asking(beside)]);
+      const key = await unassigned(yubicoKey());
+      const answers = await Promise.all([one.assign(key.otp(1)), other.assign(key.otp(2))]);
+      const owned = [...((await one.keys()) as string[]), ...((await other.keys()) as string[])];
+      expect(owned.length).toBe(answers.filter(({ status }) => status === 200).length);
+      expect(owned).toEqual([key.prefix]);
+    }
+  });
+
+  it("gives a free key to one of two assignments that begin together", async () => {
+    const users = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
+    const key = await unassigned(hotpKey());
+    const outcomes = await Promise.all(
+      users.map(({ id }) => auth.context.otpkeys.assign({ by: "id", id }, key.prefix, { onlyIfFree: true })),
+    );
+    expect(outcomes.sort()).toEqual(["assigned", "taken", "taken"]);
+  });
+
+  it("needs a session, and is 403 where the deployment does not allow it", async () => {
+    const key = await unassigned(hotpKey());
+    expect((await auth.post("/client/otpkeys", { otp: key.otp(0), password: "x" })).status).toBe(401);
+    const { assign } = await asking(auth.anotherInstance({ settings: { AUTH_SELF_ASSIGN: "false" } }));
+    expect(await assign(key.otp(0))).toMatchObject({
+      status: 403,
+      body: { error: "Users may not assign otpkeys themselves." },
+    });
+  });
+});
