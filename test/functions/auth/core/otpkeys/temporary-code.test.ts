@@ -7,7 +7,7 @@ import { storedText } from "../../../../support/stored-text.ts";
 let auth: TestAuth;
 
 beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_THROTTLE_BUSY_SECONDS: "60" } });
 });
 
 /** A user whose only key is lost, and the code in its place. */
