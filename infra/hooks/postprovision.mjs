@@ -10,7 +10,15 @@ const {
   MAIL_SERVICE_NAME,
   AZURE_RESOURCE_GROUP,
   CALLER_AUDIENCES,
+  CORE_DEPLOY_RANGE,
+  TRIAL,
 } = process.env;
+
+if (TRIAL === "true") {
+  console.log(
+    `\nTRIAL=true, never for real data: stores and vaults answer on the internet, protected by roles alone; Core answers to ${CORE_DEPLOY_RANGE || "no address, because CORE_DEPLOY_RANGE is empty"}; a broken app reaches the addresses of the other service; vaults can be purged.`,
+  );
+}
 
 if (MAIL_DOMAIN_VERIFIED !== "true") {
   console.log(`\nPIN mails cannot be sent yet. Publish these DNS records for ${MAIL_DOMAIN_NAME}:\n`);

@@ -527,6 +527,13 @@ describe("the hook after a provision", () => {
     expect(output).toContain("register-api.mjs");
   });
 
+  it("prints what a trial gives up", async () => {
+    const done = { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a", TRIAL: "true" };
+    expect(await ran("postprovision", {}, done)).toMatch(/never for real data.*Core answers to no address/);
+    const open = { ...done, CORE_DEPLOY_RANGE: "203.0.113.7/32" };
+    expect(await ran("postprovision", {}, open)).toContain("Core answers to 203.0.113.7/32;");
+  });
+
   it("prints nothing where nothing is left to do", async () => {
     expect(await ran("postprovision", {}, { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a" })).toBe("");
   });
