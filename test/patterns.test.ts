@@ -20,7 +20,7 @@ const deployed = globSync("{lib,functions,commands}/**/*.ts")
 
 /** By the library's native program where it has one for this machine, else in JavaScript, which takes several times as long. */
 const isLinear = async (source: string, flags: string): Promise<boolean> => {
-  const { status } = await check(source, flags, { timeout: 20_000, randomSeed: 1 });
+  const { status } = await check(source, flags, { timeout: 60_000, randomSeed: 1 });
   return status === "safe";
 };
 

@@ -15,10 +15,13 @@ export function describeSettings(schema: z.ZodObject): readonly SettingDescripti
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,
     description: descriptionOf(field),
-    defaultText: field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined,
+    defaultText: defaultTextOf(field),
     required: !z.safeParse(field, undefined).success,
   }));
 }
+
+const defaultTextOf = (field: z.core.$ZodType): string | undefined =>
+  field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
 
 /** Returns the description of a schema or of its inner schema, because `refine` and `transform` create schemas without one. */
 function descriptionOf(schema: z.core.$ZodType): string {
@@ -31,6 +34,9 @@ function descriptionOf(schema: z.core.$ZodType): string {
 /** Returns the text of every setting: the given value, else the default, else an empty text. */
 export function effectiveSettings(schema: z.ZodObject, environment: Environment): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    describeSettings(schema).map(({ name, defaultText = "" }) => [name, environment[name]?.trim() || defaultText]),
+    Object.entries(schema.shape).map(([name, field]) => [
+      name,
+      environment[name]?.trim() || (defaultTextOf(field) ?? ""),
+    ]),
   );
 }

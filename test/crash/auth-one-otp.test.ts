@@ -52,8 +52,8 @@ const sessionsBy = async ({ prefix }: Pick<Key, "prefix">) =>
 const failuresOf = async (key: Key) =>
   (await system.rows("otpkeys")).find(row => row.partitionKey === key.prefix && row.rowKey === "key")?.failures;
 
-describe("one OTP in 100 logins at once over two hosts", () => {
-  test("begins exactly one session of the user who has the key", async () => {
+describe("one OTP in many logins at once over two hosts", () => {
+  test("begins exactly one session of the user who has the key, in 100 logins", async () => {
     const key = newKey("hotp", "onehotp");
     const names = await holders(key, 1);
     const otp = key.next();
@@ -67,22 +67,22 @@ describe("one OTP in 100 logins at once over two hosts", () => {
     "of kind %s, by users who share the key, so that none is spared the check, begins exactly one session",
     async kind => {
       const key = newKey(kind, `all${kind}`);
-      const names = await holders(key, 20);
+      const names = await holders(key, 8);
       const otp = key.next();
-      const answers = await logins(100, names, () => ({ password, otp }));
-      expect(statuses(answers)).toEqual({ 200: 1, 401: 99 });
+      const answers = await logins(40, names, () => ({ password, otp }));
+      expect(statuses(answers)).toEqual({ 200: 1, 401: 39 });
       expect(await sessionsBy(key)).toBe(1);
-      expect(await failuresOf(key)).toBe(99);
+      expect(await failuresOf(key)).toBe(39);
     },
   );
 
   test("of kind remote, by users who share the key, begins exactly one session; the server is asked once", async () => {
     const key = yubicoKey();
     server.add(key);
-    const names = await holders({ prefix: key.prefix, fields: { prefix: key.prefix, kind: "remote" } }, 20);
+    const names = await holders({ prefix: key.prefix, fields: { prefix: key.prefix, kind: "remote" } }, 8);
     const otp = key.otp(1);
-    const answers = await logins(100, names, () => ({ password, otp }));
-    expect(statuses(answers)).toEqual({ 200: 1, 401: 99 });
+    const answers = await logins(40, names, () => ({ password, otp }));
+    expect(statuses(answers)).toEqual({ 200: 1, 401: 39 });
     expect(await sessionsBy(key)).toBe(1);
     expect(server.requests()).toHaveLength(1);
   });

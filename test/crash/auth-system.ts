@@ -3,6 +3,7 @@ import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import { type Answer, type HostProcess, startHostProcess } from "../support/host-process.ts";
 import type { PausingProxy } from "../support/pausing-proxy.ts";
+import { type SharedClock, startSharedClock } from "../support/shared-clock.ts";
 import { type FreshStorage, freshStorage, patient } from "../support/storage.ts";
 
 /** A host of the authentication server, called as its two kinds of callers do. */
@@ -21,6 +22,8 @@ type Fields = Readonly<Record<string, string>>;
 /** Storage and vault of an authentication server, and hosts as processes that join them. */
 export interface AuthSystem {
   readonly storage: FreshStorage;
+  /** Of hosts and the test. */
+  readonly clock: Pick<SharedClock, "advance">;
   /** Starts a host. `through`: its tables are reached by this proxy. */
   startHost(options?: { readonly settings?: Fields; readonly through?: PausingProxy }): Promise<AuthHost>;
   /** All rows of a table, past every host. */
@@ -30,21 +33,24 @@ export interface AuthSystem {
 }
 
 /**
+ * There can be one at a time, because it sets the clock of this process.
  * @param settings of every host
  * @param secrets in the vault, besides those of every local system
  */
 export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {}): Promise<AuthSystem> {
   const storage = freshStorage();
+  const clock = startSharedClock();
   const peers = await startPeers();
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const hosts: HostProcess[] = [];
   return {
     storage,
+    clock,
     startHost: async ({ settings: own = {}, through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
       const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...plain, ...settings, ...own };
-      const process = await startHostProcess(tokens.core, all);
+      const process = await startHostProcess(tokens.core, all, clock.path);
       hosts.push(process);
       return authHost(process);
     },
@@ -58,6 +64,7 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
     close: async () => {
       await Promise.all(hosts.map(host => host.kill()));
       await closePeers(peers);
+      clock.close();
     },
   };
 }

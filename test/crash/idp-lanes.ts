@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pLimit from "p-limit";
-import { afterAll, expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { idpFile } from "../../local/peers/all.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
@@ -25,35 +24,19 @@ export interface Lane {
   close(): Promise<void>;
 }
 
-/** So many hosts at once share a machine of two cores and still answer in time. */
-const mostAtOnce = 2;
-
-/** For one test with its waiting for a lane, also on a machine that has other things to do. */
-export const patience = 180_000;
-
-/** Lanes of a test file, each of which serves one test at a time; they end with the file. @param settings of every host */
-export function lanesOfFile(
+/** The lane of a test file, which serves one test after another and ends with the file. @param settings of every host */
+export function laneOfFile(
   settings: Readonly<Record<string, string>>,
 ): <T>(work: (lane: Lane) => Promise<T>) => Promise<T> {
-  const all: Promise<Lane>[] = [];
-  const free: Lane[] = [];
-  const limit = pLimit(mostAtOnce);
-  afterAll(async () => {
-    for (const lane of await Promise.all(all)) await lane.close();
+  let opened: Lane;
+  beforeAll(async () => {
+    opened = await openLane(settings);
   });
-  const open = () => {
-    const opened = openLane(settings);
-    all.push(opened);
-    return opened;
+  afterAll(() => opened.close());
+  return work => {
+    resetPeers(opened.system.peers);
+    return work(opened);
   };
-  return work =>
-    limit(async () => {
-      const lane = free.pop() ?? (await open());
-      resetPeers(lane.system.peers);
-      const result = await work(lane);
-      free.push(lane);
-      return result;
-    });
 }
 
 async function openLane(settings: Readonly<Record<string, string>>): Promise<Lane> {

@@ -5,7 +5,7 @@ import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.t
 import { resetPeers } from "../support/reset-peers.ts";
 import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { processCredentialRequests } from "./orders.ts";
-import { untilQuiet } from "./outcome.ts";
+import { stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
 let system: TestSystem;
@@ -116,7 +116,10 @@ describe("a host that is killed while it creates a request of authenticators", (
     const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
     system.peers.rfpr.fail({ kind: "hang", method: "DELETE", path: "a-01" });
     const job = (async () => {
-      for (;;) await processCredentialRequests(reconciler);
+      for (;;) {
+        await processCredentialRequests(reconciler);
+        system.clock.advance(stepMs);
+      }
     })();
     await killAt(reconciler, system.peers.rfpr.untilHanging(), job);
     reconciler = await startReconciler();

@@ -5,7 +5,7 @@ import { resetPeers } from "../support/reset-peers.ts";
 import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
-import { deliveryCalls, failed, fulfilled, outcome, untilQuiet } from "./outcome.ts";
+import { deliveryCalls, failed, fulfilled, outcome, stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
 const neverSent = "The request was interrupted and never sent to the delivery service.";
@@ -76,7 +76,11 @@ describe("a host that is killed while it creates a request", () => {
     };
     expect(await left()).toBe(1);
     await until(
-      () => processAll(reconciler).then(async () => (await left()) === 0),
+      async () => {
+        system.clock.advance(stepMs);
+        await processAll(reconciler);
+        return (await left()) === 0;
+      },
       () => "the index row stays",
     );
   });

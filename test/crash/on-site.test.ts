@@ -3,12 +3,12 @@ import type { LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Body } from "../lib/connector/api/v2/bodies.ts";
 import type { HostProcess } from "../support/host-process.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/on-site.ts";
-import { called, type Lane, lanesOfFile, patience, pausedWrite } from "./idp-lanes.ts";
+import { called, type Lane, laneOfFile, pausedWrite } from "./idp-lanes.ts";
 import { processCredentialRequests } from "./orders.ts";
-import { deliveryCalls, untilQuiet } from "./outcome.ts";
+import { deliveryCalls, stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
-const onLane = lanesOfFile({
+const onLane = laneOfFile({
   IDP_DEFAULT: "pingone",
   ENROLLMENT_POLL_AFTER_SECONDS: "0.2",
   ENROLLMENT_POLL_MAX_SECONDS: "0.2",
@@ -55,31 +55,27 @@ const nothing = { state: "failed", leased: 0, atEnrollment: [], shipments: 0, re
 const all = { state: "complete", why: undefined, leased: 0, registrations: [1, 1], mails: 2 };
 const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/devices\//);
 
-describe.concurrent("a host that is killed while it creates a request of authenticators", () => {
+describe("a host that is killed while it creates a request of authenticators", () => {
   test.each<[string, Arrange]>([
     [
       "while it gets the pre-registration API's token",
       lane => called(lane, "enrollment", { method: "POST", path: "/token$" }),
     ],
     ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],
-  ])(
-    "%s: nothing can be enrolled, and known devices are compensated",
-    async (_, arrange) => {
-      await onLane(async lane => {
-        const body = onSiteBody([authenticator(), authenticator()]);
-        await lane.killed(create(body), arrange(lane));
-        const { request, keys } = await stored(lane, body);
-        const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
-        const why = "The request was interrupted before it was started.";
-        expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
-          ...nothing,
-          why,
-        });
-        expect(removals(lane)).toBe(known);
+  ])("%s: nothing can be enrolled, and known devices are compensated", async (_, arrange) => {
+    await onLane(async lane => {
+      const body = onSiteBody([authenticator(), authenticator()]);
+      await lane.killed(create(body), arrange(lane));
+      const { request, keys } = await stored(lane, body);
+      const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
+      const why = "The request was interrupted before it was started.";
+      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
+        ...nothing,
+        why,
       });
-    },
-    patience,
-  );
+      expect(removals(lane)).toBe(known);
+    });
+  });
 
   test.each<[string, Arrange]>([
     [
@@ -94,48 +90,43 @@ describe.concurrent("a host that is killed while it creates a request of authent
       "in the removal of an authenticator, after it is done",
       lane => called(lane, "rfpr", { method: "DELETE", path: "a-01$", phase: "after" }),
     ],
-  ])(
-    "and then one that takes it back, %s: the next host does",
-    async (_, arrange) => {
-      await onLane(async lane => {
-        const body = onSiteBody([authenticator(), authenticator()]);
-        await lane.killed(create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
-        const { request } = await stored(lane, body);
-        const point = arrange(lane);
-        const working = async (host: HostProcess) => {
-          for (;;) await processCredentialRequests(host);
-        };
-        await lane.killed(working, point, "reconciler");
-        const why = "The request was interrupted before it was started.";
-        expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
-          ...nothing,
-          why,
-        });
-        expect(removals(lane)).toBeGreaterThanOrEqual(2);
+  ])("and then one that takes it back, %s: the next host does", async (_, arrange) => {
+    await onLane(async lane => {
+      const body = onSiteBody([authenticator(), authenticator()]);
+      await lane.killed(create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
+      const { request } = await stored(lane, body);
+      const point = arrange(lane);
+      const working = async (host: HostProcess) => {
+        for (;;) {
+          await processCredentialRequests(host);
+          lane.system.clock.advance(stepMs);
+        }
+      };
+      await lane.killed(working, point, "reconciler");
+      const why = "The request was interrupted before it was started.";
+      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
+        ...nothing,
+        why,
       });
-    },
-    patience,
-  );
+      expect(removals(lane)).toBeGreaterThanOrEqual(2);
+    });
+  });
 });
 
-describe.concurrent("a host that is killed while it creates a request of both kinds", () => {
-  test(
-    "after the hand-over, before the delivery mark is stored: nothing is ordered, nothing can be enrolled",
-    async () => {
-      await onLane(async lane => {
-        const body = mixedBody();
-        await lane.killed(create(body), pausedWrite(lane, "request", intent));
-        const { request } = await stored(lane, body);
-        const why = "The request was interrupted and never sent to the delivery service.";
-        expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
-          ...nothing,
-          why,
-        });
-        expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
+describe("a host that is killed while it creates a request of both kinds", () => {
+  test("after the hand-over, before the delivery mark is stored: nothing is ordered, nothing can be enrolled", async () => {
+    await onLane(async lane => {
+      const body = mixedBody();
+      await lane.killed(create(body), pausedWrite(lane, "request", intent));
+      const { request } = await stored(lane, body);
+      const why = "The request was interrupted and never sent to the delivery service.";
+      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
+        ...nothing,
+        why,
       });
-    },
-    patience,
-  );
+      expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
+    });
+  });
 
   test.each<[string, Arrange]>([
     [
@@ -143,23 +134,19 @@ describe.concurrent("a host that is killed while it creates a request of both ki
       lane => called(lane, "delivery", { method: "POST", path: "/shipments$", phase: "after" }),
     ],
     ["after the order, before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
-  ])(
-    "%s: the shipment is found, and each key is programmed and mailed once",
-    async (_, arrange) => {
-      await onLane(async lane => {
-        const body = mixedBody();
-        await lane.killed(create(body), arrange(lane));
-        const { request } = await stored(lane, body);
-        const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
-        expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
-        expect(deliveryCalls(lane.system)).toBe(1);
-      });
-    },
-    patience,
-  );
+  ])("%s: the shipment is found, and each key is programmed and mailed once", async (_, arrange) => {
+    await onLane(async lane => {
+      const body = mixedBody();
+      await lane.killed(create(body), arrange(lane));
+      const { request } = await stored(lane, body);
+      const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
+      expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
+      expect(deliveryCalls(lane.system)).toBe(1);
+    });
+  });
 });
 
-describe.concurrent("a host that is killed while it works on an authenticator that is enrolled", () => {
+describe("a host that is killed while it works on an authenticator that is enrolled", () => {
   const reading = { method: "GET", path: "/authenticator-requests/" };
   test.each<[string, Arrange]>([
     [
@@ -171,21 +158,17 @@ describe.concurrent("a host that is killed while it works on an authenticator th
       "in the mail, after it is taken",
       lane => called(lane, "mail", { method: "POST", path: "/emails:send$", phase: "after" }),
     ],
-  ])(
-    "%s: it is activated once and mailed once",
-    async (_, arrange) => {
-      await onLane(async lane => {
-        const body = onSiteBody();
-        const { status } = await create(body)(await lane.host());
-        expect(status).toBe(201);
-        const { request } = await stored(lane, body);
-        const requestId = request.value.id;
-        await lane.system.peers.rfpr.enroll(idAt(requestId));
-        await lane.killed(processCredentialRequests, arrange(lane), "reconciler");
-        const one = { registrations: [1], mails: 1, shipments: 0, atEnrollment: ["completed"] };
-        expect(await outcomeAfterReconciling(lane, await lane.host(), requestId)).toEqual({ ...all, ...one });
-      });
-    },
-    patience,
-  );
+  ])("%s: it is activated once and mailed once", async (_, arrange) => {
+    await onLane(async lane => {
+      const body = onSiteBody();
+      const { status } = await create(body)(await lane.host());
+      expect(status).toBe(201);
+      const { request } = await stored(lane, body);
+      const requestId = request.value.id;
+      await lane.system.peers.rfpr.enroll(idAt(requestId));
+      await lane.killed(processCredentialRequests, arrange(lane), "reconciler");
+      const one = { registrations: [1], mails: 1, shipments: 0, atEnrollment: ["completed"] };
+      expect(await outcomeAfterReconciling(lane, await lane.host(), requestId)).toEqual({ ...all, ...one });
+    });
+  });
 });

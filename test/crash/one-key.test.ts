@@ -4,7 +4,7 @@ import { resetPeers } from "../support/reset-peers.ts";
 import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll } from "./orders.ts";
-import { deliveryCalls } from "./outcome.ts";
+import { deliveryCalls, stepMs } from "./outcome.ts";
 
 let system: TestSystem;
 let hosts: readonly [HostProcess, HostProcess];
@@ -61,6 +61,7 @@ describe("one Idempotency-Key before two hosts", () => {
         last = await send(heir, order, "killed");
         statuses.add(last.status);
         await processAll(heir);
+        system.clock.advance(stepMs);
         return last.status === 201;
       },
       () => `still ${JSON.stringify(last?.body)}`,

@@ -19,16 +19,20 @@ async function indexRows({ store }: TestSystem): Promise<readonly DueEntry[]> {
   return rows;
 }
 
+/** Longer than any back-off of `quick`; a lease lasts a few. */
+export const stepMs = 20_000;
+
 /** Index rows of work that does not wait for days. */
 export const dueWork = async (system: TestSystem): Promise<readonly DueEntry[]> =>
   (await indexRows(system)).filter(({ queue }) => !atRest.includes(queue));
 
-/** Runs the jobs until nothing of the request is due but its clean-up. */
+/** Runs the jobs, and lets time pass in between, until nothing of the request is due but its clean-up. */
 export async function untilQuiet(host: HostProcess, system: TestSystem, requestId: string): Promise<void> {
   let left: readonly DueEntry[] = [];
   const condition = async () => {
     await processAll(host);
     left = (await dueWork(system)).filter(row => row.requestId === requestId);
+    system.clock.advance(stepMs);
     return left.length === 0;
   };
   const describe = async () => {

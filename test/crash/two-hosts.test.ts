@@ -3,7 +3,7 @@ import type { HostProcess } from "../support/host-process.ts";
 import { startTestSystem, type TestSystem } from "../support/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
-import { activationCalls, deliveryCalls, dueWork, fulfilled, mailCalls, outcome } from "./outcome.ts";
+import { activationCalls, deliveryCalls, dueWork, fulfilled, mailCalls, outcome, stepMs } from "./outcome.ts";
 
 let system: TestSystem;
 let hosts: readonly [HostProcess, HostProcess];
@@ -34,10 +34,10 @@ async function processed(orders: readonly Order[]): Promise<ReadonlyMap<Order, s
     async () => {
       await Promise.all(hosts.map(processShipments));
       await Promise.all(hosts.map(processCredentialRequests));
+      system.clock.advance(stepMs);
       return (await dueWork(system)).length === 0;
     },
     () => "work stays due",
-    90_000,
   );
   return requests;
 }

@@ -3,6 +3,7 @@ import { CompactEncrypt, decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import { Fault } from "../../lib/fault.ts";
 import { createSealer, type KeyRing, SealError } from "../../lib/seal.ts";
+import { measureCpu } from "../support/cpu-time.ts";
 
 const place = { table: "credentialrequests", row: "9b1f/key:s-01-001", purpose: "response-key" };
 
@@ -153,9 +154,9 @@ describe("after rotation", () => {
     const texts = ["eyJ", "eyJ.", "eyJ.a.b.c", ".", "eyJhIjp7", "-"].map(unit =>
       unit.repeat(size / unit.length).slice(0, size),
     );
-    const started = performance.now();
+    const cpuMs = measureCpu();
     for (const text of texts) expect(await rotated.renew(text, place)).toBeUndefined();
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(cpuMs()).toBeLessThan(500);
   });
 
   test("a value that does not open is not sealed anew", async () => {

@@ -16,7 +16,7 @@ console.log("started by", process.version, "with", process.argv.slice(2).join(" 
 if (process.argv.includes("--fail")) process.exit(3);
 if (process.argv.includes("--wait")) {
   // Ends if the signal never comes.
-  const waiting = setTimeout(() => process.exit(9), 20_000);
+  const waiting = setTimeout(() => process.exit(9), 100_000);
   process.on("SIGTERM", () => {
     writeFileSync("stopped", "");
     clearTimeout(waiting);

@@ -3,9 +3,13 @@ import { readFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
+import { followClock } from "./shared-clock.ts";
+
+const [app = "", clock] = process.argv.slice(2);
+if (clock !== undefined) followClock(clock);
 
 const core = installFunctionsCore();
-await import("../../functions/main.ts");
+await import(app);
 const { url, masterKey } = await startHost(core, {
   port: 0,
   timers: false,

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { compileCache } from "./compile-cache.ts";
+import { hostBundle } from "./host-bundle.ts";
 
 export interface Answer {
   readonly status: number;
@@ -25,16 +26,21 @@ export interface HostProcess {
   errors(): string;
 }
 
-/** Starts a host of a described system. @param settings its whole environment */
+/** Starts a host of a described system. @param settings its whole environment @param clock the file of the clock that it follows */
 export async function startHostProcess(
   token: string,
   settings: Readonly<Record<string, string>>,
+  clock?: string,
 ): Promise<HostProcess> {
-  const child = spawn(process.execPath, ["test/support/host-child.ts"], {
-    env: { ...compileCache, ...settings },
-    // The channel ends the host when this process is gone, whatever it died of.
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
-  });
+  const child = spawn(
+    process.execPath,
+    ["test/support/host-child.ts", await hostBundle(), ...(clock === undefined ? [] : [clock])],
+    {
+      env: { ...compileCache, ...settings },
+      // The channel ends the host when this process is gone, whatever it died of.
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+    },
+  );
   let errors = "";
   child.stderr?.on("data", (text: Buffer) => {
     errors = (errors + text.toString()).slice(-20_000);

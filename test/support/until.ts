@@ -6,9 +6,9 @@ export async function until(
   describe: () => string | Promise<string>,
   limitMs = 100_000,
 ): Promise<void> {
-  const end = Date.now() + limitMs;
+  const end = performance.now() + limitMs;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error(await describe());
+    if (performance.now() > end) throw new Error(await describe());
     await pause(50);
   }
 }

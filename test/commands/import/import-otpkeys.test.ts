@@ -248,7 +248,7 @@ describe("a Core that does not answer as it should", () => {
     proxy.fail({ kind: "drop", method: "POST" });
     proxy.fail({ kind: "refuse", method: "POST", status: 503 });
     proxy.fail({ kind: "hang", method: "POST" });
-    const run = await startThrough("--parallel", "4", "--timeout", "1", log(keys)).ended;
+    const run = await startThrough("--parallel", "4", "--timeout", "5", log(keys)).ended;
     proxy.clearFaults();
     expect(run).toMatchObject({ code: 0, out: "6 keys: 6 imported\n" });
     expect(run.error).toContain(`${proxy.url}/core requests a wait of 1 s.`);

@@ -41,6 +41,7 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
     spectral.setRuleset({ extends: [oas] });
     const file = `docs/openapi/${name}.json`;
     expect(await spectral.run(new Document(readFileSync(file, "utf8"), Json, file))).toEqual([]);
+    if (name !== "client") return;
     const broken = readFileSync(file, "utf8").replaceAll('"operationId"', '"operationid"');
     expect((await spectral.run(new Document(broken, Json, file))).length).toBeGreaterThan(0);
   });
@@ -67,17 +68,18 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
       const generated = run([cli, `docs/openapi/${name}.json`, "-o", join(directory, `${name}.d.ts`)]);
       expect(generated.status, generated.stderr).toBe(0);
     }
-    const compile = () =>
-      run(
-        [
-          join(path, "typescript/bin/tsc"),
-          ..."--noEmit --strict --module nodenext --target es2022".split(" "),
-          "--allowImportingTsExtensions",
-          "program.ts",
-        ],
-        { cwd: directory },
-      );
-    expect(compile().stdout).toBe("");
+    const program = readFileSync(join(directory, "program.ts"), "utf8");
+    writeFileSync(join(directory, "unknown-field.ts"), program.replace("username: name", "user_name: name"));
+    const compiled = run(
+      [
+        join(path, "typescript/bin/tsc"),
+        ..."--noEmit --strict --module nodenext --target es2022".split(" "),
+        ...["--allowImportingTsExtensions", "program.ts", "unknown-field.ts"],
+      ],
+      { cwd: directory },
+    );
+    const errors = compiled.stdout.split("\n").filter(line => /^\S/.test(line));
+    expect(errors).toEqual([expect.stringMatching(/^unknown-field\.ts.*user_name/)]);
 
     const auth = await startAuthHost();
     onTestFinished(() => auth.close());
@@ -86,9 +88,5 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
     // Not synchronous: the host asks the key vault, which is in this process.
     const ran = await promisify(execFile)(process.execPath, [join(directory, "program.ts")], { env, cwd: directory });
     expect(ran.stdout).toBe("created carol\nsigned in as carol\nrefused: 401\n");
-
-    const program = readFileSync(join(directory, "program.ts"), "utf8");
-    writeFileSync(join(directory, "program.ts"), program.replace("username: name", "user_name: name"));
-    expect(compile().stdout).toContain("user_name");
   });
 });

@@ -9,7 +9,7 @@ import { type StubSystem, startStubSystem, tokens } from "./stub-system.ts";
 
 const probe = `"><img src=/probe onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script><a href="javascript:hacked=1">x</a>`;
 /** For what gives no event, on a busy machine. */
-const patient = { timeout: 20_000 };
+const patient = { timeout: 60_000 };
 let browser: TestBrowser;
 let system: StubSystem;
 

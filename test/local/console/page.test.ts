@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /** For what gives no event, on a busy machine. */
-const patient = { timeout: 20_000 };
+const patient = { timeout: 60_000 };
 
 const visit = (view: string, options = {}): Promise<OpenPage> => browser.open(`${address}/#/${view}`, options);
 

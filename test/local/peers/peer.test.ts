@@ -142,12 +142,12 @@ describe("a fault", () => {
   });
 
   test("of kind delay has no effect if the peer is closed meanwhile", async () => {
-    peer.fail({ kind: "delay", ms: 20 });
+    peer.fail({ kind: "delay", ms: 1000 });
     const call = expect(get("/thing")).rejects.toThrow();
     await peer.untilRequested("GET", /thing/);
     await peer.close();
     await call;
-    await pause(40);
+    await pause(1100);
     expect(done).toEqual([]);
   });
 

@@ -182,14 +182,11 @@ describe("an administrator", () => {
 });
 
 describe("guesses side by side", () => {
-  test.each([
-    [200, "a user's"],
-    [60, "an unknown"],
-  ])("%d parallel ones cannot pass the ten places together (%s)", async (count, whose) => {
+  test.each(["a user's", "an unknown"])("60 parallel ones cannot pass the ten places together (%s)", async whose => {
     const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
     const hosts = [decided.anotherInstance(), decided.anotherInstance()];
     const answers = await Promise.all(
-      Array.from({ length: count }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
+      Array.from({ length: 60 }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
     );
     const hashed = hosts.reduce((sum, host) => sum + host.hashes(), 0);
     expect(hashed).toBe(10);

@@ -297,7 +297,7 @@ describe("a deployment whose IdPs are not known at the start", () => {
     const app = await startMain({
       ...environmentOf(peers, storage),
       CLOUD_STORAGE_CONNECTION_STRING: proxy.through(storage.connectionString),
-      STORAGE_TIMEOUT_SECONDS: "1",
+      STORAGE_TIMEOUT_SECONDS: "6",
       HEALTH_MAX_AGE_SECONDS: "0",
       ...multi,
       IDP_CONFIGURATION_PATH: `${storage.blobUrl}/configuration/idps.yaml`,

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hours, minutes, plus } from "../../../../lib/time.ts";
@@ -9,7 +9,8 @@ import { breaches, residue, truthOf } from "../../../support/auth-store-truth.ts
 let storage: AuthStorage;
 let point = 0;
 
-beforeAll(async () => {
+// Each its own: a look at all rows costs more with every crash before.
+beforeEach(async () => {
   storage = await openAuthStorage();
 });
 

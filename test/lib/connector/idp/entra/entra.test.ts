@@ -12,6 +12,7 @@ import {
   createAuthenticatorKeys,
 } from "../../../../../local/peers/security-key/authenticator-keys.ts";
 import { type CertifiedKey, certifiedKey } from "../../../../support/certified-key.ts";
+import { measureCpu } from "../../../../support/cpu-time.ts";
 import {
   deadAddress,
   failureOf,
@@ -442,7 +443,7 @@ describe("responses of Graph in some tenants", () => {
 
   test("are unanswered if they are too long, without taking long", async () => {
     const slow = "=".repeat(160 * 1024);
-    const startedAt = performance.now();
+    const cpuMs = measureCpu();
     for (const changes of [
       { challenge: `${slow}c` },
       { excludeCredentials: [{ id: `${slow}c` }] },
@@ -452,7 +453,7 @@ describe("responses of Graph in some tenants", () => {
       const odd = await answering(...Array(3).fill({ publicKey: { ...publicKey, ...changes } }));
       expect(await kindOf(ask(odd))).toBe("unanswered");
     }
-    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect(cpuMs()).toBeLessThan(5000);
   });
 
   test("contain a long list of keys, which is read to its end and from Graph only", async () => {

@@ -5,12 +5,15 @@ import type { Failure, Stage, Step } from "./stage.ts";
 
 const forEver = 1000;
 
-/** So that a time-out does not last. */
-const impatient = {
-  IDP_TIMEOUT_SECONDS: "2",
-  DELIVERY_TIMEOUT_SECONDS: "2",
-  ENROLLMENT_TIMEOUT_SECONDS: "2",
-  MAIL_TIMEOUT_SECONDS: "2",
+/** The time limit of a peer's calls: short where they hang, so that a time-out does not last. */
+const timeLimits: Readonly<Record<Step["at"]["peer"], string>> = {
+  entra: "IDP_TIMEOUT_SECONDS",
+  pingone: "IDP_TIMEOUT_SECONDS",
+  aic: "IDP_TIMEOUT_SECONDS",
+  delivery: "DELIVERY_TIMEOUT_SECONDS",
+  enrollment: "ENROLLMENT_TIMEOUT_SECONDS",
+  rfpr: "ENROLLMENT_TIMEOUT_SECONDS",
+  mail: "MAIL_TIMEOUT_SECONDS",
 };
 
 /** Makes the step's calls fail until `recover`. @returns what a connector needs for that */
@@ -24,7 +27,7 @@ export async function strike(stage: Stage, { at }: Step, { by }: Failure): Promi
   const { method, path, after = 0 } = at;
   if (after > 0) peer.fail({ kind: "delay", ms: 0, times: after, method, path });
   peer.fail({ ...by, times: forEver, method, path });
-  return by.kind === "hang" ? { settings: impatient } : {};
+  return by.kind === "hang" ? { settings: { [timeLimits[at.peer]]: "5" } } : {};
 }
 
 export async function recover(stage: Stage, { at }: Step, { by }: Failure): Promise<void> {

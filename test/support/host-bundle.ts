@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { build } from "esbuild";
+import { days } from "../../lib/time.ts";
+
+let bundled: Promise<string> | undefined;
+
+/** Bundles the deployed app, once for a process: a host loads the bundle in a third of the time that its modules take. Returns its path. */
+export function hostBundle(): Promise<string> {
+  bundled ??= bundle();
+  return bundled;
+}
+
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: { main: "functions/main.ts" },
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    format: "esm",
+    outdir: "bundle",
+    write: false,
+    minifyWhitespace: true,
+    external: ["@azure/functions-core", "@node-rs/argon2"],
+    mainFields: ["module", "main"],
+    conditions: ["module"],
+    banner: {
+      js: 'import{createRequire as makeRequire}from"node:module";const require=makeRequire(import.meta.url);',
+    },
+    logLevel: "error",
+  });
+  const hash = createHash("sha256");
+  for (const { contents } of outputFiles) hash.update(contents);
+  // The same path for the same code, so that the compile cache finds it.
+  const all = resolve("node_modules/.cache/host-bundles");
+  const folder = join(all, hash.digest("hex").slice(0, 16));
+  if (!existsSync(folder)) {
+    const draft = `${folder}.${process.pid}`;
+    mkdirSync(draft, { recursive: true });
+    for (const { path, contents } of outputFiles) writeFileSync(join(draft, basename(path)), contents);
+    // Another process may have been faster.
+    if (!existsSync(folder)) renameSync(draft, folder);
+    rmSync(draft, { recursive: true, force: true });
+    for (const other of readdirSync(all))
+      if (statSync(join(all, other)).mtimeMs < Date.now() - days(1)) rmSync(join(all, other), { recursive: true });
+  }
+  return join(folder, "main.js");
+}
