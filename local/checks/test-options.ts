@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 
 const usage = `npm test                       every check, the dependency audit and every test: what CI runs
 npm test -- --fast             every check, and the tests without those that take long:
-                               no killed hosts, no browser, no whole system, no exhaustive table
+                               no killed hosts, no browser, no whole system, no file of three seconds of CPU
 npm test -- --changed          only tests that import a file changed since the last commit; no checks
 npm test -- --changed=<commit> … since that commit. Not found: tests that reach the file through a process
 npm test -- <path> …           only test files whose path contains one of these; no checks
