@@ -130,7 +130,9 @@ async function afterFailure(
   measure("event.unsent.age", between(event.at, now()) / 1000, { sink: sink.number });
   const backOff = withJitter(intervals.eventRetry, deps.random);
   const { retry, ...rest } = delivery;
-  if (between(event.at, now()) < intervals.eventRetryForMs) {
+  // An event that waited for long, because its sink was stopped, is tried more than once too.
+  const isFirstAttempt = (retry?.attempts ?? 0) === 0;
+  if (isFirstAttempt || between(event.at, now()) < intervals.eventRetryForMs) {
     counts.failed++;
     log.warn("event_not_sent", { ...labels, error: failure });
     const { retryAfter } = failure;

@@ -188,6 +188,16 @@ describe("a sink that misbehaves", () => {
     expect(await dueRows(connector)).toBe(0);
   });
 
+  test("at the first attempt of an old event gets it once more", async () => {
+    const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "2" } });
+    await connector.order();
+    connector.advance(hours(3));
+    one.fail({ kind: "refuse", status: 500 });
+    expect(await send(connector)).toMatchObject({ failed: 1, givenUp: 0 });
+    connector.advance(minutes(1));
+    expect(await send(connector)).toMatchObject({ delivered: 1 });
+  });
+
   test("for one request only does not keep the events of others", async () => {
     const connector = await connectorWith(peers, [one]);
     for (let n = 0; n < 3; n++) await connector.order();
