@@ -10,8 +10,10 @@ const command = {
 
 Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
   create NAME   create a token for the caller NAME and print it; it is shown only once
-  list          list id, time and name of each token
+  list          list id, time of creation, expiry, role and name of each token
   revoke ID     revoke a token; hosts refuse it within minutes
+  --expires TIME  create: the token is accepted before this time, such as 2031-01-31T12:00:00Z
+  --role ROLE   create, Core only: read, import or admin (the default)
   --url URL     address of the API, such as https://core.example.com/core or https://connector.example.com
   --help        show this text
 
@@ -22,12 +24,20 @@ docs/deploy.md shows how to get one. On the local system (npm start) the simulat
     -d '{"audience": "api://local", "roles": ["Core.Admin", "Connector.Call"]}' | node -p 'JSON.parse(fs.readFileSync(0)).token')
   npm run api-tokens -- create "my program" --url http://127.0.0.1:7071/core
 (7076 is the default port of "issuer" in the table that npm start prints.)`,
-  options: { url: { type: "string" } },
+  options: { url: { type: "string" }, expires: { type: "string" }, role: { type: "string" } },
   allowPositionals: true,
 } as const;
 
 const created = z.object({ id: z.string(), name: z.string(), token: z.string() });
-const listed = z.array(z.object({ id: z.string(), name: z.string(), created_at: z.string() }));
+const listed = z.array(
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    created_at: z.string(),
+    expires_at: z.string().optional(),
+    role: z.string().optional(),
+  }),
+);
 
 await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
@@ -50,9 +60,15 @@ async function main(): Promise<void> {
   if (action === "list") {
     const answer = await api.call({ method: "GET", path: "/api-tokens" });
     if (answer.status !== 200) throw new Error(refusalOf(answer));
-    for (const { id, name, created_at } of listed.parse(answer.body)) console.log(`${id}  ${created_at}  ${name}`);
+    for (const { id, name, created_at, expires_at = "no expiry", role = "admin" } of listed.parse(answer.body)) {
+      console.log(`${id}  ${created_at}  ${expires_at}  ${role}  ${name}`);
+    }
   } else if (action === "create") {
-    const answer = await api.call({ method: "POST", path: "/api-tokens", body: { name: argument } });
+    const answer = await api.call({
+      method: "POST",
+      path: "/api-tokens",
+      body: { name: argument, expires_at: values.expires, role: values.role },
+    });
     if (answer.status !== 201) throw managementError(answer);
     const made = created.parse(answer.body);
     console.error(`API token ${made.id} for ${made.name}. It is shown only now:`);

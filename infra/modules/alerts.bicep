@@ -253,6 +253,21 @@ var otherRules = [
     dimension: ''
   }
   {
+    id: 'api-token-expires'
+    title: 'A static API token expires within two weeks'
+    text: 'After its expiry the calls of its application are refused. Create another token and give it to the application.'
+    severity: 3
+    scope: componentId
+    query: 'traces | where message == "api_token_expires" | summarize tokens = dcount(tostring(customDimensions.id))'
+    column: 'tokens'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'P1D'
+    frequency: 'PT6H'
+    dimension: ''
+  }
+  {
     id: 'otpkey-stopped'
     title: 'A one-time-password key was stopped'
     text: 'A caller with the right password sent wrong OTPs until the key was stopped. Its user cannot sign in before an administrator enables it.'

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { Caller } from "../caller.ts";
+import type { Caller, CallerRole } from "../caller.ts";
 import { Fault, type FaultKind, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
@@ -64,6 +64,8 @@ interface Definition<
   /** The route of the operation, then its aliases, which the OpenAPI document marks as deprecated. */
   readonly routes: readonly Route[];
   readonly access: A;
+  /** The least role that a static API token of Core needs; default: `admin`. */
+  readonly role?: CallerRole;
   /** The noun under which the OpenAPI document groups the operation. */
   readonly tag?: string;
   readonly summary: string;
@@ -102,6 +104,7 @@ interface Definition<
 export interface Endpoint<D, S = unknown> {
   readonly routes: readonly Route[];
   readonly access: Access;
+  readonly role: CallerRole | undefined;
   readonly tag: string | undefined;
   readonly summary: string;
   readonly description: string | undefined;
@@ -132,6 +135,7 @@ export function endpoint<
   const { params, query, headers, body } = definition as { params: P; query: Q; headers: H; body: B };
   return {
     ...definition,
+    role: definition.role,
     tag: definition.tag,
     description: definition.description,
     refusals: definition.refusals ?? [],

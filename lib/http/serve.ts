@@ -1,4 +1,4 @@
-import { callerFields } from "../caller.ts";
+import { callerFields, hasRole } from "../caller.ts";
 import { Fault } from "../fault.ts";
 import { type Fields, type Log, withLogFields } from "../log.ts";
 import type { Api, Identify } from "./api.ts";
@@ -99,6 +99,7 @@ async function handleCall<D, S>(
   try {
     const identity = requireIdentity(endpoint.access, await identify(endpoint.access, call));
     identityFields = identity.logFields ?? {};
+    requireRole(identity, endpoint);
     const reply = await withLogFields(identityFields, async () => {
       const input = await readInput(api, endpoint, call);
       const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
@@ -128,6 +129,13 @@ function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> 
   const found = access === "caller" ? identity.caller : identity.session;
   if (access !== "open" && found === undefined) throw new Error(`${access} was not authenticated`);
   return identity;
+}
+
+/** Throws Fault `forbidden` for a caller whose role is not sufficient. */
+function requireRole({ caller }: Identity, { role: least = "admin" }: Pick<Endpoint<never>, "role">): void {
+  if (caller === undefined || hasRole(caller, least)) return;
+  const message = `The API token has the role ${caller.role}; this call needs the role ${least}.`;
+  throw new Fault("forbidden", message, { reason: "no_role", caller });
 }
 
 /** Logs a 401 or 403 with its reason. Refused sign-ins are not logged here: they have an audit event. */

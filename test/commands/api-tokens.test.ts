@@ -22,7 +22,15 @@ async function tokens(token: string, ...args: readonly string[]) {
 
 describe("the command for static API tokens", () => {
   it("creates one, which is shown once, lists and revokes it", async () => {
-    const made = await tokens(auth.tenantToken, "create", "import of spring");
+    const made = await tokens(
+      auth.tenantToken,
+      "create",
+      "import of spring",
+      "--expires",
+      "2096-01-01T00:00:00Z",
+      "--role",
+      "admin",
+    );
     expect(made.code).toBe(0);
     const token = made.out.trim();
     expect(token).toMatch(/^core_[0-9a-f]{8}_[\w-]{43}$/);
@@ -30,7 +38,7 @@ describe("the command for static API tokens", () => {
 
     const [, id = ""] = token.split("_");
     const listed = await tokens(token, "list");
-    expect(listed.out).toMatch(new RegExp(`^${id}  \\S+Z  import of spring$`, "m"));
+    expect(listed.out).toMatch(new RegExp(`^${id}  \\S+Z  2096-01-01T00:00:00.000Z  admin  import of spring$`, "m"));
     expect(listed.out).not.toContain(token);
 
     expect(await tokens(auth.tenantToken, "revoke", id)).toMatchObject({ code: 0, out: "" });

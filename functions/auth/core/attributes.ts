@@ -72,6 +72,7 @@ function endpointsOf(
   return {
     [`coreList${name}Attributes`]: endpoint({
       ...common,
+      role: "read",
       routes: under("GET"),
       summary: `List the attributes of ${noun}`,
       description: "Returns an object with the value of every attribute by its key.",
@@ -85,6 +86,7 @@ function endpointsOf(
     }),
     [`coreSet${name}Attribute`]: endpoint({
       ...common,
+      role: "admin",
       routes: under("POST"),
       summary: `Set an attribute of ${noun}`,
       description: "Sets the value of one attribute. An existing value is replaced.",
@@ -105,6 +107,7 @@ function endpointsOf(
     }),
     [`coreGet${name}Attribute`]: endpoint({
       ...common,
+      role: "read",
       routes: under("GET", "/{key}"),
       summary: `Read an attribute of ${noun}`,
       description: "Returns the value of one attribute as a JSON string, or `null` if it is not set.",
@@ -118,6 +121,7 @@ function endpointsOf(
     }),
     [`coreDelete${name}Attribute`]: endpoint({
       ...common,
+      role: "admin",
       routes: [...under("DELETE", "/{key}"), ...under("POST", "/{key}/delete")],
       summary: `Delete an attribute of ${noun}`,
       description: "Deletes one attribute. Does nothing if it is not set.",

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { callerRoles } from "../../caller.ts";
 import type { DueEntry, ListEntry } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
 import { type CredentialRequest, queues, type SecurityKey } from "../../connector/model/request.ts";
@@ -71,7 +72,12 @@ export const requestSchema = schemaOf<CredentialRequest>()(
     cancelling: z.object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() }).exactOptional(),
     claim: text.exactOptional(),
     createdBy: z
-      .object({ kind: z.enum(["tenant", "api_token"]), application: text, subject: text.exactOptional() })
+      .object({
+        kind: z.enum(["tenant", "api_token"]),
+        application: text,
+        subject: text.exactOptional(),
+        role: z.enum(callerRoles).exactOptional(),
+      })
       .exactOptional(),
     events: count.exactOptional(),
     due: due.exactOptional(),

@@ -1,6 +1,6 @@
 import type { TokenHashes } from "../../http/authenticate/api-tokens.ts";
 import { type TokenHash, tokenHash } from "../../http/authenticate/bearer.ts";
-import { hours } from "../../time.ts";
+import { between, days, hours, type Instant } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secrets, SecretVersion } from "./secrets.ts";
 
@@ -15,7 +15,13 @@ const maxStaleMs = hours(1);
 export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", caching: CacheOptions): TokenHashes {
   const name = `${api}-api-tokens`;
   const read = async () => validHashes(await secrets.versions(name));
-  const cached = cachedSecret(name, read, { ...caching, maxStaleMs });
+  const warn = createExpiryWarning(api, caching);
+  const readAndWarn = async () => {
+    const hashes = await read();
+    warn(hashes);
+    return hashes;
+  };
+  const cached = cachedSecret(name, readAndWarn, { ...caching, maxStaleMs });
   return {
     known: async refresh => (await (refresh ? cached.refresh() : cached.get())) ?? [],
     read,
@@ -27,6 +33,23 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
       await Promise.all(enabled.map(({ version }) => secrets.disable(name, version)));
       return true;
     },
+  };
+}
+
+const warnBeforeMs = days(14);
+
+/** Returns a function that logs tokens which expire within two weeks, each at most once a day. Expired ones are logged no more. */
+function createExpiryWarning(api: string, { now, log }: CacheOptions): (hashes: readonly TokenHash[]) => void {
+  const warnedAt = new Map<string, Instant>();
+  return hashes => {
+    const time = now();
+    for (const { id, expiresAt } of hashes) {
+      if (expiresAt === undefined || expiresAt <= time || between(time, expiresAt) > warnBeforeMs) continue;
+      const last = warnedAt.get(id);
+      if (last !== undefined && between(last, time) < days(1)) continue;
+      warnedAt.set(id, time);
+      log.warn("api_token_expires", { api, id, expiresAt });
+    }
   };
 }
 

@@ -17,17 +17,18 @@ export interface TokenHashes {
 const maxTokens = 100;
 
 /**
- * Creates a static token. Only its hash is stored, so the token cannot be shown again. Throws Fault `conflict` if the API has the
+ * Creates a static token, which expires and has a role if `limits` say so. Only its hash is stored, so the token cannot be shown again. Throws Fault `conflict` if the API has the
  * maximum number of tokens.
  */
 export async function createToken(
   name: string,
   api: "core" | "connector",
   { hashes, now, random }: { hashes: TokenHashes; now: Now; random: (bytes: number) => Uint8Array },
+  limits: Pick<TokenHash, "expiresAt" | "role"> = {},
 ): Promise<{ readonly token: string; readonly hash: TokenHash }> {
   const id = Buffer.from(random(4)).toString("hex");
   const token = `${api}_${id}_${Buffer.from(random(32)).toString("base64url")}`;
-  const hash = { id, name, sha256: hashToken(token), createdAt: now() };
+  const hash = { id, name, sha256: hashToken(token), createdAt: now(), ...limits };
   if ((await hashes.read()).length >= maxTokens) {
     throw new Fault("conflict", `There are already ${maxTokens} API tokens. Revoke one that is no longer used.`);
   }

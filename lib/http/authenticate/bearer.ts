@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
-import type { Caller } from "../../caller.ts";
+import { type Caller, callerRoles } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
 import type { Now } from "../../time.ts";
 import { badToken } from "./bad-token.ts";
@@ -13,6 +13,10 @@ export const tokenHash = z.object({
   /** SHA-256 of the whole token in base64url. */
   sha256: z.string(),
   createdAt: z.string(),
+  /** The token is accepted before this time. Absent: until it is revoked. */
+  expiresAt: z.string().exactOptional(),
+  /** What the token may do in Core. Absent: everything. */
+  role: z.enum(callerRoles).exactOptional(),
 });
 export type TokenHash = z.output<typeof tokenHash>;
 
@@ -68,7 +72,11 @@ async function checkStaticToken(token: string, api: string, id: string, options:
     return hash.id === id && expected.length === presented.length && timingSafeEqual(expected, presented);
   };
   for (const refresh of [false, true]) {
-    if ((await options.tokenHashes(refresh)).some(matches)) return { kind: "api_token", application: id };
+    const found = (await options.tokenHashes(refresh)).find(matches);
+    if (found === undefined) continue;
+    const caller: Caller = { kind: "api_token", application: id, ...(found.role && { role: found.role }) };
+    if (found.expiresAt !== undefined && options.now() >= found.expiresAt) throw badToken("expired", { caller });
+    return caller;
   }
   throw badToken("unknown_api_token");
 }

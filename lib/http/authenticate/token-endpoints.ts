@@ -1,11 +1,13 @@
 import * as z from "zod";
-import type { Caller } from "../../caller.ts";
+import { type Caller, type CallerRole, callerRoles } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
-import type { Now } from "../../time.ts";
+import { omitUndefined } from "../../omit-undefined.ts";
+import { instant, type Now } from "../../time.ts";
 import { noContent, ok } from "../call.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { createToken, revokeToken, type TokenHashes } from "./api-tokens.ts";
+import type { TokenHash } from "./bearer.ts";
 
 /** The dependencies of the endpoints for static API tokens. */
 export interface TokenContext {
@@ -15,15 +17,32 @@ export interface TokenContext {
   readonly random: (bytes: number) => Uint8Array;
 }
 
+const time = z.iso.datetime({ offset: true, error: "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z" });
+const expiry = z
+  .preprocess(value => value || undefined, time.transform(text => instant(Date.parse(text))).optional())
+  .meta({ description: "The token is accepted before this time, ISO 8601; default: until it is revoked." });
+const role = z
+  .preprocess(value => value || undefined, z.enum(callerRoles).optional())
+  .meta({
+    description: "What the token may do: `read`, `import` (also import OTP keys), `admin` (everything, the default).",
+  });
+
+/** Returns the view of a token. */
+const viewOf = ({ id, name, createdAt, expiresAt, role }: TokenHash) => ({
+  id,
+  name,
+  created_at: createdAt,
+  ...(expiresAt !== undefined && { expires_at: expiresAt }),
+  ...(role !== undefined && { role }),
+});
+
 const tokenFields = {
   id: z.string().describe("Names the token, for example to revoke it."),
   name: z.string().describe("Name of the application that uses the token."),
   created_at: z.string().describe("When the token was created, ISO 8601."),
+  expires_at: z.string().optional().describe("The token is accepted before this time. Absent: until it is revoked."),
+  role: z.enum(callerRoles).optional().describe("What the token may do in Core. Absent: everything."),
 };
-const tokenSchema = z.object(tokenFields).meta({ id: "ApiToken" });
-const newTokenSchema = z
-  .object({ ...tokenFields, token: z.string().describe("The token. It is shown only once.") })
-  .meta({ id: "NewApiToken" });
 /** One line: the command that lists tokens prints names in a terminal. */
 const name = z
   .string()
@@ -31,41 +50,57 @@ const name = z
   .min(1, { error: "must not be blank" })
   .max(100)
   .refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" });
-
+const newToken = z.object({
+  name: name.describe("Name of the application that will use the token."),
+  expires_at: expiry,
+});
+const tokenSchema = z.object(tokenFields).meta({ id: "ApiToken" });
+const newTokenSchema = z
+  .object({ ...tokenFields, token: z.string().describe("The token. It is shown only once.") })
+  .meta({ id: "NewApiToken" });
 /** Returns the endpoints that create, list and revoke static API tokens (G3). */
 export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, Endpoint<TokenContext>>> {
   return {
     [`${api}CreateApiToken`]: endpoint({
       routes: ["POST /api-tokens"],
       access: "caller",
+      role: "admin",
       tag: "API tokens",
       summary: "Create a static API token, which is shown only once",
       description:
         "Creates a static token for an application that cannot get tokens of the tenant. The token is shown only " +
         "in this response; the service keeps a hash. Requires a tenant token with the role of the API.",
-      body: z.object({ name: name.describe("Name of the application that will use the token.") }),
+      body: api === "core" ? newToken.extend({ role }) : newToken,
       answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
         requireTenantCaller(caller);
-        const { token, hash } = await createToken(body.name, api, { hashes, now, random });
-        log.info("api_token_created", { api, id: hash.id });
-        return { status: 201, body: { id: hash.id, name: hash.name, created_at: hash.createdAt, token } };
+        const { name, expires_at: expiresAt } = body;
+        const role = "role" in body ? (body.role as CallerRole | undefined) : undefined;
+        if (expiresAt !== undefined && expiresAt <= now()) {
+          const problems = [{ path: "expires_at", reason: "must be in the future" }];
+          throw new Fault("invalid", "The request is not valid.", { problems });
+        }
+        const limits = omitUndefined({ expiresAt, role });
+        const { token, hash } = await createToken(name, api, { hashes, now, random }, limits);
+        log.info("api_token_created", { api, id: hash.id, ...limits });
+        return { status: 201, body: { ...viewOf(hash), token } };
       },
     }),
     [`${api}ListApiTokens`]: endpoint({
       routes: ["GET /api-tokens"],
       access: "caller",
+      role: "admin",
       tag: "API tokens",
       summary: "List static API tokens",
-      description: "Returns id, name and creation time of every valid static token.",
+      description: "Returns id, name, creation time, expiry and role of every static token that is not revoked.",
       answers: { 200: { description: "The valid tokens, without the secret part.", schema: z.array(tokenSchema) } },
-      handle: async (_, { tokenHashes }: TokenContext) =>
-        ok((await tokenHashes.read()).map(({ id, name, createdAt }) => ({ id, name, created_at: createdAt }))),
+      handle: async (_, { tokenHashes }: TokenContext) => ok((await tokenHashes.read()).map(viewOf)),
     }),
     [`${api}RevokeApiToken`]: endpoint({
       routes: ["DELETE /api-tokens/{id}", "POST /api-tokens/{id}/delete"],
       access: "caller",
+      role: "admin",
       tag: "API tokens",
       summary: "Revoke a static API token",
       description:

@@ -43,6 +43,10 @@ export interface WrittenOperation {
   readonly operation: Json;
 }
 
+/** Returns the sentence on the role of an API token, for the endpoints that state one. */
+const roleText = ({ role }: AnyEndpoint): readonly string[] =>
+  role === undefined || role === "admin" ? [] : [`A static API token with the role \`${role}\` is sufficient.`];
+
 /** Returns an OpenAPI operation. Throws if the endpoint lacks a description, a tag or an example. */
 export function writeOperation(of: RouteOf, { input, schemas, examples, refusals }: Writing): WrittenOperation {
   const { name, endpoint, route, prefix } = of;
@@ -60,7 +64,11 @@ export function writeOperation(of: RouteOf, { input, schemas, examples, refusals
     operationId: operationId(name, endpoint.routes, route),
     tags: [tag],
     summary,
-    description: isAlias ? `${description}\n\n${aliasText(endpoint.routes[0], parts.method)}` : description,
+    description: [
+      description,
+      ...roleText(endpoint),
+      ...(isAlias ? [aliasText(endpoint.routes[0], parts.method)] : []),
+    ].join("\n\n"),
     ...(isAlias && { deprecated: true }),
     security: Object.keys(schemes[access]).map(scheme => ({ [scheme]: [] })),
     parameters: [

@@ -9,6 +9,7 @@ import { assignment, userParams } from "../../inputs.ts";
 export const assignOtpkey = endpoint({
   routes: ["POST /users/{user}/otpkeys", "POST /user/{user}/otpkeys"],
   access: "caller",
+  role: "admin",
   tag: "OTP keys",
   summary: "Assign an otpkey to a user; an unknown prefix creates the otpkey",
   description:

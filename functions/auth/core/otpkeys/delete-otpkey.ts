@@ -8,6 +8,7 @@ import { keyParams } from "../../inputs.ts";
 export const deleteOtpkey = endpoint({
   routes: ["DELETE /otpkeys/{prefix}", "POST /otpkeys/{prefix}/delete"],
   access: "caller",
+  role: "admin",
   tag: "OTP keys",
   summary: "Delete an otpkey, its data and every assignment",
   description: "Deletes the OTP key with its secret, its attributes and the assignments to all users.",

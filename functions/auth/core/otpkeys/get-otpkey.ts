@@ -10,6 +10,7 @@ import { otpkeyView, toOtpkeyView } from "../../views.ts";
 export const getOtpkey = endpoint({
   routes: ["GET /otpkeys/{prefix}"],
   access: "caller",
+  role: "read",
   tag: "OTP keys",
   summary: "View an otpkey",
   description: "Returns the OTP key with its attributes. The secret is never returned.",
@@ -22,6 +23,7 @@ export const getOtpkey = endpoint({
 export const getUserOtpkey = endpoint({
   routes: ["GET /users/{user}/otpkeys/{prefix}", "GET /user/{user}/otpkeys/{prefix}"],
   access: "caller",
+  role: "read",
   tag: "OTP keys",
   summary: "View an otpkey of a user",
   description:

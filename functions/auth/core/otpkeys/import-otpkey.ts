@@ -4,6 +4,7 @@ import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
 import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
 import { importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
 import { assignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { type Caller, hasRole } from "../../../../lib/caller.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { trimEnd } from "../../../../lib/trim-end.ts";
@@ -81,10 +82,20 @@ function toUnknownUsername(error: unknown): never {
   throw error instanceof Fault && error.kind === "not_found" ? unknownUsername() : error;
 }
 
+/** Another secret would let the importing program take over an OTP key that is in use. */
+function requireRoleToReplace(caller: Caller): void {
+  if (hasRole(caller, "admin")) return;
+  throw new Fault("forbidden", `The API token has the role ${caller.role}; \`replace\` needs the role admin.`, {
+    reason: "no_role",
+    caller,
+  });
+}
+
 /** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
   routes: ["POST /otpkeys"],
   access: "caller",
+  role: "import",
   tag: "OTP keys",
   summary: "Import an otpkey with its secret",
   description:
@@ -106,8 +117,9 @@ export const importOtpkey = endpoint({
     },
   },
   refusals: ["conflict"],
-  handle: async ({ body }, context: AuthContext) => {
+  handle: async ({ body }, context: AuthContext, { caller }) => {
     const { secret, secret_base32, private_id, replace = false, username, ...rest } = body;
+    if (replace) requireRoleToReplace(caller);
     const { valid_from, valid_until, ...draft } = rest;
     const validity = toValidity(rest);
     const owner = username && ({ by: "name", folded: username.folded } as const);

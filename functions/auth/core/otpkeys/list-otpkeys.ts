@@ -16,6 +16,7 @@ const query = z.object({
 export const listOtpkeys = endpoint({
   routes: ["GET /otpkeys"],
   access: "caller",
+  role: "read",
   tag: "OTP keys",
   summary: "List otpkeys",
   description:

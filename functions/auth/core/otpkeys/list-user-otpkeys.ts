@@ -9,6 +9,7 @@ import { userParams } from "../../inputs.ts";
 export const listUserOtpkeys = endpoint({
   routes: ["GET /users/{user}/otpkeys", "GET /user/{user}/otpkeys"],
   access: "caller",
+  role: "read",
   tag: "OTP keys",
   summary: "List the otpkeys of a user",
   description: "Returns the prefixes of the OTP keys that are assigned to the user.",

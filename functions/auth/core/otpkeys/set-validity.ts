@@ -10,6 +10,7 @@ import { keyParams, toValidity, validityFields } from "../../inputs.ts";
 export const setValidity = endpoint({
   routes: ["POST /otpkeys/{prefix}/validity"],
   access: "caller",
+  role: "admin",
   tag: "OTP keys",
   summary: "Set the time in which OTPs of an otpkey are accepted",
   description:

@@ -13,6 +13,7 @@ export const unassignOtpkey = endpoint({
     "POST /user/{user}/otpkeys/{prefix}/delete",
   ],
   access: "caller",
+  role: "admin",
   tag: "OTP keys",
   summary: "Unassign an otpkey from a user",
   description:

@@ -15,6 +15,7 @@ const body = z.object({
 export const createUser = endpoint({
   routes: ["POST /users"],
   access: "caller",
+  role: "admin",
   tag: "Users",
   summary: "Create a user",
   description:

@@ -8,6 +8,7 @@ import { userParams } from "../../inputs.ts";
 export const deleteUser = endpoint({
   routes: ["DELETE /users/{user}", "POST /users/{user}/delete"],
   access: "caller",
+  role: "admin",
   tag: "Users",
   summary: "Delete a user with attributes, assignments and sessions",
   description:

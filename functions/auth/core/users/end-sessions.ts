@@ -8,6 +8,7 @@ import { userParams } from "../../inputs.ts";
 export const endSessions = endpoint({
   routes: ["POST /users/{user}/sessions/delete"],
   access: "caller",
+  role: "admin",
   tag: "Users",
   summary: "End all sessions of a user",
   description:

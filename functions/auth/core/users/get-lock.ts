@@ -17,6 +17,7 @@ const lock = z
 export const getLock = endpoint({
   routes: ["GET /users/{user}/lock"],
   access: "caller",
+  role: "read",
   tag: "Users",
   summary: "View the failed attempts of a username",
   description:

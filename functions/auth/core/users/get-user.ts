@@ -9,6 +9,7 @@ import { userView } from "../../views.ts";
 export const getUser = endpoint({
   routes: ["GET /users/{user}"],
   access: "caller",
+  role: "read",
   tag: "Users",
   summary: "View a user",
   description:

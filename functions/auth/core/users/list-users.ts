@@ -42,6 +42,7 @@ const query = z
 export const listUsers = endpoint({
   routes: ["GET /users"],
   access: "caller",
+  role: "read",
   tag: "Users",
   summary: "List users, all or those that match every filter: `otpkey`, and attributes by their keys",
   description:

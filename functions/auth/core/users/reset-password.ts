@@ -9,6 +9,7 @@ import { userParams } from "../../inputs.ts";
 export const resetPassword = endpoint({
   routes: ["POST /users/{user}/reset"],
   access: "caller",
+  role: "admin",
   tag: "Users",
   summary: "Set a user's password and end the user's sessions",
   description:

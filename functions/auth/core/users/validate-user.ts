@@ -10,6 +10,7 @@ import { optionalText, userParams } from "../../inputs.ts";
 export const validateUser = endpoint({
   routes: ["POST /users/{user}/validate", "GET /users/{user}/validate"],
   access: "caller",
+  role: "admin",
   tag: "Users",
   summary: "Check a password and an OTP of a user separately",
   description:
