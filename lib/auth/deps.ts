@@ -7,6 +7,7 @@ import type { ThrottleLimits } from "./model/throttle.ts";
 import type { HashUsernameForLog } from "./model/username-hash.ts";
 import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
+import type { DeviceTokens } from "./sessions/device-token.ts";
 import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
 import type { AuthStore } from "./store.ts";
@@ -30,6 +31,8 @@ export interface AuthRules extends SignInRules {
   readonly windows: OtpWindows;
   readonly spentOtpMs: number;
   readonly session: { readonly idleMs: number; readonly absoluteMs: number; readonly touchMs: number };
+  /** Maximum age of a device token; 0: there are none. */
+  readonly deviceMs: number;
   readonly secureCookie: boolean;
   readonly allowedOrigins: readonly string[];
   /** Whether validation servers are configured. New OTP keys are then of kind `remote`. */
@@ -42,6 +45,7 @@ export interface AuthDeps extends AuthStore {
   readonly sealer: Sealer;
   readonly otpPeers: OtpPeers;
   readonly hashUsernameForLog: HashUsernameForLog;
+  readonly deviceTokens: DeviceTokens;
   readonly rules: AuthRules;
   readonly log: Log;
   readonly now: Now;
@@ -79,6 +83,7 @@ export const toAuthRules = (settings: AuthSettings): AuthRules => ({
     absoluteMs: seconds(settings.SESSION_ABSOLUTE_SECONDS),
     touchMs: seconds(settings.SESSION_TOUCH_SECONDS),
   },
+  deviceMs: days(settings.AUTH_DEVICE_DAYS),
   secureCookie: settings.SESSION_COOKIE_SECURE,
   allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,
   usesValidationServers: settings.OTP_VALIDATION_URLS.length > 0,

@@ -86,6 +86,9 @@ export const authSettings = z
       .prefault("15"),
     OTP_SPENT_DAYS: setting.days("Time for which used OTPs of kind `remote` are stored.").prefault("30"),
 
+    AUTH_DEVICE_DAYS: setting
+      .integer(0, 3650, "Days after which a device token ends; 0: device tokens are neither issued nor accepted.")
+      .prefault("180"),
     SESSION_IDLE_SECONDS: setting.seconds("Idle time after which a session ends.").prefault("3600"),
     SESSION_ABSOLUTE_SECONDS: setting.seconds("Age at which a session ends.").prefault("86400"),
     SESSION_TOUCH_SECONDS: setting

@@ -10,6 +10,9 @@ export const hashUsername = (folded: string): string => createHash("sha256").upd
  */
 export const prefixPointer = (prefix: string): UserPointer => pointerOf(`/otpkey/${prefix}`);
 
+/** Returns a pointer to the throttle of sign-ins on a device (A23). It cannot be a user's either. */
+export const devicePointer = (id: string): UserPointer => pointerOf(`/device/${id}`);
+
 /** Points to a user that cannot exist, for dummy reads that take the time of real ones. */
 export const noUser: UserPointer = pointerOf("/nobody");
 

@@ -100,6 +100,7 @@ describe("docs/sign-in.md", () => {
         "assigned: 204",
         "alice with vvccccbcdeft",
         "replay: 401",
+        "on this device: 200",
         "Pages of other origins may not call this API. To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.",
         "",
       ].join("\n"),
@@ -117,7 +118,7 @@ describe("docs/sign-in.md", () => {
     };
     await signIn("wrong", "");
     await page.getByText("Invalid credentials!").waitFor();
-    await signIn("correct horse battery", "vvccccbcdeft287082");
+    await signIn("correct horse battery", "vvccccbcdeft969429");
     await page.getByText("alice is signed in with the key vvccccbcdeft.").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("Signed out.").waitFor();

@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { presentedDeviceToken } from "../../../lib/auth/sessions/session-cookie.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { credentials } from "./credentials.ts";
+import { credentials, deviceHeader } from "./credentials.ts";
 
 /** Checks credentials without creating a session. Both results are 200 (specification section 4). */
 export const authenticate = endpoint({
@@ -15,9 +16,13 @@ export const authenticate = endpoint({
     "Answers whether the credentials would sign the user in, without creating a session. Both results are 200: " +
     "`true` or `false`. A user with an OTP key needs an OTP, and the OTP is used up. Wrong credentials count " +
     "toward the wait for the username.",
+  headers: deviceHeader,
   body: credentials,
   answers: { 200: { description: "True if they are valid and sufficient.", schema: z.boolean() } },
   refusals: ["throttled"],
-  handle: async ({ body }, context: AuthContext, { call }) =>
-    ok((await signIn(body, context, { address: context.callerAddress(call) })).granted),
+  handle: async ({ body }, context: AuthContext, { call }) => {
+    const deviceToken = presentedDeviceToken(call.headers, context.rules.secureCookie);
+    const { granted } = await signIn(body, context, { address: context.callerAddress(call), deviceToken });
+    return ok(granted);
+  },
 });

@@ -1,10 +1,12 @@
 import * as z from "zod";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { presentedDeviceToken } from "../../../lib/auth/sessions/session-cookie.ts";
 import { changePassword as change } from "../../../lib/auth/sign-in/change-password.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { optionalText } from "../inputs.ts";
+import { deviceHeader } from "./credentials.ts";
 
 /** Changes the password of the session's user (specification section 4, rules 3 and 4). */
 export const changePassword = endpoint({
@@ -15,6 +17,7 @@ export const changePassword = endpoint({
   description:
     "Sets a new password for the user of the session. Requires the current password, and a new OTP if the user's " +
     "sign-in needs one. All other sessions of the user end.",
+  headers: deviceHeader,
   body: z.object({
     newpass: z.string().describe("The new password."),
     oldpass: optionalText("The current password."),
@@ -23,7 +26,8 @@ export const changePassword = endpoint({
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
   refusals: ["throttled"],
   handle: async ({ body }, context: AuthContext, { call, session }: CallContext & { session: LiveSession }) => {
-    await change(session, body, context, { address: context.callerAddress(call) });
+    const deviceToken = presentedDeviceToken(call.headers, context.rules.secureCookie);
+    await change(session, body, context, { address: context.callerAddress(call), deviceToken });
     return ok(true);
   },
 });

@@ -1,11 +1,17 @@
 import * as z from "zod";
 import { createUserSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { presentedSession, sessionCookie } from "../../../lib/auth/sessions/session-cookie.ts";
+import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
+import {
+  deviceCookie,
+  presentedDeviceToken,
+  presentedSession,
+  sessionCookie,
+} from "../../../lib/auth/sessions/session-cookie.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { credentials } from "./credentials.ts";
+import { deviceHeader, loginFields } from "./credentials.ts";
 
 /** Signs in and creates a session. Ends the session that the request carries, if any (specification sections 3 and 4). */
 export const login = endpoint({
@@ -16,27 +22,45 @@ export const login = endpoint({
   description:
     "Signs the user in with password, OTP or both, as the deployment requires. A user with an OTP key needs an " +
     "OTP. The session is returned in the body, for programs, which send it as `X-Service-Session`, and as a " +
-    "cookie, for browsers. Ends the session that the request carries, if any.",
-  body: credentials,
+    "cookie, for browsers. Ends the session that the request carries, if any.\n\nWith `remember_device=true` the " +
+    "response also has a device token, in the body and as a cookie. Send it with the next login, as " +
+    "`X-Service-Device` or as the cookie: its failures are counted apart, so that callers who guess passwords do not " +
+    "lock this device out. It ends with every change of the user's credentials.",
+  headers: deviceHeader,
+  body: loginFields,
   answers: {
     200: {
       description: "The session. The response also sets it as a cookie.",
       headers: ["set-cookie"],
-      schema: z.object({ session: z.string() }).meta({ id: "Session" }),
+      schema: z
+        .object({
+          session: z.string().describe("The session, for `X-Service-Session`."),
+          device: z.string().optional().describe("The device token, if `remember_device` is true."),
+        })
+        .meta({ id: "Session" }),
     },
   },
   refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call }) => {
-    const { secureCookie } = context.rules;
+    const { secureCookie, deviceMs } = context.rules;
+    const deviceToken = presentedDeviceToken(call.headers, secureCookie);
     const presented = presentedSession(call.headers, secureCookie);
     let session = "";
     const result = await signIn(body, context, {
       address: context.callerAddress(call),
+      deviceToken,
       onGranted: async ({ user, prefix }) => {
         [session] = await Promise.all([createUserSession(user, prefix, context), endSession(presented, context)]);
       },
     });
     if (!result.granted) throw new Fault("unauthenticated", "Invalid credentials!");
-    return { status: 200, body: { session }, cookies: [sessionCookie(session, secureCookie)] };
+    const cookies = [sessionCookie(session, secureCookie)];
+    const device = body.remember_device ? await rememberDevice(result.user.value, deviceToken, context) : undefined;
+    if (device === undefined) return { status: 200, body: { session }, cookies };
+    return {
+      status: 200,
+      body: { session, device },
+      cookies: [...cookies, deviceCookie(device, secureCookie, deviceMs)],
+    };
   },
 });

@@ -39,7 +39,7 @@ export const preflight = (cors: Readonly<Record<string, string>>): Reply => ({
   headers: {
     ...cors,
     "access-control-allow-methods": "GET, POST",
-    "access-control-allow-headers": "content-type, x-service-session, x-request-id",
+    "access-control-allow-headers": "content-type, x-service-session, x-service-device, x-request-id",
     "access-control-max-age": "600",
   },
 });

@@ -1,4 +1,5 @@
 const headerName = "x-service-session";
+const deviceHeaderName = "x-service-device";
 
 /** Returns the cookie's name. The prefix `__Host-` keeps other hosts and paths from setting the cookie (A15). */
 const sessionCookieName = (secure: boolean): string => (secure ? "__Host-Service-Session" : "Service-Session");
@@ -9,6 +10,17 @@ export const sessionCookie = (value: string, secure: boolean) =>
 
 /** Returns the cookie that deletes the session cookie. */
 export const clearedSessionCookie = (secure: boolean) => ({ ...sessionCookie("", secure), maxAge: 0 }) as const;
+
+const deviceCookieName = (secure: boolean): string => (secure ? "__Host-Service-Device" : "Service-Device");
+
+/** Returns the cookie of a device token (A23). @param secure as in `sessionCookie` */
+export const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =>
+  ({ ...sessionCookie(value, secure), name: deviceCookieName(secure), maxAge: Math.floor(maxAgeMs / 1000) }) as const;
+
+/** Returns the device token of a request: from the header, else from the cookie. An empty value counts as absent. */
+export function presentedDeviceToken(headers: Headers, secure: boolean): string | undefined {
+  return headers.get(deviceHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", deviceCookieName(secure));
+}
 
 /** Returns the session value of a request: from the header, else from the cookie. An empty value counts as absent. */
 export function presentedSession(headers: Headers, secure: boolean): string | undefined {

@@ -22,6 +22,8 @@ export interface Outcome {
   readonly temporaryCode?: boolean | undefined;
   /** Prefix of the OTP key that the OTP belongs to. */
   readonly prefix?: string | undefined;
+  /** True if the attempt counts against a device instead of the username (A23). */
+  readonly device?: true | undefined;
 }
 
 /**

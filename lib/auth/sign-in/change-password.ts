@@ -24,11 +24,11 @@ export async function changePassword(
   live: LiveSession,
   { newpass, oldpass, otp }: PasswordChange,
   deps: AuthDeps,
-  { address }: Pick<SignInOptions, "address"> = {},
+  { address, deviceToken }: Pick<SignInOptions, "address" | "deviceToken"> = {},
 ): Promise<void> {
   const owner = live.user.value;
   const password = await checkNewPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
-  const result = await signIn({ username: owner.name, password: oldpass, otp }, deps, { address });
+  const result = await signIn({ username: owner.name, password: oldpass, otp }, deps, { address, deviceToken });
   if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
   const epoch = nextEpoch(owner.epoch);
   await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password), epoch }, deps);

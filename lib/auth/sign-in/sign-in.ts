@@ -1,7 +1,9 @@
 import type { AuthDeps } from "../deps.ts";
 import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
+import type { Device } from "../sessions/device-token.ts";
+import { isDeviceOf, presentedDevice } from "../sessions/remember-device.ts";
 import type { SignInState, Stored, User } from "../store.ts";
-import { noUser } from "../user-hash.ts";
+import { devicePointer, noUser } from "../user-hash.ts";
 import { audit, type Credentials, outcomeOf } from "./audit.ts";
 import { type Checked, checkFactors, type Evidence, readEvidence } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
@@ -25,6 +27,8 @@ type OnGranted = (granted: SignedIn) => Promise<void>;
 export interface SignInOptions {
   /** The caller's address, if it is known. */
   readonly address?: string | undefined;
+  /** The device token that the caller presents, if any. */
+  readonly deviceToken?: string | undefined;
   /** Runs in parallel with the last write of a granted attempt; creates the session. */
   readonly onGranted?: OnGranted;
 }
@@ -36,6 +40,8 @@ interface Progress {
   user?: User | undefined;
   /** Prefix of the OTP key that identifies the user. */
   prefix?: string | undefined;
+  /** Whether the attempt counts against a device instead of the username. */
+  device?: boolean;
 }
 
 /**
@@ -46,17 +52,21 @@ interface Progress {
 export async function signIn(
   credentials: Credentials,
   deps: AuthDeps,
-  { address, onGranted = async () => {} }: SignInOptions = {},
+  { address, deviceToken, onGranted = async () => {} }: SignInOptions = {},
 ): Promise<SignInResult> {
   const given = omitEmpty(credentials);
   const progress: Progress = {};
   try {
     progress.counted = await countAddress(address, deps);
-    const identified = await identify(given, deps);
-    const reserved = identified && (await reserve(identified, { given, progress }, deps));
+    const [identified, device] = await Promise.all([identify(given, deps), presentedDevice(deviceToken, deps)]);
+    const reserved = identified && (await reserve(identified, { given, progress, device }, deps));
     if (reserved === undefined) return await refuseUnidentified(given, deps);
     const checked = await checkFactors(given, reserved.evidence, deps);
-    return await conclude(checked, { ...reserved, given, counted: progress.counted, onGranted }, deps);
+    return await conclude(
+      checked,
+      { ...reserved, given, counted: progress.counted, device: progress.device, onGranted },
+      deps,
+    );
   } catch (error) {
     await withdraw(error, { given, progress }, deps);
     throw error;
@@ -69,18 +79,33 @@ const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
   otp: otp || undefined,
 });
 
-/** Reserves a slot in the throttle and reads the evidence in parallel. Returns undefined for an id that was never issued. */
+/**
+ * Reserves a slot in the throttle and reads the evidence in parallel. The throttle is that of the username, or that of the device on
+ * which the user has signed in before (A23). Returns undefined for an id that was never issued.
+ */
 async function reserve(
   identified: Identified,
-  { given, progress }: { readonly given: Credentials; readonly progress: Progress },
+  {
+    given,
+    progress,
+    device,
+  }: { readonly given: Credentials; readonly progress: Progress; readonly device?: Device | undefined },
   deps: AuthDeps,
 ): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Evidence } | undefined> {
   const { throttled: userRef, byOtp } = identified;
-  const state = await deps.users.signInState(userRef);
+  const pointer = device && devicePointer(device.id);
+  const [state, deviceState] = await Promise.all([
+    deps.users.signInState(userRef),
+    pointer && deps.users.signInState(pointer),
+  ]);
   progress.user = state?.user?.value;
   progress.prefix = byOtp?.key?.key.value.prefix;
-  const read = (current: SignInState) => readEvidence(current, given, identified, deps);
-  const reservation = await reserveAttempt({ userRef, state }, deps, read);
+  const isTrusted = device !== undefined && isDeviceOf(device, state?.user?.value);
+  progress.device = isTrusted;
+  const throttled = isTrusted && pointer !== undefined ? { userRef: pointer, state: deviceState } : { userRef, state };
+  const read = (current: SignInState) =>
+    readEvidence(isTrusted && state !== undefined ? state : current, given, identified, deps);
+  const reservation = await reserveAttempt(throttled, deps, read);
   if (reservation === undefined) return undefined;
   progress.reserved = reservation.attempt;
   const evidence = await reservation.evidence;
@@ -93,13 +118,14 @@ interface Concluding {
   readonly attempt: ReservedAttempt;
   readonly evidence: Evidence;
   readonly counted: CountedAddress | undefined;
+  readonly device: boolean | undefined;
   readonly onGranted: OnGranted;
 }
 
 /** Decides, releases the slot, creates the session of a granted attempt, and writes the audit event. */
 async function conclude(
   checked: Checked,
-  { given, attempt, evidence, counted, onGranted }: Concluding,
+  { given, attempt, evidence, counted, device, onGranted }: Concluding,
   deps: AuthDeps,
 ): Promise<SignInResult> {
   const { user } = evidence.state;
@@ -119,6 +145,7 @@ async function conclude(
     otpOutcome: otp?.outcome,
     temporaryCode: otp?.isTemporary,
     prefix: otp?.key?.prefix,
+    device: device || undefined,
   });
   if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
   return result;
@@ -126,7 +153,8 @@ async function conclude(
 
 /**
  * Ends a granted attempt and records the time of the sign-in. The row of the throttle and that of the time are one write, unless the
- * OTP identified the user: then the throttle is that of the prefix, and the time is written in parallel.
+ * OTP identified the user or a device presented its token: then the throttle is that of the prefix or of the device, and the time is
+ * written in parallel.
  */
 async function succeed(attempt: ReservedAttempt, { userHash, id }: User, deps: AuthDeps): Promise<void> {
   const login = { userId: id, at: deps.now() };
@@ -170,11 +198,11 @@ async function withdraw(
   { given, progress }: { readonly given: Credentials; readonly progress: Progress },
   deps: AuthDeps,
 ): Promise<void> {
-  const { counted, reserved, user, prefix } = progress;
+  const { counted, reserved, user, prefix, device } = progress;
   await warnOnError("attempt_not_withdrawn", reserved && concludeAttempt(reserved, "withdrawn", deps), deps);
   const outcome = outcomeOf(error);
   if (outcome.outcome === "undecided") await warnOnError("address_not_uncounted", counted?.uncount(), deps);
-  await audit(deps, given, { ...outcome, user, prefix });
+  await audit(deps, given, { ...outcome, user, prefix, device: device || undefined });
 }
 
 /** Awaits the work and logs its failure as a warning, so that it does not hide the error that came first. */

@@ -158,7 +158,7 @@ describe("a CORS preflight", () => {
         "access-control-allow-origin": app,
         "access-control-allow-credentials": "true",
         "access-control-allow-methods": "GET, POST",
-        "access-control-allow-headers": "content-type, x-service-session, x-request-id",
+        "access-control-allow-headers": "content-type, x-service-session, x-service-device, x-request-id",
         "access-control-max-age": "600",
         "x-request-id": "the-invocation",
       },

@@ -1,0 +1,64 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import type { KeyRing } from "../../seal.ts";
+import { between, type Instant, instant } from "../../time.ts";
+
+/** What a device token says: a sign-in of this user, with the credentials of this epoch, was granted on this device (A23). */
+export interface Device {
+  readonly userId: number;
+  /** Credential epoch of the user at the sign-in. */
+  readonly epoch: number;
+  /** Random, in base64url. Names the throttle of the device. */
+  readonly id: string;
+  readonly issuedAt: Instant;
+}
+
+export interface DeviceTokens {
+  issue(device: Device): Promise<string>;
+  /** Returns the device of a token; undefined for a text that is not one, or that is older than `maxAgeMs`. */
+  open(token: string, now: Instant, maxAgeMs: number): Promise<Device | undefined>;
+}
+
+const format = 1;
+const idBytes = 16;
+const bodyBytes = 1 + 4 + 8 + 8 + idBytes;
+const tagBytes = 32;
+const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
+
+/**
+ * Creates and checks device tokens. Their key is derived from the current password pepper, so that every host has the same one, and no
+ * token is stored. Tokens become invalid when the pepper is rotated.
+ */
+export function createDeviceTokens(pepper: Pick<KeyRing, "current">): DeviceTokens {
+  const tagOf = async (body: Uint8Array): Promise<Buffer> => {
+    const { key } = await pepper.current();
+    return createHmac("sha256", Buffer.from(hkdfSync("sha256", key, "", "device tokens", 32)))
+      .update(body)
+      .digest();
+  };
+  return {
+    async issue({ userId, epoch, id, issuedAt }) {
+      const body = Buffer.alloc(bodyBytes);
+      body.writeUInt8(format);
+      body.writeUInt32BE(Math.floor(Date.parse(issuedAt) / 1000), 1);
+      body.writeBigUInt64BE(BigInt(userId), 5);
+      body.writeBigUInt64BE(BigInt(epoch), 13);
+      body.write(id, 21, "base64url");
+      return Buffer.concat([body, await tagOf(body)]).toString("base64url");
+    },
+    async open(token, now, maxAgeMs) {
+      if (token.length !== tokenLength || !/^[\w-]+$/.test(token)) return undefined;
+      const bytes = Buffer.from(token, "base64url");
+      const body = bytes.subarray(0, bodyBytes);
+      if (!timingSafeEqual(bytes.subarray(bodyBytes), await tagOf(body)) || body.readUInt8() !== format)
+        return undefined;
+      const issuedAt = instant(body.readUInt32BE(1) * 1000);
+      if (between(issuedAt, now) >= maxAgeMs) return undefined;
+      return {
+        userId: Number(body.readBigUInt64BE(5)),
+        epoch: Number(body.readBigUInt64BE(13)),
+        id: body.subarray(21).toString("base64url"),
+        issuedAt,
+      };
+    },
+  };
+}
