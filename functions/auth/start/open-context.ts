@@ -1,8 +1,8 @@
 import { toAuthRules } from "../../../lib/auth/deps.ts";
+import { createDeviceTokens } from "../../../lib/auth/model/device-token.ts";
 import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
 import { createValidationClient } from "../../../lib/auth/otp/validation-client.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
-import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";

@@ -1,6 +1,6 @@
 import type { AuthDeps } from "../deps.ts";
+import type { Device } from "../model/device-token.ts";
 import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
-import type { Device } from "../sessions/device-token.ts";
 import { isDeviceOf, presentedDevice } from "../sessions/remember-device.ts";
 import type { SignInState, Stored, User } from "../store.ts";
 import { devicePointer, noUser } from "../user-hash.ts";

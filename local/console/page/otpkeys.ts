@@ -110,6 +110,8 @@ interface KeyRecord {
   readonly prefix: string;
   readonly enabled: boolean;
   readonly stopped?: boolean;
+  readonly failures?: number;
+  readonly last_used?: string;
   readonly attributes: Readonly<Record<string, string>>;
 }
 
@@ -126,9 +128,9 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
     <${Served} isServed=${facts.apis.core} name="Core API">
       ${shownOutcome(
         live,
-        ({ id, enabled, stopped, attributes }) => html`
+        ({ id, enabled, stopped, failures, last_used, attributes }) => html`
         <${Card} title="Prefix and state">
-          <${FactList} rows=${{ Prefix: code(prefix), Id: id, State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />` }} />
+          <${FactList} rows=${{ Prefix: code(prefix), Id: id, State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />`, Failures: failures ?? 0, "Last use": last_used ?? "Never" }} />
           <div class="buttons">
             <${Button} label="Enable" run=${() => callHost("POST", `${path}/enable`)} />
             <${Button} label="Disable" run=${() => callHost("POST", `${path}/disable`)} />

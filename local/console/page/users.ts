@@ -29,8 +29,12 @@ export function Users({ facts }: ViewProps) {
     if (isSuccess(outcome)) form.reset();
     return outcome;
   };
-  const filter = async ({ otpkey, attribute, value = "" }: Record<string, string>) => {
-    const filters = { ...(otpkey && { otpkey }), ...(attribute && { [attribute]: value }) };
+  const filter = async ({ prefix, otpkey, attribute, value = "" }: Record<string, string>) => {
+    const filters = {
+      ...(prefix && { $prefix: prefix }),
+      ...(otpkey && { otpkey }),
+      ...(attribute && { [attribute]: value }),
+    };
     setQuery(Object.keys(filters).length === 0 ? "" : `?${new URLSearchParams(filters)}`);
     return undefined;
   };
@@ -45,6 +49,7 @@ export function Users({ facts }: ViewProps) {
         <//>
         <${Card} title="Filter">
           <${Form} label="Apply" send=${filter}>
+            <${Field} name="prefix" label="Name begins with" />
             <${Field} name="otpkey" label="Has the key with prefix" suggestions=${usePrefixes()} />
             <${Field} name="attribute" label="Has the attribute" />
             <${Field} name="value" label="With this value" />
@@ -73,6 +78,7 @@ interface UserRecord extends Owner {
   readonly id: number;
   readonly name: string;
   readonly otpkeys: readonly string[];
+  readonly last_login?: string;
 }
 
 export function User({ argument: id, facts }: ViewProps) {
@@ -89,7 +95,7 @@ export function User({ argument: id, facts }: ViewProps) {
       ${shownOutcome(
         live,
         body => html`
-        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id }} /><//>
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, "Last sign-in": body.last_login ?? "Never" }} /><//>
         <${Card} title="Keys">
           <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
             rows=${body.otpkeys.map(prefix => [

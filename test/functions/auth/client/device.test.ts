@@ -109,10 +109,10 @@ describe("a device token (A23)", () => {
       expect((await login(user, withDevice(token))).status).toBe(429);
     }
     expect((await login(user, withDevice(device))).status).toBe(200);
-    const off = auth.beside({ settings: { AUTH_DEVICE_DAYS: "0" } });
+    const off = auth.anotherInstance({ settings: { AUTH_DEVICE_DAYS: "0" } });
     const fields = { username: user.name, password: user.password };
     expect((await off.post("/client/login", fields, withDevice(device))).status).toBe(429);
-    const brief = auth.beside({ settings: { AUTH_DEVICE_DAYS: "1" } });
+    const brief = auth.anotherInstance({ settings: { AUTH_DEVICE_DAYS: "1" } });
     auth.advance(days(1) - seconds(1));
     await lock(user);
     expect((await brief.post("/client/login", fields, withDevice(device))).status).toBe(200);

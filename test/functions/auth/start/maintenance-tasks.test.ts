@@ -157,11 +157,16 @@ describe("a restore of a backup", () => {
     const [one, two] = [await makeUser(auth), await makeUser(auth)];
     const key = hotpKey();
     await giveKey(auth, one, key);
+    await loggedIn(auth, one, key.otp(0));
     const value = newName();
     await auth.post(`/core/users/${one.id}/attributes`, { key: "dept", value });
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "shelf", value });
     const view = await auth.get(`/core/users/${one.id}`);
-    expect(view.body).toMatchObject({ attributes: { dept: value }, otpkeys: [key.prefix] });
+    expect(view.body).toMatchObject({
+      attributes: { dept: value },
+      otpkeys: [key.prefix],
+      last_login: expect.any(String),
+    });
     const keyView = await auth.get(`/core/otpkeys/${key.prefix}`);
     const backup = await backUp();
 
@@ -175,6 +180,7 @@ describe("a restore of a backup", () => {
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).toEqual(keyView.body);
     expect((await auth.get("/core/users", { dept: value })).body).toMatchObject([{ id: one.id }]);
     expect((await auth.get("/core/users", { otpkey: key.prefix })).body).toMatchObject([{ id: one.id }]);
+    expect((await auth.get("/core/users", { $prefix: one.name.toUpperCase() })).body).toMatchObject([{ id: one.id }]);
     const listed = (await auth.get("/core/users")).body as { id: number }[];
     expect(listed.map(({ id }) => id)).toEqual(expect.arrayContaining([one.id, two.id]));
     expect(listed.map(({ id }) => id)).not.toContain(later.id);
