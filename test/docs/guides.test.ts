@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LaunchedSystem, launchSystem } from "../../local/demo/system.ts";
@@ -32,6 +32,7 @@ beforeAll(async () => {
   failed.catch(() => {});
   [facts, browser] = await Promise.all([Promise.race([system.ready, failed]), startBrowser()]);
   mkdirSync(join(directory, ".local"));
+  symlinkSync(resolve("docs"), join(directory, "docs"));
   writeFileSync(join(directory, ".local/run.json"), JSON.stringify(facts));
 });
 afterAll(async () => {
@@ -69,6 +70,10 @@ describe("docs/integrate.md", () => {
         "409 for another order",
         "ada: complete",
         "entra active, pingone active",
+        "204",
+        "204",
+        "401",
+        "fido-connector.request.ended partial",
         "2 pages",
         "recipient.email must be an e-mail address",
         "enrollment_contacts.emails_to[0] must be an e-mail address",

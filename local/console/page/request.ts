@@ -1,4 +1,5 @@
 import { ask, callHost, readHost, readPeer, refusalOf, segment } from "./calls.ts";
+import { readEvents } from "./events.ts";
 import { Button, Copy } from "./forms.ts";
 import {
   type AuthenticatorRequest,
@@ -43,6 +44,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
     };
   };
   const story = useLive(signal => ask<Story>("GET", `stories/${segment(id)}`, { signal }), [id], 2000);
+  const sent = useLive(signal => readEvents(path, signal), [id], 2000);
   const situation = useLive(read, [id]);
   const known = typeof situation.data === "object" ? situation.data : undefined;
   const step = known && nextStep(known);
@@ -86,7 +88,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
                 ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
                 ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} />`}
               </div>
-              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} facts=${facts} />`)}</div>
+              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} sent=${sent.data ?? []} requestPath=${path} facts=${facts} />`)}</div>
             </div>
             <details class="card"><summary>As the API answers it</summary><${Json} value=${data.request} label="The request" /></details>`,
     )}

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { curlOf, segment } from "./calls.ts";
+import { EventContent, type RequestEvent } from "./events.ts";
 import { Copy } from "./forms.ts";
 import type { Facts, Mail } from "./model.ts";
 import { Badge, Card, html, Json, time } from "./ui.ts";
@@ -11,7 +12,7 @@ export interface TimelineEvent {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-type Kind = "states" | "calls" | "mails" | "log";
+type Kind = "states" | "calls" | "mails" | "events" | "log";
 
 interface Entry {
   readonly key: string;
@@ -25,6 +26,7 @@ const kinds: readonly (readonly [kind: "" | Kind, label: string])[] = [
   ["states", "States"],
   ["calls", "Calls"],
   ["mails", "Mails"],
+  ["events", "Events"],
   ["log", "Log"],
 ];
 
@@ -32,14 +34,23 @@ const kinds: readonly (readonly [kind: "" | Kind, label: string])[] = [
 export function Timeline({
   events,
   mails,
+  sent,
+  requestPath,
   facts,
 }: {
   events: readonly TimelineEvent[];
   mails: readonly Mail[];
+  /** Events for event sinks. */
+  sent: readonly RequestEvent[];
+  requestPath: string;
   facts: Facts;
 }) {
   const [chosen, setChosen] = useState<"" | Kind>("");
-  const entries = [...events.map(event => entryOf(event, facts)), ...mails.map(mailEntry)];
+  const entries = [
+    ...events.map(event => entryOf(event, facts)),
+    ...mails.map(mailEntry),
+    ...sent.map(event => sentEntry(event, requestPath)),
+  ];
   const shown = entries.filter(({ kind }) => chosen === "" || kind === chosen).sort((a, b) => b.at - a.at);
   return html`<${Card} title="Timeline" className="story">
     <div class="tabs" role="group" aria-label="Kinds of events">
@@ -60,6 +71,13 @@ const mailEntry = ({ id, at, subject, to }: Mail): Entry => ({
   at: Date.parse(at),
   kind: "mails",
   content: html`<a href=${`#/mailbox/${segment(id)}`}>${subject}</a> <span class="hint">to ${to.join(", ")}</span>`,
+});
+
+const sentEntry = (event: RequestEvent, requestPath: string): Entry => ({
+  key: `event ${event.id}`,
+  at: Date.parse(event.time),
+  kind: "events",
+  content: html`<${EventContent} event=${event} requestPath=${requestPath} />`,
 });
 
 function entryOf({ id, at, event, fields }: TimelineEvent, facts: Facts): Entry {

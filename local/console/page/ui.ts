@@ -134,13 +134,21 @@ export const Table = ({ caption, columns, rows, empty }: TableProps) =>
 
 const tones: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ["complete", "active", "enabled", "served", "healthy", "valid", "completed", "imported", "Shipped"].map(state => [
-      state,
-      "good",
-    ]),
+    [
+      "complete",
+      "active",
+      "enabled",
+      "served",
+      "healthy",
+      "valid",
+      "completed",
+      "imported",
+      "Shipped",
+      "delivered",
+    ].map(state => [state, "good"]),
   ),
   ...Object.fromEntries(["partial", "activation_pending", "stopped", "present"].map(state => [state, "warn"])),
-  ...Object.fromEntries(["failed", "not valid", "refused", "not healthy"].map(state => [state, "bad"])),
+  ...Object.fromEntries(["failed", "not valid", "refused", "not healthy", "given_up"].map(state => [state, "bad"])),
   ...Object.fromEntries(["not served", "cancelled", "disabled"].map(state => [state, "off"])),
 };
 

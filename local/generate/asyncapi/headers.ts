@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { cloudEventOf } from "../../../lib/connector/events/cloud-event.ts";
+import { cloudEventOf, eventContentType } from "../../../lib/connector/events/cloud-event.ts";
 import type { RequestEvent } from "../../../lib/connector/events/event.ts";
 
 /** The headers of an event: its content type, and those of Standard Webhooks (https://www.standardwebhooks.com). */
 export const eventHeaders = z.object({
-  "content-type": z.literal("application/cloudevents+json; charset=utf-8"),
+  "content-type": z.literal(eventContentType),
   "webhook-id": z.guid().describe("Id of the event, as `id` in the body. A repeated delivery has the same id."),
   "webhook-timestamp": z
     .string()
@@ -20,7 +20,7 @@ export const eventHeaders = z.object({
 
 /** Returns the headers of an example, with a signature of the right form. */
 export const exampleHeaders = (event: RequestEvent): z.output<typeof eventHeaders> => ({
-  "content-type": "application/cloudevents+json; charset=utf-8",
+  "content-type": eventContentType,
   "webhook-id": cloudEventOf(event).id,
   "webhook-timestamp": String(Math.ceil(Date.parse(event.at) / 1000) + 2),
   "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",

@@ -2,10 +2,14 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventId } from "../../../lib/connector/events/event.ts";
 import { closePeers, idpFile, type Peers, startPeers } from "../../../local/peers/all.ts";
+import { type Sink, startSink } from "../../../local/peers/sink/sink.ts";
+import { sinkSecrets } from "../../../local/start/sink-secrets.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "../../support/host-process.ts";
 import { freshStorage } from "../../support/storage.ts";
+import { until } from "../../support/until.ts";
 import { type Operation, operationsOf } from "./document.ts";
 import { likeness } from "./likeness.ts";
 
@@ -13,20 +17,27 @@ const operations = (["core", "client", "connector", "maintenance"] as const).fla
 /** The request that the examples of the connector name. */
 const exampleId = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 
+/** The event that the examples name, which they send again. */
+const exampleEventId = eventId({ requestId: exampleId, type: "request.started" });
+
 let peers: Peers;
+let sink: Sink;
 let host: HostProcess;
 let tokens: { readonly core: string; readonly connector: string };
 let tenant: string;
 
 beforeAll(async () => {
   const storage = freshStorage();
-  peers = await startPeers();
+  [peers, sink] = await Promise.all([startPeers(), startSink()]);
+  const sinkUrls = `${sink.url}/hook`;
+  sinkSecrets(sinkUrls, peers.vault);
   const idpPath = join(mkdtempSync(join(tmpdir(), "examples-")), "identity-providers.yaml");
   writeFileSync(idpPath, idpFile(peers));
   const system = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
     AUTH_SELF_ASSIGN: "true",
+    EVENT_SINK_URLS: sinkUrls,
   });
   tokens = system.tokens;
   const audience = system.settings.CALLER_AUDIENCES ?? "";
@@ -35,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await host.kill();
-  await closePeers(peers);
+  await Promise.all([closePeers(peers), sink.close()]);
 });
 
 type Answer = Awaited<ReturnType<HostProcess["call"]>>;
@@ -76,6 +87,17 @@ async function newRequest(programmed: boolean): Promise<Readonly<Record<string, 
   return { [exampleId]: request ?? "", "4711": shipment ?? "" };
 }
 
+/** Waits until the sink has the event with which the request began. Returns its id. */
+async function deliveredEvent(request: string): Promise<Readonly<Record<string, string>>> {
+  // Events are sent at the end of a job.
+  await host.call("GET", "/v2/operations/process-shipments");
+  const id = eventId({ requestId: request, type: "request.started" });
+  const path = `/v2/credential-requests/${request}/events`;
+  const isDelivered = async () => JSON.stringify((await host.call("GET", path)).body).includes('"delivered"');
+  await until(isDelivered, () => `The event ${id} was not delivered.`);
+  return { [exampleEventId]: id };
+}
+
 /** Returns the headers that the operation needs, and what stands for ids of the examples. */
 async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids: Readonly<Record<string, string>> }> {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -107,7 +129,11 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
     const { body } = await host.call("POST", "/client/login", fields, { authorization: "" });
     return { headers: { "x-service-session": (body as { session: string }).session }, ids: {} };
   }
-  if (api === "connector") return { headers: bearer(tokens.connector), ids: await newRequest(/resend/i.test(id)) };
+  if (api === "connector") {
+    const ids = await newRequest(/resendPin/i.test(id));
+    const event = /event/i.test(id) ? await deliveredEvent(ids[exampleId] ?? "") : {};
+    return { headers: bearer(tokens.connector), ids: { ...ids, ...event } };
+  }
   if (id === "health") return { headers: {}, ids: {} };
   const headers = { "x-functions-key": host.masterKey };
   const service = id.startsWith("auth") ? "auth" : "connector";

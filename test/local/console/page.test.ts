@@ -6,15 +6,17 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { composePinMail } from "../../../lib/connector/pin/compose-pin-mail.ts";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
+import { startSink } from "../../../local/peers/sink/sink.ts";
 import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
 
+const sink = await startSink();
 let browser: TestBrowser;
 let system: LaunchedSystem;
 let address: string;
 let facts: Awaited<LaunchedSystem["ready"]>;
 
 beforeAll(async () => {
-  system = launchSystem();
+  system = launchSystem({ EVENT_SINK_URLS: `${sink.url}/hook` });
   const failed = system.ended.then(() => Promise.reject(new Error(system.log())));
   failed.catch(() => {});
   [facts, browser] = await Promise.all([Promise.race([system.ready, failed]), startBrowser()]);
@@ -25,6 +27,7 @@ afterEach(() => browser.closePages());
 
 afterAll(async () => {
   await Promise.all([browser?.close(), system?.close()]);
+  await sink.close();
 });
 
 /** For what gives no event, on a busy machine. */
@@ -97,6 +100,22 @@ async function expectStory(page: Page): Promise<void> {
   );
 }
 
+/** The timeline shows the events of the request with their deliveries, and sends one again. */
+async function expectEvents(page: Page): Promise<void> {
+  await press(page, "Events");
+  const entries = page.locator(".timeline li");
+  const delivered = entries.filter({ hasText: "Sink 1 delivered" });
+  await expect.poll(() => delivered.count(), patient).toBe(6);
+  const ended = delivered.filter({ hasText: "fido-connector.request.ended" });
+  const received = () => sink.events().filter(({ body }) => body.includes("fido-connector.request.ended"));
+  expect(received()).toHaveLength(1);
+  await ended.getByRole("button", { name: "Send again" }).click();
+  await outcome(page, /200 POST .*\/resend/);
+  expect(received()).toHaveLength(2);
+  expect(received()[1]?.headers["webhook-id"]).toBe(received()[0]?.headers["webhook-id"]);
+  await press(page, "All");
+}
+
 describe("the connector in the page", () => {
   test("a key is ordered, made, activated by the buttons, and its PIN mail comes", async () => {
     const open = await visit("order");
@@ -129,6 +148,7 @@ describe("the connector in the page", () => {
     const id = decodeURIComponent(page.url().split("/").at(-1) ?? "");
     await page.reload();
     await expectStory(page);
+    await expectEvents(page);
     expect(await violations(page)).toEqual([]);
     await page.locator(".timeline a").first().click();
     await page

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
 import type { Examples } from "../operation.ts";
 import { statusV1, statusV2 } from "./connector-status.ts";
 import { connectorTokenExamples } from "./core.ts";
@@ -61,6 +62,22 @@ const cancelledView = {
   },
 };
 
+const started = cloudEventOf({
+  requestId: id,
+  shipmentId: shipment.shipment_id,
+  type: "request.started",
+  sequence: 1,
+  at: "2026-01-31T10:00:00.000Z",
+});
+const startedEvent = {
+  id: started.id,
+  type: started.type,
+  time: started.time,
+  sequence: started.sequence,
+  data: started.data,
+};
+const delivered = { state: "delivered", delivered_at: "2026-01-31T10:00:02.000Z" };
+
 /** Examples of the connector. The request is that of docs/examples/connector-order-v2.json. */
 export const connectorExamples: Examples = {
   v2CreateCredentialRequest: {
@@ -75,8 +92,17 @@ export const connectorExamples: Examples = {
     status: 200,
     answer: [{ ...requestView, created_at: "2026-01-31T10:00:00.000Z" }],
   },
-  // Of a deployment without an event sink.
-  v2ListCredentialRequestEvents: { params: request, status: 200, answer: { data: [] } },
+  v2ListCredentialRequestEvents: {
+    params: request,
+    status: 200,
+    answer: { data: [{ ...startedEvent, deliveries: [{ sink: 1, ...delivered }] }] },
+  },
+  v2ResendEvent: {
+    params: { ...request, event_id: startedEvent.id },
+    body: { sink: 1 },
+    status: 200,
+    answer: { data: { sink: 1, delivered: true, delivered_at: delivered.delivered_at } },
+  },
   v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
   v2GetStatus: { status: 200, answer: statusV2 },
   v2ProcessShipments: { status: 204 },
