@@ -93,7 +93,7 @@ test.each([
 
 test("refuses a sink that was configured after the event", async () => {
   const { connector, requestId, eventId } = await ordered();
-  const later = connector.beside({ settings: { EVENT_SINK_URLS: `${one.url}/hook,${two.url}/hook` } });
+  const later = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/hook,${two.url}/hook` } });
   await expect(resendEvent({ requestId, eventId, sink: 2 }, later.context)).rejects.toMatchObject({
     kind: "not_found",
   });
