@@ -44,6 +44,8 @@ export const importTable: readonly Zone[] = [
       "otplib",
       "p-limit",
       "@node-rs/argon2",
+      // Temporary codes are written in Base32.
+      "@scure/base",
       "@zxcvbn-ts/language-common",
       "node:crypto",
       // Address ranges; nothing here opens a connection.

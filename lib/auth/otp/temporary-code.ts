@@ -2,7 +2,6 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { base32crockford } from "@scure/base";
 import type { Instant } from "../../time.ts";
 import { foldPrefix } from "../model/prefix.ts";
-import type { KeyVerdict } from "./verdict.ts";
 
 /** The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign in. */
 export interface TemporaryCode {
@@ -40,7 +39,10 @@ export function decideTemporaryCode(
   stored: TemporaryCode,
   code: string,
   now: Instant,
-): { readonly outcome: KeyVerdict["outcome"]; readonly next?: TemporaryCode } {
+): {
+  readonly outcome: "valid" | "invalid" | "code_used_up" | "code_expired";
+  readonly next?: TemporaryCode;
+} {
   if (stored.usesLeft === 0) return { outcome: "code_used_up" };
   if (stored.hash === undefined || now >= stored.validUntil) return { outcome: "code_expired" };
   const [expected, given] = [Buffer.from(stored.hash), Buffer.from(hashTemporaryCode(code))];

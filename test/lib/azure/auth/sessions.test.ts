@@ -213,9 +213,21 @@ describe("clean-up", () => {
     const value = async (name: string) => (await own.store.users.signInState(named(name)))?.throttle.value.failures;
 
     own.pass(minutes(59));
-    expect(await own.store.cleanUp()).toEqual({ sessions: 0, throttles: 0, addresses: 0, spentOtps: 0, temporaryCodes: 0 });
+    expect(await own.store.cleanUp()).toEqual({
+      sessions: 0,
+      throttles: 0,
+      addresses: 0,
+      spentOtps: 0,
+      temporaryCodes: 0,
+    });
     own.pass(hours(1));
-    expect(await own.store.cleanUp()).toEqual({ sessions: 0, throttles: 2, addresses: 1, spentOtps: 0, temporaryCodes: 0 });
+    expect(await own.store.cleanUp()).toEqual({
+      sessions: 0,
+      throttles: 2,
+      addresses: 1,
+      spentOtps: 0,
+      temporaryCodes: 0,
+    });
     expect(await Promise.all(["early", "late", "moved"].map(value))).toEqual([0, 4, 4]);
     expect((await own.store.addresses.find("203.0.113.7")).version).toBeUndefined();
     own.pass(hours(5));
