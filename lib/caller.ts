@@ -1,6 +1,6 @@
 import type { Fields } from "./log.ts";
 
-/** What a caller may do in Core: each role includes the ones before it. */
+/** The roles of static API tokens of Core. Each role includes the ones before it. */
 export const callerRoles = ["read", "import", "admin"] as const;
 export type CallerRole = (typeof callerRoles)[number];
 
@@ -17,8 +17,8 @@ export interface Caller {
 }
 
 /** Returns whether a caller has at least this role. */
-export const hasRole = ({ role = "admin" }: Caller, least: CallerRole): boolean =>
-  callerRoles.indexOf(role) >= callerRoles.indexOf(least);
+export const hasRole = ({ role = "admin" }: Caller, minimum: CallerRole): boolean =>
+  callerRoles.indexOf(role) >= callerRoles.indexOf(minimum);
 
 /** Returns the log fields that identify a caller. */
 export const callerFields = ({ kind, application, subject }: Caller): Fields => ({

@@ -42,13 +42,13 @@ export function readLines(
   return lines.map(line => {
     const used = line.key && last.get(line.key.prefix);
     if (used === undefined || used === line) return line;
-    const reason = `${placeOf(used)} has the same prefix, and the last one counts`;
+    const reason = `${locationOf(used)} has the same prefix, and the last one counts`;
     return { file: line.file, line: line.line, outcome: "refused", reason };
   });
 }
 
 /** Returns `file:line`, the form that editors recognise. */
-export const placeOf = ({ file, line }: Pick<Line, "file" | "line">): string => `${file}:${line}`;
+export const locationOf = ({ file, line }: Pick<Line, "file" | "line">): string => `${file}:${line}`;
 
 function fileLines(file: string, text: string, { log, preSharedKey, now }: ReadingOptions): readonly Line[] {
   const isXml = /^\ufeff?\s*</.test(text);

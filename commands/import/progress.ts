@@ -1,4 +1,4 @@
-import { type Line, type Outcome, placeOf } from "./lines.ts";
+import { type Line, type Outcome, locationOf } from "./lines.ts";
 import type { Screen } from "./screen.ts";
 
 /** Returns a function that shows the progress after each line, and each line that was refused or failed. @param now milliseconds */
@@ -17,7 +17,7 @@ export function createProgress(screen: Screen, total: number, now: () => number)
 }
 
 /** Returns the text about a line that was refused or failed. */
-export const refusedLine = (line: Line): string => `${placeOf(line)}: ${line.outcome}: ${line.reason}`;
+export const refusedLine = (line: Line): string => `${locationOf(line)}: ${line.outcome}: ${line.reason}`;
 
 const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
   imported: "imported",

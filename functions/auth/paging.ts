@@ -16,7 +16,7 @@ const number = (max: number, error: string) =>
     .meta({ shownAs: { type: "integer", minimum: 1, maximum: max } })
     .optional();
 
-/** Why a start of a page is refused. */
+/** The problem of a `$skiptoken` that no response contained. */
 export const notFromLink = "must be a value from the link to the next page";
 
 /** Query parameters of every list. */
@@ -33,8 +33,9 @@ export interface Paging<P = number> {
 }
 
 /**
- * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is an ordinary name.
- * Throws Fault `invalid` for the names that `isUnknown` selects: ignoring one would return a complete list that looks filtered.
+ * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is an
+ * ordinary name. Throws Fault `invalid` for the names that `isUnknown` selects: if one were ignored, a complete list would
+ * look filtered.
  */
 export function otherParameters(
   { url }: Call,

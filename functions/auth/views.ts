@@ -41,7 +41,7 @@ export const otpkeyView = z
       .object({ uses_left: z.int().min(0), valid_until: z.iso.datetime() })
       .optional()
       .describe(
-        "Present while a temporary code stands for the otpkey, also after its time. Enabling the otpkey ends that.",
+        "Present if a temporary code was issued for the otpkey, also after its expiry. Enabling the otpkey removes it.",
       ),
   })
   .meta({ id: "OtpKey" });

@@ -22,7 +22,7 @@ export const authSettings = z
       .prefault("false"),
     AUTH_IDENTIFY_BY_OTP: setting.flag("Identify the user by the OTP if no username is given.").prefault("false"),
     AUTH_SELF_ASSIGN: setting
-      .flag("Let users assign OTP keys that no user has to themselves, by their password and an OTP of the key.")
+      .flag("Whether users may assign an unassigned OTP key to themselves, with their password and an OTP of the key.")
       .prefault("false"),
     AUTH_HASHES_IN_FLIGHT: setting
       .integer(1, 64, "Maximum number of password hashes in progress; each takes a core and 19 MiB.")

@@ -122,29 +122,29 @@ export interface DueEvents {
   readonly writtenAt: Instant;
 }
 
-/** The recorded events of a request, and how far each sink has got with them. */
+/** The recorded events of a request, and the state of their delivery to each sink. */
 export interface LoadedEvents {
   readonly recorded: readonly RecordedEvents[];
   readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
 }
 
-/** The condition of a sink as a whole. */
+/** The state of a sink, over all requests. */
 export interface SinkState {
-  /** The time before which it is not called, from its Retry-After. */
+  /** The time before which the sink is not called, from its Retry-After. */
   readonly notBefore?: Instant;
-  /** It answered 410. It is not called until it has another address or an administrator resumes it. */
+  /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
   readonly stopped?: { readonly at: Instant; readonly address: string };
 }
 
 /**
- * The recorded events of requests. `RequestStore.save` records them, in one transaction with the change that they report, and writes an index
- * row for each sink before it.
+ * The recorded events of requests. `RequestStore.save` records them in the transaction of the change that they report, and
+ * writes an index row for each sink before it.
  */
 export interface EventStore {
   /** Yields the due events of a sink in order of time up to `until`. */
   due(sink: number, until: Instant): AsyncIterable<DueEvents>;
   load(requestId: string): Promise<LoadedEvents>;
-  /** Stores how far a sink has got. The index row of its next attempt is written before. Returns undefined on a conflict. */
+  /** Writes the state of a delivery, and before it the index row of its next attempt. Returns undefined on a conflict. */
   saveDelivery(
     at: { readonly requestId: string; readonly sink: number; readonly before: Stored<EventDelivery> | undefined },
     delivery: EventDelivery,
@@ -152,8 +152,8 @@ export interface EventStore {
   /** Removes an index row whose events are done, or that another row replaces. */
   removeDue(sink: number, entry: DueEvents): Promise<void>;
   /**
-   * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there. The request is rewritten by
-   * its ETag before, so that a writer that still runs gets a conflict.
+   * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there. Rewrites
+   * the request by its ETag before, so that a writer that still runs gets a conflict.
    */
   removeStale(sink: number, entry: DueEvents): Promise<void>;
   sinkState(sink: number): Promise<SinkState>;

@@ -19,7 +19,7 @@ const timeLimits = [
   "EVENT_TIMEOUT_SECONDS",
 ] as const;
 
-/** The greatest number of event sinks. Each change of a request writes one row for each sink. */
+/** The maximum number of event sinks. Each change of a request writes one row for each sink. */
 const maxSinks = 5;
 
 /** The entry of `EVENT_SINK_URLS` that keeps the number of a sink that was removed. */

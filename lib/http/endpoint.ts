@@ -64,7 +64,7 @@ interface Definition<
   /** The route of the operation, then its aliases, which the OpenAPI document marks as deprecated. */
   readonly routes: readonly Route[];
   readonly access: A;
-  /** The least role that a static API token of Core needs; default: `admin`. */
+  /** The minimum role of a static API token of Core; default: `admin`. */
   readonly role?: CallerRole;
   /** The noun under which the OpenAPI document groups the operation. */
   readonly tag?: string;

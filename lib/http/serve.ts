@@ -132,9 +132,9 @@ function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> 
 }
 
 /** Throws Fault `forbidden` for a caller whose role is not sufficient. */
-function requireRole({ caller }: Identity, { role: least = "admin" }: Pick<Endpoint<never>, "role">): void {
-  if (caller === undefined || hasRole(caller, least)) return;
-  const message = `The API token has the role ${caller.role}; this call needs the role ${least}.`;
+function requireRole({ caller }: Identity, { role: minimum = "admin" }: Pick<Endpoint<never>, "role">): void {
+  if (caller === undefined || hasRole(caller, minimum)) return;
+  const message = `The API token has the role ${caller.role}; this call needs the role ${minimum}.`;
   throw new Fault("forbidden", message, { reason: "no_role", caller });
 }
 

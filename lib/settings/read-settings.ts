@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Problem } from "../fault.ts";
 import { nearestName } from "./nearest-name.ts";
-import { isLoopback, splitList } from "./setting.ts";
+import { isHttpOnLoopback, splitList } from "./setting.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -71,7 +71,7 @@ const inboundAddresses = ["CLIENT_ALLOWED_ORIGINS"];
 
 const findLoopbackProblems = (schema: z.ZodObject, environment: Environment): readonly Problem[] =>
   Object.keys(schema.shape)
-    .filter(name => !inboundAddresses.includes(name) && splitList(environment[name] ?? "").some(isLoopback))
+    .filter(name => !inboundAddresses.includes(name) && splitList(environment[name] ?? "").some(isHttpOnLoopback))
     .map(path => ({ path, reason: "must be an https address: http on the loopback is allowed in local runs only" }));
 
 /** Returns every setting whose own value is valid, also if other settings are invalid. */

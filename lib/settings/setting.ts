@@ -25,10 +25,10 @@ export const setting = {
       .transform(Number)
       .refine(value => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
       .meta({ description }),
-  /** Fractions are allowed. The parsed value stays in seconds; convert it to milliseconds with lib/time.ts. */
+  /** Seconds or days, also fractions. The parsed value has the same unit; lib/time.ts converts it to milliseconds. */
   seconds: (description: string) => durationSetting("seconds", description),
   days: (description: string) => durationSetting("days", description),
-  /** An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs only. */
+  /** An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs. */
   address: (description: string) =>
     z
       .string()
@@ -62,12 +62,12 @@ const durationSetting = (unit: "seconds" | "days", description: string) =>
 export function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
-  const isSchemeAllowed = url.protocol === "https:" || isLoopback(text);
+  const isSchemeAllowed = url.protocol === "https:" || isHttpOnLoopback(text);
   return isSchemeAllowed && url.username === "" && url.password === "" && url.hash === "";
 }
 
-/** Returns whether a text is an http URL on the loopback, also in a form that URL parsing normalizes, such as `http://127.1`. */
-export function isLoopback(text: string): boolean {
+/** Returns whether a text is an http URL on the loopback, also in another form of the address, such as `http://127.1`. */
+export function isHttpOnLoopback(text: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === "http:" && ["127.0.0.1", "localhost"].includes(url.hostname);
 }

@@ -1,5 +1,5 @@
 import { hashUsername } from "../../lib/auth/user-hash.ts";
-import { namePlace } from "../../lib/azure/auth/index/name-index.ts";
+import { nameRowKeys } from "../../lib/azure/auth/index/name-index.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Action } from "../../lib/azure/tables/tables.ts";
 import type { AuthStorage } from "./auth-store.ts";
@@ -34,7 +34,7 @@ export async function addUsers(
     tables,
     "ids",
     "names",
-    inserts(({ id, name }) => ({ rowKey: namePlace({ id, name }).rowKey, name, clean: true })),
+    inserts(({ id, name }) => ({ rowKey: nameRowKeys({ id, name }).rowKey, name, clean: true })),
   );
   await inBatches(
     tables,

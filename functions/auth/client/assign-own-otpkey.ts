@@ -5,16 +5,16 @@ import { ok } from "../../../lib/http/call.ts";
 import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
-/** Assigns an OTP key that no user has to the session's user (A22). */
+/** Assigns an unassigned OTP key to the session's user (A22). */
 export const assignOwnOtpkey = endpoint({
   routes: ["POST /otpkeys"],
   access: "session",
   tag: "Credentials",
   summary: "Assign an otpkey to the session's user",
   description:
-    "Assigns the otpkey that made the OTP to the user of the session, if no user has it. Requires the user's password. " +
-    "Wrong credentials count toward the wait for the username. Only where the deployment allows it " +
-    "(`AUTH_SELF_ASSIGN`); else 403.",
+    "Assigns the otpkey of the OTP to the user of the session, if it is assigned to no user. Requires the user's " +
+    "password. Wrong credentials count toward the wait for the username. Responds 403 unless the deployment allows it " +
+    "(`AUTH_SELF_ASSIGN`).",
   body: z.object({
     password: z.string().min(1).describe("The user's password."),
     otp: z.string().min(1).describe("An unused OTP of the otpkey."),

@@ -7,13 +7,13 @@ import { checkOrigin, preflight } from "../client/origins.ts";
 import { refuseClient } from "../errors.ts";
 
 interface PreflightOptions extends Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof"> {
-  /** Ends a refusal. Absent in Azure. */
+  /** Added to the message of a refusal: how to allow the origin. Absent in Azure. */
   readonly hint?: string | undefined;
 }
 
 /**
- * Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). Outside Azure there
- * always is one, so that a refused preflight names the setting instead of being the host's 404.
+ * Returns the handler of CORS preflights of the Client API, or undefined if no foreign origin is allowed (A15). With a
+ * hint there is always a handler, so that a refused preflight names the setting instead of being the host's 404.
  */
 export function clientPreflight(
   allowed: readonly string[],

@@ -12,7 +12,7 @@ import type { ConnectorContext } from "../context.ts";
 
 const nameOfPerson = (description: string) => z.string().trim().min(1).max(255).optional().describe(description);
 
-/** One person, by one of the names of a create's fields. */
+/** One person, named as in one of the fields of the create. */
 const eraseInput = z
   .strictObject({
     email: nameOfPerson("The recipient's e-mail address."),
@@ -66,7 +66,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
         ok: z.boolean().describe("Whether every check worked."),
       })
       .meta({ id: "PeerReport" }),
-    run: async ({ users }, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
+    run: async ({ users }, context: ConnectorContext & InDeployment) => {
       await context.ready();
       const findings = await checkPeers(
         users.map(({ idp_id: idpId = context.idps.defaultId, user_id: userId }) => ({ idpId, userId })),
@@ -95,7 +95,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
           .describe("Requests that could not be deleted."),
       })
       .meta({ id: "EraseReport" }),
-    run: async (input, { deployment: _, ...context }: ConnectorContext & InDeployment) => {
+    run: async (input, context: ConnectorContext & InDeployment) => {
       await context.ready();
       const { erased, left } = await eraseRecipient(recipientOf(input), context);
       const reported = left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason }));
@@ -105,8 +105,8 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
   resumeEvents: task({
     summary: "Resume an event sink",
     description:
-      "Sends events again to a sink that answered 410 (Gone), beginning with those that it has not got, and ends a wait " +
-      "that it asked for. The timer sends them.",
+      "Sends events again to a sink that answered 410 (Gone), starting with the first one that was not delivered. Also " +
+      "ends a wait that the sink requested by `Retry-After`. The timer sends the events.",
     input: z.strictObject({
       sink: z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
     }),

@@ -3,17 +3,19 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import type { Post } from "../../../lib/connector/peers/event-sink.ts";
-import { isLoopback } from "../../../lib/settings/setting.ts";
+import { isHttpOnLoopback } from "../../../lib/settings/setting.ts";
 
 /**
- * Returns a function that posts messages to public addresses only. The address is checked after its name was resolved, by the connection that
- * is then made, so that a name which resolves differently the next time is no way around. Redirects are not followed, and bodies are not read.
- * @param allowsPrivate whether private addresses may be called too. Link-local ones, such as that of the platform's credentials, never may
+ * Returns a function that posts messages to public addresses only. It checks the address that a name resolves to within the
+ * same connection, so that a name which resolves differently the next time does not evade the check. It does not follow
+ * redirects and does not read bodies.
+ * @param allowsPrivate whether private addresses may be called too. Link-local addresses, such as the one where the platform
+ * issues credentials, are refused in any case
  */
 export function postToPublicAddresses(allowsPrivate: boolean): Post {
   return async (url, { headers, body, timeLimitMs }) => {
     const { protocol, hostname } = new URL(url);
-    const isLocal = isLoopback(url);
+    const isLocal = isHttpOnLoopback(url);
     const isAllowed = (address: string) => isLocal || !isRefused(address, allowsPrivate);
     const literal = hostname.replace(/^\[|\]$/g, "");
     if (isIP(literal) !== 0 && !isAllowed(literal)) throw refused();
@@ -32,7 +34,7 @@ export function postToPublicAddresses(allowsPrivate: boolean): Post {
     request.once("response", response => {
       const { "retry-after": retryAfter = null } = response.headers;
       resolve({ status: response.statusCode ?? 0, retryAfter });
-      // A sink's body means nothing, and may be endless.
+      // The body of the response is not needed, and may be endless.
       response.destroy();
     });
     request.end(body);
@@ -40,13 +42,13 @@ export function postToPublicAddresses(allowsPrivate: boolean): Post {
       return await promise;
     } finally {
       clearTimeout(timer);
-      // The end of the connection after the answer is no failure.
+      // An error of the connection after the response is ignored.
       request.on("error", () => {});
     }
   };
 }
 
-/** Returns the look-up of a connection, which answers allowed addresses only. */
+/** Returns a look-up function that finds allowed addresses only. */
 const lookupAllowed =
   (isAllowed: (address: string) => boolean): LookupFunction =>
   (hostname, options, callback) =>
@@ -59,7 +61,7 @@ const lookupAllowed =
       else callback(null, first.address, first.family);
     });
 
-/** Counts as a connection that was never made. */
+/** Returns the error for a refused address. It has the form of a failed connect, because no call was made. */
 const refused = (): NodeJS.ErrnoException =>
   Object.assign(new Error("The address of the event sink is private (EVENT_SINK_ALLOW_PRIVATE)."), {
     code: "EACCES",
@@ -86,7 +88,7 @@ const privateNetworks = listOf(
   "fc00::/7",
 );
 
-/** Other addresses that are not public (RFC 6890): link-local, unspecified, documentation, benchmarks, multicast, reserved. */
+/** Other addresses that are not public (RFC 6890), such as link-local, documentation, multicast and reserved ones. */
 const specialNetworks = listOf(
   "0.0.0.0/8",
   "169.254.0.0/16",
@@ -102,7 +104,7 @@ const specialNetworks = listOf(
   "2002::/16",
 );
 
-/** Everything else of IPv6 is not assigned to hosts, or contains an IPv4 address. */
+/** The public addresses of IPv6. All others are not assigned to hosts, or contain an IPv4 address. */
 const globalIpv6 = listOf("2000::/3");
 
 function isRefused(address: string, allowsPrivate: boolean): boolean {

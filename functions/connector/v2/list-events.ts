@@ -5,16 +5,16 @@ import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 
-/** Decision C20. */
+/** Returns the recorded events of a request (C20). */
 export const listEvents = endpoint({
   routes: ["GET /v2/credential-requests/{credential_request_id}/events"],
   access: "caller",
   tag: "Credential requests",
   summary: "List the events of a credential request with their deliveries",
   description:
-    "Returns what happened to the request, oldest first, and whether each event sink has got it. Events are kept as " +
-    "long as the request. They are recorded only while at least one sink is configured (`EVENT_SINK_URLS`): without " +
-    "one, the list is empty.",
+    "Returns the events of the request, oldest first, with the state of their delivery to each event sink. Events are " +
+    "kept as long as the request. They are recorded only while at least one sink is configured (`EVENT_SINK_URLS`): " +
+    "without one, the list is empty.",
   params: requestIdPath,
   answers: { 200: { description: "The events of the request.", schema: eventsV2 } },
   handle: async ({ params }, { requests, events }: ConnectorContext) => {

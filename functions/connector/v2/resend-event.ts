@@ -13,11 +13,11 @@ const resentV2 = z.object({
     sink,
     delivered: z.boolean().describe("Whether the sink accepted the event."),
     delivered_at: z.iso.datetime().optional().describe("When the sink accepted it."),
-    error_message: z.string().optional().describe("Why the sink did not get it."),
+    error_message: z.string().optional().describe("Why the delivery failed."),
   }),
 });
 
-/** Decision C20. */
+/** Sends one event again to one event sink (C20). */
 export const resendEventToSink = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/events/{event_id}/resend"],
   access: "caller",
@@ -26,10 +26,10 @@ export const resendEventToSink = endpoint({
   description:
     "Sends an event that was delivered or given up once more, at once and under its id. A delivery that fails is not " +
     "repeated. Responds 409 if the event still waits for its first delivery, if the sink answered 410, or, with " +
-    "`Retry-After`, while other events of the request are being sent; 429 if the sink asked for a wait.",
+    "`Retry-After`, while other events of the request are being sent; 429 before the sink's own `Retry-After` is over.",
   params: requestIdPath.extend({ event_id: z.string().describe("Id of the event.") }),
   body: z.object({ sink }),
-  answers: { 200: { description: "What became of the delivery.", schema: resentV2 } },
+  answers: { 200: { description: "The result of the delivery.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params, body }, context: ConnectorContext) => {
     const { credential_request_id: requestId, event_id: eventId } = params;

@@ -2,7 +2,10 @@ import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { KeyRing } from "../../seal.ts";
 import { between, type Instant, instant } from "../../time.ts";
 
-/** What a device token says: a sign-in of this user, with the credentials of this epoch, was granted on this device (A23). */
+/**
+ * The contents of a device token: a sign-in of this user, with the credentials of this epoch, was granted on this device
+ * (A23).
+ */
 export interface Device {
   readonly userId: number;
   /** Credential epoch of the user at the sign-in. */

@@ -44,7 +44,10 @@ export const nodeCrypto: CryptoPlugin = {
   },
 };
 
-/** Checks an imported OATH key and fills in defaults: 6 digits, counter 0. @param rules those of the kind's time step and hash */
+/**
+ * Checks an imported OATH key and adds the defaults: 6 digits, counter 0.
+ * @param rules the allowed time steps and hash functions of the kind
+ */
 export function prepareOath(
   draft: KeyDraft,
   rules: Pick<Parameters<typeof draftProblems>[1], "period" | "algorithm">,

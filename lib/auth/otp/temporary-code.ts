@@ -31,10 +31,10 @@ export function splitTemporaryOtp(otp: string): { readonly prefix: string; reado
 export const hashTemporaryCode = (code: string): string =>
   createHash("sha256").update(code.toUpperCase().replaceAll("O", "0").replace(/[IL]/g, "1")).digest("base64url");
 
-/** Returns a stored code after it was revoked or expired. Its user still needs an OTP. */
+/** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });
 
-/** Decides on a code. @returns the outcome, and the code after its use if it is valid */
+/** Checks a code. @returns the outcome, and the stored code after its use if the code is valid */
 export function decideTemporaryCode(
   stored: TemporaryCode,
   code: string,

@@ -44,7 +44,7 @@ export interface KeyVerdict {
 /**
  * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5, A10).
  * Verification and failure count are one write.
- * @param counts whether a wrong OTP counts: the named user holds the key and the password factor was satisfied; never at
+ * @param counts whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at
  * validate (A13)
  */
 export function toVerdict(

@@ -27,7 +27,8 @@ export async function issueTemporaryCode(
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);
     if (key === undefined) throw noSuchKey();
-    // A stop would refuse the code too. No OTP of a disabled key can be guessed, so the count of wrong ones has no more use.
+    // A stop would also refuse the code. OTPs of a disabled key are refused anyway, so the count of wrong ones can start
+    // again.
     const { stoppedAt: _, ...lost } = key.value;
     const next = { ...lost, enabled: false, failures: 0, stopped: false, temporaryCode };
     return (await deps.otpkeys.save(key, next)) ?? conflict;

@@ -69,7 +69,7 @@ export async function setKeyEnabled(prefix: string, enabled: boolean, deps: Auth
 const signInDurationMs = 1000;
 
 /**
- * Disables an OTP key and ends the sessions that were opened with it, also those of previous holders. Searches a second time
+ * Disables an OTP key and ends the sessions that were opened with it, also those of former users. Searches a second time
  * for sessions of sign-ins that were in progress. Throws Fault `not_found`.
  */
 export async function disableKeyAndEndSessions(prefix: string, deps: AuthDeps): Promise<void> {

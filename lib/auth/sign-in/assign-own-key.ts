@@ -16,10 +16,10 @@ interface Given {
 }
 
 /**
- * Assigns an OTP key that no user has to the user of a session, who proves to have it by one of its OTPs. The password is checked
- * and attempts are throttled like sign-ins. An OTP of a key that another user has is not checked, so that it is not used up.
- * Throws Fault `forbidden` if the deployment does not allow it, `unauthenticated` for wrong credentials, `conflict` if another user
- * was faster, `throttled`, `unavailable`.
+ * Assigns an unassigned OTP key to the user of a session, who sends one of its OTPs. Checks the password and throttles
+ * attempts as at a sign-in. Does not check an OTP of a key that is assigned to another user, so that it is not used up.
+ * Throws Fault `forbidden` if the deployment does not allow it, `unauthenticated` for wrong credentials, `conflict` if the key
+ * was assigned to another user meanwhile, `throttled`, `unavailable`.
  * @returns the prefix of the assigned key
  */
 export async function assignOwnKey(
@@ -74,7 +74,7 @@ export async function assignOwnKey(
   }
 }
 
-/** Reads the OTP keys that the OTP may belong to and that no user has. A temporary code proves nothing about the key. */
+/** Reads the unassigned OTP keys that the OTP may belong to. A temporary code does not prove that the user has the key. */
 async function readFreeKeys(otp: string, { otpkeys }: AuthDeps): Promise<readonly Stored<OtpKey>[]> {
   if (splitTemporaryOtp(otp) !== undefined) return [];
   const found = await Promise.all(possiblePrefixes(otp).map(prefix => otpkeys.findHolders(prefix)));

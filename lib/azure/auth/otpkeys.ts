@@ -10,7 +10,7 @@ import {
   filteredListPage,
   type ListOwners,
   listPage,
-  listPlace,
+  listRowKeys,
   markClean,
   markDirty,
   removeListRows,
@@ -77,7 +77,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const isTaken = existing.some(({ rowKey }) => rowKey === keyRow);
       const etag = isTaken ? undefined : await insertKey(tables, key);
       if (etag === undefined) {
-        await removeListRows(tables, [listPlace(list, id)]);
+        await removeListRows(tables, [listRowKeys(list, id)]);
         return undefined;
       }
       const former = new Set(existing.map(ownerOf).filter(owner => owner !== undefined));
@@ -92,7 +92,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const next: OtpKey = { ...given, id, prefix, createdAt };
       const shown = { prefix, enabled: next.enabled };
       const isUnchanged = next.enabled === enabled;
-      const dirty = isUnchanged ? [] : await markDirty(tables, [listPlace(list, id)], shown);
+      const dirty = isUnchanged ? [] : await markDirty(tables, [listRowKeys(list, id)], shown);
       const row = { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) };
       const isIssued = next.temporaryCode?.hash !== undefined && next.temporaryCode.hash !== temporaryCode?.hash;
       const [etag] = await Promise.all([
@@ -117,7 +117,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
         );
         if (removed.includes(false)) return conflict;
         removing = keyId;
-        await markDirty(tables, [listPlace(list, keyId)], { prefix, enabled: key.enabled === true });
+        await markDirty(tables, [listRowKeys(list, keyId)], { prefix, enabled: key.enabled === true });
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
@@ -169,7 +169,7 @@ const listedKeys = ({ otpkeys, ...rest }: AuthTables): ListOwners<OtpKeySummary>
   touch: async ({ partitionKey, etag, schema }: Row) =>
     (await otpkeys.merge({ partitionKey, rowKey: keyRow, schema: Number(schema) }, etag)) !== undefined,
   shown: row => ({ prefix: row.partitionKey, enabled: fromKeyRow(row).value.enabled }),
-  isPlaceOf: () => true,
+  isRowOf: () => true,
   sweep: row => sweepKey({ otpkeys, ...rest }, { prefix: prefixIn(row), id: Number(row.rowKey) }),
 });
 

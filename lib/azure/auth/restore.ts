@@ -8,9 +8,9 @@ import { createBatchWriter, upsertAll } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { insertSpentOtp } from "./clean-up/expiry-index.ts";
-import { type ListName, listPlace, listRowOf } from "./index/id-lists.ts";
+import { type ListName, listRowKeys, listRowOf } from "./index/id-lists.ts";
 import { assignmentEntry, attributeEntry, type IndexEntry, indexRowOf } from "./index/index-entries.ts";
-import { namePlace } from "./index/name-index.ts";
+import { nameRowKeys } from "./index/name-index.ts";
 import { headRow, keyRow, schemaVersion, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
@@ -68,7 +68,7 @@ type Lists = Readonly<Record<ListName | "names", ReturnType<typeof createBatchWr
 async function restoreKey(tables: AuthTables, { key, attributes }: KeyItem, lists: Lists): Promise<void> {
   const { id, prefix, enabled } = key;
   await lists.otpkeys.add(
-    listRowOf(listPlace("otpkeys", id), { prefix, enabled, clean: true, writtenAt: tables.now() }),
+    listRowOf(listRowKeys("otpkeys", id), { prefix, enabled, clean: true, writtenAt: tables.now() }),
   );
   await upsertAll(tables.otpkeys, [
     { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(key) },
@@ -90,8 +90,8 @@ async function restoreUser(
   ];
   const listed = { userHash, name, clean: true, writtenAt: tables.now() };
   await Promise.all([
-    lists.users.add(listRowOf(listPlace("users", id), listed)),
-    lists.names.add(listRowOf(namePlace({ id, name }), listed)),
+    lists.users.add(listRowOf(listRowKeys("users", id), listed)),
+    lists.names.add(listRowOf(nameRowKeys({ id, name }), listed)),
     ...entries.map(entry =>
       entry.index.table.upsert({
         partitionKey: entry.index.partitionKey,

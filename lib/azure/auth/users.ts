@@ -24,15 +24,15 @@ import {
   type ListOwners,
   listedId,
   listPage,
-  listPlace,
+  listRowKeys,
   markClean,
   markDirty,
-  type RowPlace,
+  type RowKeys,
   removeListRows,
   reserveId,
 } from "./index/id-lists.ts";
 import { ifMatches, locateUser, userHashIn } from "./index/locate-user.ts";
-import { listByName, namePlace } from "./index/name-index.ts";
+import { listByName, nameRowKeys } from "./index/name-index.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
@@ -67,13 +67,13 @@ export function userStore(tables: AuthTables): Users {
       const shown = { userHash, name };
       const [existing, { id, listed }] = await Promise.all([
         readAllRows(users.query({ partitionKey: userHash }, { select: ["schema", "id"] })),
-        reserveId(tables, "users", shown, reserved => placesOf({ id: reserved, name })),
+        reserveId(tables, "users", shown, reserved => rowKeysOf({ id: reserved, name })),
       ]);
       const user: User = { id, name, userHash, ...(password && { password }), epoch: 1, createdAt: tables.now() };
       const isTaken = existing.some(({ rowKey }) => rowKey === userRow);
       const etag = isTaken ? undefined : await insertUser(tables, user);
       if (etag === undefined) {
-        await removeListRows(tables, placesOf({ id, name }));
+        await removeListRows(tables, rowKeysOf({ id, name }));
         return undefined;
       }
       await Promise.all([
@@ -130,7 +130,7 @@ export function userStore(tables: AuthTables): Users {
         if (row === undefined) return removing;
         const { value } = fromUserRow(row);
         removing = value;
-        await markDirty(tables, placesOf(value), { userHash, name: value.name });
+        await markDirty(tables, rowKeysOf(value), { userHash, name: value.name });
         return (await users.remove(userHash, userRow, row.etag)) ? removing : conflict;
       });
       if (removed === undefined) return false;
@@ -182,8 +182,8 @@ function signInStateOf(userHash: string, rows: readonly Row[], at: { readonly id
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
 
-/** Returns the places of a user in the lists of users. */
-const placesOf = (user: UserSummary): readonly RowPlace[] => [listPlace("users", user.id), namePlace(user)];
+/** Returns the keys of the rows of a user in the lists of users. */
+const rowKeysOf = (user: UserSummary): readonly RowKeys[] => [listRowKeys("users", user.id), nameRowKeys(user)];
 
 function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
   const { attributes, otpkey, unusedSince } = filter;
@@ -216,9 +216,9 @@ const listedUsers = (tables: AuthTables): ListOwners<UserSummary> => ({
   touch: async ({ partitionKey, etag, schema }) =>
     (await tables.users.merge({ partitionKey, rowKey: userRow, schema: Number(schema) }, etag)) !== undefined,
   shown: row => ({ userHash: row.partitionKey, name: fromUserRow(row).value.name }),
-  isPlaceOf: (listed, owner) => {
+  isRowOf: (listed, owner) => {
     const { value } = fromUserRow(owner);
-    return placesOf(value).some(place => place.partitionKey === listed.partitionKey && place.rowKey === listed.rowKey);
+    return rowKeysOf(value).some(keys => keys.partitionKey === listed.partitionKey && keys.rowKey === listed.rowKey);
   },
   sweep: row => sweepUser(tables, { userHash: userHashIn(row), ...listedUser(row) }),
 });

@@ -24,19 +24,20 @@ import { schemaVersion } from "./rows.ts";
 
 /** Returns the partition of the index of due events of a sink. */
 const partitionOf = (sink: number): string => `events_${sink}`;
-/** The partition of the conditions of sinks. */
+/** The partition of the rows with the state of each sink. */
 const sinksPartition = "event_sinks";
 const transactionSize = 100;
 
 interface EventOptions {
-  /** The numbers of the configured sinks. No events are recorded without any. */
+  /** The numbers of the configured sinks. If empty, no events are recorded. */
   readonly sinks: readonly number[];
   readonly now: Now;
   readonly log: Log;
 }
 
 /**
- * Returns the rows of events: those with the events, in the partition of their request, and the index of those that are due (docs/storage.md).
+ * Returns the access to the rows of events: the events in the partition of their request, and the index of due events
+ * (docs/storage.md).
  * @param requests the rows of the requests
  */
 export function eventRows(tables: Tables, requests: ReturnType<typeof requestRows>, { sinks, now, log }: EventOptions) {
@@ -121,7 +122,7 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     store,
 
     /** Returns the events of a change, to be recorded with it; undefined if there are none or no sink is configured. */
-    recordOf(before: RequestValues, after: RequestValues): RecordedEvents | undefined {
+    eventsOfChange(before: RequestValues, after: RequestValues): RecordedEvents | undefined {
       if (sinks.length === 0) return undefined;
       const occurrences = occurrencesBetween(before, after);
       if (occurrences.length === 0) return undefined;
@@ -129,7 +130,7 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     },
 
     /** Writes the index rows of events that are about to be recorded. */
-    async addDueOf(requestId: string, { sinks: numbers, at, first }: RecordedEvents): Promise<void> {
+    async addDueRows(requestId: string, { sinks: numbers, at, first }: RecordedEvents): Promise<void> {
       await Promise.all(numbers.map(sink => addDue(sink, { at, requestId, first })));
     },
 
@@ -154,11 +155,11 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
   };
 }
 
-/** Returns the index row of the next attempt of a delivery, if it has a time of its own. */
+/** Returns the index row of the next attempt of a delivery; undefined without a retry. */
 const dueOf = (requestId: string, { done, retry }: Delivery): Omit<DueEvents, "writtenAt"> | undefined =>
   retry && { at: retry.nextAt, requestId, first: done + 1 };
 
-/** Returns the recorded rows that have events which are not done, for each sink that they are for. */
+/** Returns the recorded rows with events that are not done, once for each of their sinks. */
 function openEvents(
   recorded: readonly RecordedEvents[],
   deliveries: ReadonlyMap<number, Delivery>,

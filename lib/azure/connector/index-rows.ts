@@ -19,8 +19,9 @@ interface Indexes {
 }
 
 /**
- * Returns the functions that keep the index rows of a request: its due work, its lists and the record of its shipment. New index rows are
- * written before the rows of the request, and former ones removed after, so that a crash leaves a row too many and never one too few.
+ * Returns the functions that keep the index rows of a request: its due work, its lists and the record of its shipment. New
+ * index rows are written before the rows of the request, and former ones removed after, so that a crash leaves a row too
+ * many and never one too few.
  */
 export const indexRows = ({ due, lists, shipments }: Indexes) => ({
   /**
@@ -63,7 +64,7 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
     ]);
   },
 
-  /** Removes the index rows by which no job or erasure finds the request again. */
+  /** Removes the index rows, except those by which a job or an erasure finds the request again after a crash. */
   async removeOthers({ request, keys }: RequestValues, foundBy: RequestList | undefined): Promise<void> {
     const { id, delivery, state } = request;
     // A crash may have left a rejected shipment linked.

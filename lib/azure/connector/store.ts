@@ -12,7 +12,7 @@ import { listsTable, requestLists } from "./lists.ts";
 import { requestRows, requestsTable } from "./request-rows.ts";
 import { shipmentRecords } from "./shipment-records.ts";
 
-/** Names of the connector's tables; the shipments table has its own by setting. */
+/** Returns the names of the connector's tables. A setting names the table of shipments. */
 export const connectorTables = (shipments: string): readonly string[] => [
   requestsTable,
   dueTable,
@@ -23,13 +23,13 @@ export const connectorTables = (shipments: string): readonly string[] => [
 
 interface StoreOptions {
   readonly shipmentsTable: string;
-  /** The numbers of the event sinks. Without any, no events are recorded. */
+  /** The numbers of the event sinks. If empty, no events are recorded. */
   readonly sinks?: readonly number[];
   readonly now: Now;
   readonly log: Log;
 }
 
-/** Returns the stores of credential requests and of their events, which keep their index rows themselves (docs/storage.md). */
+/** Returns the stores of credential requests and of their events. They keep their index rows (docs/storage.md). */
 export function connectorStore(
   tables: Tables,
   { shipmentsTable, sinks = [], now, log }: StoreOptions,
@@ -54,7 +54,8 @@ export function connectorStore(
 
   const requests: RequestStore = {
     async insert(request, keys) {
-      // Only a restored request has a shipment. Two of a backup may have the same one, if it was linked anew meanwhile: the first keeps it.
+      // Only a restored request has a shipment. Two requests of a backup can name the same one, if its link changed while
+      // the backup was made: the first of them keeps it.
       await index.add(undefined, { request, keys });
       return rows.insert(request, keys);
     },
@@ -63,17 +64,18 @@ export function connectorStore(
 
     async save(loaded, changes, { isUrgent = false } = {}) {
       const before = valuesOf(loaded);
-      const recorded = events.recordOf(before, changed(before, changes));
+      const recorded = events.eventsOfChange(before, changed(before, changes));
       const all = recorded === undefined ? changes : withEvents(before, changes, recorded);
       const after = changed(before, all);
       const [isLinked] = await Promise.all([
         index.add(before, after),
-        recorded && events.addDueOf(after.request.id, recorded),
+        recorded && events.addDueRows(after.request.id, recorded),
       ]);
       if (!isLinked) return undefined;
       const saved = await rows.save(loaded, all, recorded);
       if (saved === undefined) return undefined;
-      // Before the former index rows are removed: after a crash in between, the job that sweeps them writes the record or unlinks it.
+      // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates the
+      // record of the shipment, or unlinks it.
       await index.updateShipment(before, after);
       const removal = index.removeFormer(before, after);
       if (isUrgent)
@@ -119,7 +121,7 @@ export function connectorStore(
   return { requests, events: events.store };
 }
 
-/** Returns the changes with the number of events in the row of the request. So changes that record events at the same time conflict. */
+/** Adds the number of recorded events to the row of the request, so that simultaneous changes with events conflict. */
 const withEvents = ({ request }: RequestValues, changes: Changes, { first, events }: RecordedEvents): Changes => ({
   ...changes,
   request: { ...(changes.request ?? request), events: first + events.length - 1 },

@@ -42,8 +42,8 @@ export interface RequestEvent extends Occurrence {
 }
 
 /**
- * Returns the id of an event: a GUID that is derived from what happened. So the same occurrence has the same id after a crash, and also when
- * a request from a backup gets there again.
+ * Returns the id of an event: a GUID that is derived from the occurrence. So the same occurrence has the same id after a
+ * crash, and also when it happens again to a request that was restored from a backup.
  */
 export function eventId({ requestId, type, keyId, credential, mail }: Omit<RequestEvent, "sequence" | "at">): string {
   const what = [requestId, type, keyId, credential, mail].map(part => part ?? "").join("/");
@@ -53,7 +53,7 @@ export function eventId({ requestId, type, keyId, credential, mail }: Omit<Reque
 
 /** The events of one change of a request, as they are stored in one row. */
 export interface RecordedEvents {
-  /** The position of the first of them in the request, from 1. */
+  /** The position of the first event in the request, from 1. */
   readonly first: number;
   readonly at: Instant;
   /** The numbers of the sinks that were configured at that time. The events are sent to these only. */
@@ -61,7 +61,7 @@ export interface RecordedEvents {
   readonly events: readonly Occurrence[];
 }
 
-/** How far a sink has got with the events of a request. Its events are sent in their order, one after another. */
+/** The state of the delivery of a request's events to one sink. The events are sent in order, one after another. */
 export interface Delivery {
   /** The position of the last event that is done: delivered, given up, or not for this sink. */
   readonly done: number;
@@ -69,7 +69,7 @@ export interface Delivery {
   readonly deliveredAt: Readonly<Record<string, Instant>>;
   /** The positions of the events that were given up. */
   readonly givenUp: readonly number[];
-  /** The failed attempts to deliver the next event. Its time is in the index of due events. */
+  /** The failed attempts to deliver the next event. The time of the next attempt is in the index of due events. */
   readonly retry?: Retry;
   readonly lease?: Lease;
 }

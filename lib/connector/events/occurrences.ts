@@ -9,8 +9,8 @@ interface RequestValues {
 }
 
 /**
- * Returns what happened between two versions of a request, in the order in which it is reported: the start of the request, then its security
- * keys in the order of the request, then its end.
+ * Returns what happened between two versions of a request, in the order of its events: the start of the request, then its
+ * security keys in the order of the request, then its end.
  */
 export function occurrencesBetween(before: RequestValues, after: RequestValues): readonly Occurrence[] {
   const { request } = after;
@@ -31,11 +31,14 @@ export function occurrencesBetween(before: RequestValues, after: RequestValues):
   return [...started, ...ofKeys, ...ended].map(occurrence => ({ ...occurrence, ...ofShipment }));
 }
 
-/** A request whose shipment was found by look-up may still prove not to be started. It counts as started when the link is confirmed. */
+/**
+ * Returns whether a request is certainly started. A shipment that was found by look-up may belong to another request until
+ * its link is confirmed.
+ */
 const isStarted = ({ state, delivery }: CredentialRequest): boolean =>
   state === "started" && delivery?.tentative !== true;
 
-/** Whether the shipment, which is certainly that of this request, was shipped. */
+/** Returns whether the shipment was shipped, and is certainly the shipment of this request. */
 const isShipped = ({ delivery }: CredentialRequest): boolean =>
   delivery?.shippedAt !== undefined && delivery.tentative !== true;
 

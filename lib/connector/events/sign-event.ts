@@ -9,9 +9,9 @@ interface Message {
 }
 
 /**
- * Returns the headers of a message by the scheme of Standard Webhooks, with one signature for each secret. A receiver accepts the message
- * if any of them fits. Throws if the current secret is none of Standard Webhooks, in words without a part of it. A former one that is none,
- * because it was set by mistake, is left out.
+ * Returns the headers of a message by the scheme of Standard Webhooks, with one signature for each secret. A receiver
+ * accepts the message if any signature is right. Throws if the current secret does not have the form of Standard Webhooks;
+ * the error does not quote the secret. Omits a former secret of another form, which was set by mistake.
  * @param secrets each `whsec_` and base64, the current one first
  */
 export function signatureHeaders({ id, timestamp, body }: Message, secrets: readonly string[]): Record<string, string> {

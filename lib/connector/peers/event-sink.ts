@@ -23,8 +23,8 @@ export interface SinkAnswer {
 }
 
 /**
- * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, or if the sink does not
- * answer in time.
+ * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, or if the
+ * sink does not answer in time.
  */
 export type Post = (
   url: string,

@@ -27,9 +27,9 @@ const maxFailures = 3;
 const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
 /**
- * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again later, and the events after it
- * wait for it. The lease of the delivery is taken before the first call and renewed with each result, so that no two hosts send the same event
- * at the same time.
+ * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again later, and
+ * the events after it wait for it. Takes the lease of the delivery before the first call and renews it with each result, so
+ * that no two hosts send the same event at the same time.
  * @param entries the index rows by which the request was found
  */
 export async function deliverEvents(
@@ -43,7 +43,7 @@ export async function deliverEvents(
   const { recorded, deliveries } = await events.load(requestId);
   const last = eventsIn(requestId, recorded).length;
   for (const entry of entries.filter(({ first }) => first > last)) {
-    // Its writer may be between the index row and the rows of the request.
+    // The writer of a recent index row may be between the index row and the rows of the request.
     const maxAgeMs = last === 0 ? intervals.dueOrphanMs : intervals.dueStaleMs;
     if (between(entry.writtenAt, now()) > maxAgeMs) await events.removeStale(sink.number, entry);
   }
@@ -111,7 +111,7 @@ function afterDelivery({ lease, retry, ...delivery }: Delivery, { sequence }: Re
 interface Failed {
   readonly failure: PeerFailure;
   readonly sinkRun: SinkRun;
-  /** Whether no other event of the request waits. */
+  /** Whether it is the last event of the request that is due. */
   readonly isLast: boolean;
 }
 
@@ -147,7 +147,10 @@ async function afterFailure(
   return { ...rest, ...next, done: event.sequence, givenUp: [...rest.givenUp, event.sequence] };
 }
 
-/** Stops the calls of this run to a sink that does not answer, those of all runs to one that asked for a wait or that has unsubscribed. */
+/**
+ * Stops the calls of this run to a sink that does not answer. Stops the calls of all runs to a sink that answered with
+ * Retry-After or 410.
+ */
 async function stopOrPause(failure: PeerFailure, sinkRun: SinkRun, { events, now, log }: DeliverDeps): Promise<void> {
   const { sink } = sinkRun;
   const { kind, status, retryAfter } = failure;

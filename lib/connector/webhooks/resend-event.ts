@@ -20,15 +20,17 @@ export interface EventToResend {
 /** The result of one repeated delivery. */
 export interface Resent {
   readonly deliveredAt?: Instant;
-  /** Why the sink did not get the event. */
+  /** Why the delivery failed. */
   readonly problem?: string;
 }
 
 /**
- * Sends an event that was delivered or given up to one sink again, once and under its id. A delivery that succeeds replaces the state; a failed
- * one changes nothing and is not repeated. The lease of the delivery keeps the timer and other calls away meanwhile.
- * Throws Fault: `not_found`; `conflict` if the event waits for its delivery, because it would overtake others, if the sink has unsubscribed, or
- * with `retryAfter` while another call or job has the lease; `throttled` if the sink asked for a wait.
+ * Sends an event that was delivered or given up to one sink again, once and under its id. A successful delivery becomes the
+ * state of the event; a failed one changes nothing and is not repeated. The lease of the delivery prevents simultaneous
+ * deliveries by the timer and by other calls.
+ * Throws Fault: `not_found`; `conflict` if the event waits for its delivery, because it would overtake others, if the sink
+ * answered 410, or with `retryAfter` while another call or job has the lease; `throttled` before the end of the sink's
+ * Retry-After.
  */
 export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Promise<Resent> {
   const { events, log } = deps;
@@ -65,16 +67,16 @@ async function find({ requestId, eventId: id, sink: number }: EventToResend, { r
   if (event === undefined) throw new Fault("not_found", "The request has no such event for this event sink.");
   const before = deliveries.get(number);
   if (before === undefined || event.sequence > before.value.done)
-    throw new Fault("conflict", "The event waits for its first delivery, which follows by itself.");
+    throw new Fault("conflict", "The event waits for its first delivery. The connector sends it by itself.");
   return { event, sink, before };
 }
 
 async function refuseIfPaused({ number, address }: EventSink, { events, now }: ResendDeps): Promise<void> {
   const { stopped, notBefore } = await events.sinkState(number);
   if (stopped?.address === address)
-    throw new Fault("conflict", "The event sink answered 410 (Gone). It gets no events until it is resumed.");
+    throw new Fault("conflict", "The event sink answered 410 (Gone). It gets no events until an administrator resumes it.");
   if (notBefore !== undefined && notBefore > now())
-    throw new Fault("throttled", "The event sink asked for a wait.", {
+    throw new Fault("throttled", "The event sink must not be called yet, by its Retry-After.", {
       retryAfter: Math.ceil(between(now(), notBefore) / 1000),
     });
 }

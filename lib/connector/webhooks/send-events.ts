@@ -11,7 +11,7 @@ export interface EventsReport {
   /** Deliveries that failed and are tried again. */
   readonly failed: number;
   readonly givenUp: number;
-  /** Requests that were left when the time of the run was over or their sink did not answer. */
+  /** Requests that were not processed, because the time of the run was over or the sink did not answer. */
   readonly left: number;
 }
 
@@ -19,7 +19,7 @@ export interface EventsReport {
 const budgetMs = minutes(0.75);
 /** Requests whose events are sent to a sink at once. */
 const concurrency = 4;
-/** The most index rows of a sink that a run reads, so that its memory is bounded after a long outage of the sink. */
+/** Maximum number of index rows of a sink that a run reads, so that its memory is bounded after an outage of the sink. */
 const maxEntries = 2000;
 
 type SendDeps = Pick<ConnectorDeps, "events" | "sinks" | "intervals" | "now" | "random" | "log">;
@@ -61,7 +61,7 @@ async function sendToSink(sink: EventSink, deps: SendDeps): Promise<EventsReport
   return { ...counts, left };
 }
 
-/** Whether a sink has unsubscribed under its address, or asked for a wait that is not over. */
+/** Returns whether a sink answered 410 under its current address, or its Retry-After is not over. */
 async function isPaused({ number, address }: EventSink, { events, now }: SendDeps): Promise<boolean> {
   const { stopped, notBefore } = await events.sinkState(number);
   return stopped?.address === address || (notBefore !== undefined && notBefore > now());

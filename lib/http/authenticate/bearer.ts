@@ -15,7 +15,7 @@ export const tokenHash = z.object({
   createdAt: z.string(),
   /** The token is accepted before this time. Absent: until it is revoked. */
   expiresAt: z.string().exactOptional(),
-  /** What the token may do in Core. Absent: everything. */
+  /** The role of a token of Core. Absent: `admin`. */
   role: z.enum(callerRoles).exactOptional(),
 });
 export type TokenHash = z.output<typeof tokenHash>;

@@ -77,12 +77,12 @@ const unknownUsername = (): Fault =>
     problems: [{ path: "username", reason: "is not the name of a user" }],
   });
 
-/** The user was deleted after the check. The import stays, as if it had come without a username. */
+/** Handles a user who was deleted after the check. The OTP key stays imported, as without a username. */
 function toUnknownUsername(error: unknown): never {
   throw error instanceof Fault && error.kind === "not_found" ? unknownUsername() : error;
 }
 
-/** Another secret would let the importing program take over an OTP key that is in use. */
+/** Throws Fault `forbidden` for a role below `admin`: another secret would take over an OTP key that is in use. */
 function requireRoleToReplace(caller: Caller): void {
   if (hasRole(caller, "admin")) return;
   throw new Fault("forbidden", `The API token has the role ${caller.role}; \`replace\` needs the role admin.`, {
@@ -102,11 +102,11 @@ export const importOtpkey = endpoint({
     "Stores the secret of an OTP key, so that its OTPs can be checked. `kind` says how the key makes codes: " +
     "`hotp` (RFC 4226), `totp` (RFC 6238), `yubico` (Yubico OTP), or `remote`, whose codes a validation server " +
     "checks. A repeated call with the same secret responds 200: it sets `digits`, `period` and `algorithm` if given, " +
-    "and raises the counter to a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a lower value: then OTPs that " +
-    "were used pass again. Another secret for an existing prefix is refused with 409 unless `replace=true`. The " +
-    "secret is in no response and in no log. `valid_from` and `valid_until` limit the time in which OTPs are accepted; " +
-    "for an existing otpkey only the given limit changes. With `username` the otpkey is also assigned to that user; a " +
-    "name that no user has is refused with 400, and then nothing is imported.",
+    "and raises the counter to a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a " +
+    "lower value: then used OTPs are accepted again. Another secret for an existing prefix is refused with 409 unless " +
+    "`replace=true`. The secret is in no response and in no log. `valid_from` and `valid_until` limit the time in " +
+    "which OTPs are accepted; for an existing otpkey only the given limit changes. With `username` the otpkey is also " +
+    "assigned to that user; an unknown username is refused with 400, and then nothing is imported.",
   body,
   answers: {
     201: { description: "Imported.", schema: otpkeyView },

@@ -27,10 +27,10 @@ export const issueTemporaryCode = endpoint({
   tag: "OTP keys",
   summary: "Disable a lost otpkey and issue a temporary code",
   description:
-    "Disables the OTP key and returns a random code that its users type as the OTP, together with their username. The " +
-    "code is accepted `uses` times before `valid_until`, and replaces an earlier one. It is shown only in this " +
-    "response; the service keeps a hash. Until the OTP key is enabled again its users need an OTP, also after the code " +
-    "has expired. Enabling the OTP key revokes the code.",
+    "Disables the OTP key and returns a random code that its users type as the OTP, together with their username. " +
+    "The code is accepted `uses` times before `valid_until`, and replaces an earlier one. It is shown only in this " +
+    "response; the service keeps a hash. Until the OTP key is enabled again, its users need an OTP, also after the " +
+    "code has expired. Enabling the OTP key revokes the code.",
   params: keyParams,
   body: z.object({
     uses: optional(

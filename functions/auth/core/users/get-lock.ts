@@ -7,13 +7,13 @@ import { userParams } from "../../inputs.ts";
 
 const lock = z
   .object({
-    failures: z.int().min(0).describe("Number of failed sign-ins since the last granted one."),
+    failures: z.int().min(0).describe("Number of failed sign-ins since the last successful one."),
     locked_until: z.iso.datetime().nullable().describe("Time until which every sign-in is refused, or null."),
     running_attempts: z.int().min(0).describe("Number of sign-ins that have not ended."),
   })
   .meta({ id: "Lock" });
 
-/** Returns the failed and the running attempts of a username, also of an unknown one, because that can be locked too (A10). */
+/** Returns the failed and the running attempts of a username. Unknown usernames can be locked too (A10). */
 export const getLock = endpoint({
   routes: ["GET /users/{user}/lock"],
   access: "caller",
@@ -21,8 +21,8 @@ export const getLock = endpoint({
   tag: "Users",
   summary: "View the failed attempts of a username",
   description:
-    "Returns how often sign-ins with the username have failed, and until when the username is locked. It also " +
-    "accepts a username that no user has, because such a name can be locked too. `unlock` ends the lock.",
+    "Returns how often sign-ins with the username have failed, and until when the username is locked. Also accepts " +
+    "an unknown username, because that can be locked too. `unlock` ends the lock.",
   params: userParams,
   answers: { 200: { description: "The failed and the running attempts.", schema: lock } },
   handle: async ({ params }, context: AuthContext) => {

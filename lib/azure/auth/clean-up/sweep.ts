@@ -1,9 +1,9 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
-import { listPlace, removeListRows } from "../index/id-lists.ts";
+import { listRowKeys, removeListRows } from "../index/id-lists.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
-import { namePlace } from "../index/name-index.ts";
+import { nameRowKeys } from "../index/name-index.ts";
 import {
   assignedPrefix,
   attributePrefix,
@@ -39,7 +39,7 @@ export async function sweepUser(
     });
     return (await removeRows(users, remaining)) || conflict;
   });
-  await removeListRows(tables, [listPlace("users", id), namePlace({ id, name })]);
+  await removeListRows(tables, [listRowKeys("users", id), nameRowKeys({ id, name })]);
 }
 
 /** Deletes all remaining rows of a deleted OTP key. A key is deleted only after its assignments, so only attributes can remain. */
@@ -48,7 +48,7 @@ export async function sweepKey(tables: AuthTables, { prefix, id }: { prefix: str
     const remaining = remainingOf(await keyWithAttributes(tables, prefix), id, keyRow);
     return (await removeRows(tables.otpkeys, remaining)) || conflict;
   });
-  await removeListRows(tables, [listPlace("otpkeys", id)]);
+  await removeListRows(tables, [listRowKeys("otpkeys", id)]);
 }
 
 const remainingOf = (rows: readonly Row[], id: number, except: string): readonly Row[] =>

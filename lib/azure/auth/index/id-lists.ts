@@ -16,17 +16,17 @@ type Shown = Readonly<Record<string, Value>>;
 
 export const pointerRow = "pointer";
 
-/** Where a row is. */
-export interface RowPlace {
+/** The two keys of a row. */
+export interface RowKeys {
   readonly partitionKey: string;
   readonly rowKey: string;
 }
 
-/** Returns the place of an owner in the list sorted by id. */
-export const listPlace = (list: ListName, id: number): RowPlace => ({ partitionKey: list, rowKey: idKey(id) });
+/** Returns the keys of the row of an owner in the list sorted by id. */
+export const listRowKeys = (list: ListName, id: number): RowKeys => ({ partitionKey: list, rowKey: idKey(id) });
 
 /** Returns the id of the owner of a list row. Every list's row keys end with it. */
-export const listedId = ({ rowKey }: RowPlace): number => Number(rowKey.slice(-16));
+export const listedId = ({ rowKey }: RowKeys): number => Number(rowKey.slice(-16));
 
 /** Returns the pointer row of an id. */
 const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
@@ -39,39 +39,39 @@ const pointerRowOf = (list: ListName, id: number, shown: Shown) => ({
 
 /** Returns a list row. */
 export const listRowOf = (
-  place: RowPlace,
+  keys: RowKeys,
   columns: Shown & { readonly clean: boolean; readonly writtenAt: Instant },
-) => ({ schema: schemaVersion, ...columns, ...place });
+) => ({ schema: schemaVersion, ...columns, ...keys });
 
 /**
- * Reserves a new id: inserts its pointer and dirty list rows, which say only that the owner may exist. Pointers are never removed,
- * so an id is never used twice (A20).
- * @param placesOf the rows of the lists; the first is in the list sorted by id
+ * Reserves a new id: inserts its pointer and dirty list rows, which show only that the owner may exist. Pointers are
+ * never removed, so an id is never used twice (A20).
+ * @param rowKeysOf returns the keys of the list rows of an id; the first ones are in the list sorted by id
  */
 export const reserveId = (
   { ids, now, random }: AuthTables,
   list: ListName,
   shown: Shown,
-  placesOf = (id: number): readonly RowPlace[] => [listPlace(list, id)],
+  rowKeysOf = (id: number): readonly RowKeys[] => [listRowKeys(list, id)],
 ) =>
   retryOnConflict(async () => {
     const id = newId(now(), random);
-    const places = placesOf(id);
+    const rows = rowKeysOf(id);
     const [pointer, ...versions] = await Promise.all([
       ids.insert(pointerRowOf(list, id, shown)),
-      ...places.map(place => ids.insert(listRowOf(place, { ...shown, clean: false, writtenAt: now() }))),
+      ...rows.map(keys => ids.insert(listRowOf(keys, { ...shown, clean: false, writtenAt: now() }))),
     ]);
     const isReserved = pointer !== undefined && versions.every(version => version !== undefined);
-    if (isReserved) return { id, listed: places.map((place, at) => ({ place, version: String(versions[at]) })) };
+    if (isReserved) return { id, listed: rows.map((keys, index) => ({ keys, version: String(versions[index]) })) };
     await Promise.all(
-      places.map(({ partitionKey, rowKey }, at) => versions[at] && ids.remove(partitionKey, rowKey, versions[at])),
+      rows.map(({ partitionKey, rowKey }, index) => versions[index] && ids.remove(partitionKey, rowKey, versions[index])),
     );
     return conflict;
   });
 
-/** A list row that was marked dirty, with the version that it got. */
+/** The keys of a list row that was marked dirty, and its version since then. */
 export interface DirtyRow {
-  readonly place: RowPlace;
+  readonly keys: RowKeys;
   readonly version: string;
 }
 
@@ -98,32 +98,33 @@ export async function readPointer({ ids }: AuthTables, list: ListName, id: numbe
 }
 
 /**
- * Marks list rows dirty and returns their versions. Call it after the owner's version was read, and before the owner is created, deleted
- * or changed by that version: then another process that marks a row clean in between makes that write fail.
+ * Marks list rows dirty and returns their versions. Call it after the owner's version was read, and before the owner is
+ * created, deleted or changed by that version: then another process that marks a row clean in between makes that write
+ * fail.
  */
 export const markDirty = (
   { ids, now }: AuthTables,
-  places: readonly RowPlace[],
+  rows: readonly RowKeys[],
   shown: Shown,
 ): Promise<readonly DirtyRow[]> =>
   Promise.all(
-    places.map(async place => ({
-      place,
-      version: await ids.upsert(listRowOf(place, { ...shown, clean: false, writtenAt: now() })),
+    rows.map(async keys => ({
+      keys,
+      version: await ids.upsert(listRowOf(keys, { ...shown, clean: false, writtenAt: now() })),
     })),
   );
 
-/** Marks list rows clean after their owner was written. Leaves a row as it is that was marked dirty again since. */
+/** Marks list rows clean after their owner was written. Does not change a row that was marked dirty again since. */
 export async function markClean({ ids, now }: AuthTables, listed: readonly DirtyRow[], shown: Shown): Promise<void> {
   await Promise.all(
-    listed.map(({ place, version }) =>
-      ids.replace(listRowOf(place, { ...shown, clean: true, writtenAt: now() }), version),
+    listed.map(({ keys, version }) =>
+      ids.replace(listRowOf(keys, { ...shown, clean: true, writtenAt: now() }), version),
     ),
   );
 }
 
-export async function removeListRows({ ids }: AuthTables, places: readonly RowPlace[]): Promise<void> {
-  await Promise.all(places.map(({ partitionKey, rowKey }) => ids.remove(partitionKey, rowKey)));
+export async function removeListRows({ ids }: AuthTables, rows: readonly RowKeys[]): Promise<void> {
+  await Promise.all(rows.map(({ partitionKey, rowKey }) => ids.remove(partitionKey, rowKey)));
 }
 
 /** How a list reads and repairs the owners of its rows. */
@@ -137,8 +138,8 @@ export interface ListOwners<T> {
   /** Rewrites the owner's row by its version, so that a writer that is about to change it gets a conflict. */
   touch(row: Row): Promise<boolean>;
   shown(row: Row): Shown;
-  /** Returns whether a list row is where the owner belongs. A list sorted by name can have one of a former name. */
-  isPlaceOf(listed: Row, owner: Row): boolean;
+  /** Returns whether a list row is for the owner's current name. A list sorted by name can have a row of a former name. */
+  isRowOf(listed: Row, owner: Row): boolean;
   /** Deletes what a crashed deletion has left, the list row last. */
   sweep(listed: Row): Promise<void>;
 }
@@ -172,7 +173,7 @@ export function pageOf<T extends { readonly id: number }>(entries: readonly T[],
   return entries.length > top && last !== undefined ? { entries: shown, next: last.id } : { entries: shown };
 }
 
-/** Maximum number of list rows or candidates that one page of a filtered list examines: it bounds the storage calls of the page. */
+/** Maximum number of list rows or candidates that a page of a filtered list examines: it bounds the storage calls. */
 export const maxExamined = 1000;
 
 /** How a list is filtered. */
@@ -225,12 +226,12 @@ export async function findMatches<R, T>(
   return found;
 }
 
-/** Returns the entry of a list row; undefined if it has no owner. Reads the owner of a dirty row, and repairs the row. */
+/** Returns the entry of a list row; undefined without an owner. Reads the owner of a dirty row, and repairs the row. */
 export async function entryOf<T>(tables: AuthTables, owners: ListOwners<T>, row: Row): Promise<T | undefined> {
   if (row.clean === true) return owners.fromListed(row);
   const owner = await owners.find(row);
   await repair(tables, owners, row, owner);
-  return owner && owners.isPlaceOf(row, owner) ? owners.fromRow(owner) : undefined;
+  return owner && owners.isRowOf(row, owner) ? owners.fromRow(owner) : undefined;
 }
 
 /** Longer than any call takes. After that the writer that marked the row dirty has finished or crashed. */
@@ -245,8 +246,8 @@ async function repair<T>(tables: AuthTables, owners: ListOwners<T>, row: Row, ow
   }
   if (!isOlderThan(repairAfterMs.forOwner) || !(await owners.touch(owner))) return;
   const { partitionKey, rowKey, etag: version } = row;
-  if (owners.isPlaceOf(row, owner)) {
-    await markClean(tables, [{ place: { partitionKey, rowKey }, version }], owners.shown(owner));
+  if (owners.isRowOf(row, owner)) {
+    await markClean(tables, [{ keys: { partitionKey, rowKey }, version }], owners.shown(owner));
   } else {
     await tables.ids.remove(partitionKey, rowKey, version);
   }

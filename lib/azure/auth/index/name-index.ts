@@ -4,7 +4,7 @@ import { readOrLog } from "../../tables/row-schema.ts";
 import type { Page, Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { entryOf, findMatches, type ListOwners, maxExamined, type RowPlace } from "./id-lists.ts";
+import { entryOf, findMatches, type ListOwners, maxExamined, type RowKeys } from "./id-lists.ts";
 
 /** Partition of the list of users that is sorted by name. */
 const names = "names";
@@ -13,24 +13,24 @@ const names = "names";
 const maxNameBytes = 240;
 
 /**
- * Returns the form in which the beginnings of names are compared: folded, with one form of sigma. Folding writes a sigma at the end of a
- * word differently, so that the folded beginning of a name would not be the beginning of the folded name.
+ * Returns the form in which the beginnings of names are compared: folded, with one form of sigma. Folding writes a sigma at
+ * the end of a word differently, so that the folded beginning of a name would not be the beginning of the folded name.
  */
 const comparableName = (name: string): string => foldUsername(name).replaceAll("ς", "σ");
 
-/** Returns a name as the beginning of a row key: UTF-8 in hex, because a key cannot contain every character of a name. */
+/** Returns a name as the beginning of a row key: UTF-8 in hex, because row keys do not allow every character of a name. */
 const nameKey = (name: string): string =>
   Buffer.from(comparableName(name), "utf8").subarray(0, maxNameBytes).toString("hex");
 
-/** Returns the place of a user in the list sorted by name. */
-export const namePlace = ({ id, name }: UserSummary): RowPlace => ({
+/** Returns the keys of the row of a user in the list sorted by name. */
+export const nameRowKeys = ({ id, name }: UserSummary): RowKeys => ({
   partitionKey: names,
   rowKey: `${nameKey(name)}-${idKey(id)}`,
 });
 
 /**
- * Returns a page of the users whose names begin with a text, sorted by name: one read for a thousand, and one for each dirty row. With
- * further conditions it examines at most 1,000 users.
+ * Returns a page of the users whose names begin with a text, sorted by name. Makes one read for a thousand users, and one for
+ * each dirty row. With further conditions it examines at most 1,000 users.
  */
 export async function listByName(
   tables: AuthTables,
@@ -43,7 +43,7 @@ export async function listByName(
   const range = {
     partitionKey: names,
     rowKeyPrefix: nameKey(prefix),
-    // No row key lies between a row key and the same with a space.
+    // Starts after the row `after`: no row key sorts between a row key and the same row key with a space.
     ...(after !== undefined && { from: `${after} ` }),
   };
   const examine = (row: Row) =>
