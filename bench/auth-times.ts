@@ -10,7 +10,9 @@ const { values } = parseArgs({ options: { samples: { type: "string", default: "5
 const perName = 90;
 const bench = await startBench({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_KEY_STOP_FAILURES: "100" } });
 
-/** What is wrong with a login. Within a group the same fields are sent, so that only the time could distinguish them. */
+/**
+ * What is wrong with a login. Within a group the same fields are sent, so that only the time could distinguish them.
+ */
 interface Wrong {
   readonly name: string;
   /** No user has the username. */

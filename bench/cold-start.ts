@@ -1,4 +1,5 @@
-// From the start of a process to its first answers: the package compared with a function app that does nothing. See README.md.
+// From the start of a process to its first answers: the package compared with a function app that does nothing. See
+// README.md.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Creates and jobs of the connector, compared with the cryptography and peer calls that they cannot avoid. See README.md.
+// Creates and jobs of the connector, compared with the cryptography and peer calls that they cannot avoid. See
+// README.md.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

@@ -12,7 +12,8 @@ export interface Settings {
 }
 
 /**
- * Returns all settings of the environment, for tools that load both services. Throws BadSettings with every problem (G14).
+ * Returns all settings of the environment, for tools that load both services. Throws BadSettings with every problem
+ * (G14).
  */
 export function readAllSettings(environment: Environment): Settings {
   const apis = enabledApis(environment);

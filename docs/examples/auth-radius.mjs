@@ -1,5 +1,5 @@
-// Lets a RADIUS server, or any other system that runs a program to check a password, ask the authentication server: the answer's body is
-// compared with `true`, and nothing else counts.
+// Lets a RADIUS server, or any other system that runs a program to check a password, ask the authentication server: the
+// answer's body is compared with `true`, and nothing else counts.
 //
 //   USER_NAME=alice USER_PASSWORD=secret,vvgutbiedkvi… node auth-radius.mjs https://auth.example.com/client
 //

@@ -1,14 +1,17 @@
-// Orders security keys for one user with version 1 of the connector API, follows the shipment, and resends its PIN mails.
+// Orders security keys for one user with version 1 of the connector API, follows the shipment, and resends its PIN
+// mails.
 //
 //   export CONNECTOR_URL=https://keys.example.com API_TOKEN=connector_…
 //   node connector-v1.mjs order REQ0012345 connector-order-v1.json   # orders once, also if it is repeated
 //   node connector-v1.mjs follow <shipment_id>                       # prints each change until the keys are complete
 //   node connector-v1.mjs resend-pin <shipment_id>
 //
-// The ticket number is the Idempotency-Key: after a lost response, repeat the command. Send a corrected order under a new ticket number.
+// The ticket number is the Idempotency-Key: after a lost response, repeat the command. Send a corrected order under a
+// new ticket number.
 //
-// `follow` polls every POLL_SECONDS (300) for WAIT_SECONDS (0: once). A shipment with an error stays `ongoing` in version 1, whether the error
-// is temporary or final; `follow` prints it and continues. Version 2 returns the same request with the state of every credential.
+// `follow` polls every POLL_SECONDS (300) for WAIT_SECONDS (0: once). A shipment with an error stays `ongoing` in
+// version 1, whether the error is temporary or final; `follow` prints it and continues. Version 2 returns the same
+// request with the state of every credential.
 //
 // Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later.
 import { readFileSync } from "node:fs";

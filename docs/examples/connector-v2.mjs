@@ -11,7 +11,8 @@
 //
 // A key takes days. `follow` asks every POLL_SECONDS (300) for WAIT_SECONDS (0: once) and can be run again at any time.
 //
-// Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later; 3 the request failed or was cancelled.
+// Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later; 3 the request failed or was
+// cancelled.
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 

@@ -1,11 +1,11 @@
-// Receives events of credential requests: verifies each signature, drops repeated events, and prints each event as one line. Copy it, and
-// replace `handle`.
+// Receives events of credential requests: verifies each signature, drops repeated events, and prints each event as one
+// line. Copy it, and replace `handle`.
 //
 //   export EVENT_SECRETS=whsec_…          # while the secret is rotated both, separated by a comma
 //   PORT=8080 node event-receiver.mjs     # behind a proxy that has the certificate
 //
-// The last KEPT_IDS ids are in memory. After a restart, an event whose acknowledgement was lost can therefore be handled again. If that must
-// not happen, store the id in the same transaction as what `handle` does.
+// The last KEPT_IDS ids are in memory. After a restart, an event whose acknowledgement was lost can therefore be
+// handled again. If that must not happen, store the id in the same transaction as what `handle` does.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
@@ -17,7 +17,10 @@ const toleranceSeconds = 300;
 const positions = new Map(); // of the newest event of each request
 const handledIds = new Map();
 
-/** Replace this, for example by an insert into a queue. Do not wait for work here: the connector ends the call after 10 seconds. */
+/**
+ * Replace this, for example by an insert into a queue. Do not wait for work here: the connector ends the call after 10
+ * seconds.
+ */
 function handle({ type, subject, sequence, data }, isLate) {
   console.log([type, subject, sequence, data.key_id, data.state, isLate && "late"].filter(Boolean).join(" "));
 }

@@ -33,9 +33,9 @@ export interface Paging<P = number> {
 }
 
 /**
- * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is an
- * ordinary name. Throws Fault `invalid` for the names that `isUnknown` selects: if one were ignored, a complete list would
- * look filtered.
+ * Returns the query parameters that are not in the schema of the query. Reads them from the URL, so that `__proto__` is
+ * an ordinary name. Throws Fault `invalid` for the names that `isUnknown` selects: if one were ignored, a complete list
+ * would look filtered.
  */
 export function otherParameters(
   { url }: Call,

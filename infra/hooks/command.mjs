@@ -19,8 +19,8 @@ export function setInEnvironment(values) {
 }
 
 /**
- * Returns a function that runs az and returns what it prints as JSON; undefined where az fails, which prints the reason. If az is
- * missing, or does not answer in time, it is not called again.
+ * Returns a function that runs az and returns what it prints as JSON; undefined where az fails, which prints the
+ * reason. If az is missing, or does not answer in time, it is not called again.
  * @param timeoutMs of a call; a call with `--wait` may take 15 times as long
  */
 export function createAz(timeoutMs = 60_000, env = process.env) {

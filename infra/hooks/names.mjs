@@ -13,7 +13,9 @@ export const nameToken = (groupId, { AZURE_ENV_NAME = "", NAME_SUFFIX = "" }) =>
 /** Whether two names are the same for Azure. */
 export const isSame = (one, other) => one.replaceAll(" ", "").toLowerCase() === other.replaceAll(" ", "").toLowerCase();
 
-/** Returns what the function of the same name returns in a template: MurmurHash of 64 bits, as 13 letters and digits. */
+/**
+ * Returns what the function of the same name returns in a template: MurmurHash of 64 bits, as 13 letters and digits.
+ */
 export function uniqueString(...values) {
   const bytes = Buffer.from(values.join("-"), "utf8");
   let hash = murmurHash64(bytes);

@@ -2,7 +2,10 @@
 import { unchecked } from "./command.mjs";
 import { isSame, subnetPrefix } from "./names.mjs";
 
-/** Returns a sentence for each problem of NETWORK_ID and NETWORK_PREFIX. @param token the part that names have in common */
+/**
+ * Returns a sentence for each problem of NETWORK_ID and NETWORK_PREFIX.
+ * @param token the part that names have in common
+ */
 export function networkProblems(az, environment, token) {
   const { NETWORK_ID: network, NETWORK_PREFIX: prefix, AZURE_LOCATION: location = "", TRIAL } = environment;
   if (!network || TRIAL === "true") return [];

@@ -1,4 +1,5 @@
-// Registers the API with Entra. Needs the Azure CLI, signed in with an account that may register applications and grant roles.
+// Registers the API with Entra. Needs the Azure CLI, signed in with an account that may register applications and grant
+// roles.
 import { parseArgs } from "node:util";
 import { run } from "../hooks/command.mjs";
 import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";

@@ -80,7 +80,10 @@ export interface Range {
   readonly top: number;
 }
 
-/** A page of a filtered list can have fewer entries than requested, even none, although more follow: it examines at most 1,000. */
+/**
+ * A page of a filtered list can have fewer entries than requested, even none, although more follow: it examines at most
+ * 1,000.
+ */
 export interface Page<T> {
   readonly entries: readonly T[];
   /** The `after` of the next page; absent on the last page. */
@@ -217,8 +220,8 @@ export interface OtpKeys {
   remove(prefix: string): Promise<boolean>;
   list(range: Range, filter?: OtpKeyFilter): Promise<Page<OtpKeySummary>>;
   /**
-   * Assigns an OTP key. Succeeds also if it is assigned to this user already. With `onlyIfFree` returns `taken` if another user has
-   * it, or is about to get it.
+   * Assigns an OTP key. Succeeds also if it is assigned to this user already. With `onlyIfFree` returns `taken` if
+   * another user has it, or is about to get it.
    */
   assign(
     userRef: UserRef,

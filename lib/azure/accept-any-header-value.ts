@@ -1,6 +1,9 @@
 import { createRequire } from "node:module";
 
-/** The part of `@azure/functions-core` that is used here. Only Azure's worker has that module, and no package has its types. */
+/**
+ * The part of `@azure/functions-core` that is used here. Only Azure's worker has that module, and no package has its
+ * types.
+ */
 interface FunctionsCore {
   getProgrammingModel(): ProgrammingModel | undefined;
 }
@@ -22,9 +25,10 @@ interface HttpInput {
 const repaired = new WeakSet<ProgrammingModel>();
 
 /**
- * Replaces every header value by its UTF-8 bytes read as Latin-1 before `@azure/functions` (4.16.5) reads it. The host gives values
- * as Unicode text, and the library's `new Request` throws on a character above U+00FF: one such cookie would make every call a
- * 500 without a body. Call it after the first registration, which creates the programming model. Later calls do nothing.
+ * Replaces every header value by its UTF-8 bytes read as Latin-1 before `@azure/functions` (4.16.5) reads it. The host
+ * gives values as Unicode text, and the library's `new Request` throws on a character above U+00FF: one such cookie
+ * would make every call a 500 without a body. Call it after the first registration, which creates the programming
+ * model. Later calls do nothing.
  */
 export function acceptAnyHeaderValue(): void {
   const model = functionsCore()?.getProgrammingModel();

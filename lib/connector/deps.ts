@@ -137,14 +137,16 @@ export interface SinkState {
 }
 
 /**
- * The recorded events of requests. `RequestStore.save` records them in the transaction of the change that they report, and
- * writes an index row for each sink before it.
+ * The recorded events of requests. `RequestStore.save` records them in the transaction of the change that they report,
+ * and writes an index row for each sink before it.
  */
 export interface EventStore {
   /** Yields the due events of a sink in order of time up to `until`. */
   due(sink: number, until: Instant): AsyncIterable<DueEvents>;
   load(requestId: string): Promise<LoadedEvents>;
-  /** Writes the state of a delivery, and before it the index row of its next attempt. Returns undefined on a conflict. */
+  /**
+   * Writes the state of a delivery, and before it the index row of its next attempt. Returns undefined on a conflict.
+   */
   saveDelivery(
     at: { readonly requestId: string; readonly sink: number; readonly before: Stored<EventDelivery> | undefined },
     delivery: EventDelivery,
@@ -152,8 +154,8 @@ export interface EventStore {
   /** Removes an index row whose events are done, or that another row replaces. */
   removeDue(sink: number, entry: DueEvents): Promise<void>;
   /**
-   * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there. Rewrites
-   * the request by its ETag before, so that a writer that still runs gets a conflict.
+   * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there.
+   * Rewrites the request by its ETag before, so that a writer that still runs gets a conflict.
    */
   removeStale(sink: number, entry: DueEvents): Promise<void>;
   sinkState(sink: number): Promise<SinkState>;

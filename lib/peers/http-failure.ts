@@ -33,8 +33,8 @@ const certificateErrors = new Set([
 
 /**
  * Whether `fetch` failed before anything was sent. Only then may a call that changes something be repeated.
- * EHOSTUNREACH, ENETUNREACH and ETIMEDOUT also end a connection that was in use, so they count with the system call that made
- * the connection only.
+ * EHOSTUNREACH, ENETUNREACH and ETIMEDOUT also end a connection that was in use, so they count with the system call
+ * that made the connection only.
  */
 export function neverConnected(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -47,7 +47,10 @@ export function neverConnected(error: unknown): boolean {
 
 const longestRetryAfter = 86_400;
 
-/** Returns the seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms), at most a day, so that a wrong value does not stop work. */
+/**
+ * Returns the seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms), at most a day, so that a wrong
+ * value does not stop work.
+ */
 export function retryAfterSeconds(header: string | null, now: Now): number | undefined {
   if (header === null) return undefined;
   if (/^\d+$/.test(header.trim())) return Math.min(Number(header), longestRetryAfter);

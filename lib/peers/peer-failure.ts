@@ -23,7 +23,10 @@ export interface PeerFailureDetails {
   readonly cause?: unknown;
 }
 
-/** The only error that clients of peers throw. Its message names peer and operation, never a URL with a query, a token or a body. */
+/**
+ * The only error that clients of peers throw. Its message names peer and operation, never a URL with a query, a token
+ * or a body.
+ */
 export class PeerFailure extends Error {
   override readonly name = "PeerFailure";
   readonly peer: string;

@@ -2,8 +2,8 @@
 const longestMessage = 500;
 
 /**
- * Returns a peer's text on one line, without control and direction characters, cut to `longest` characters, for storage, logs, error
- * bodies and mails. Returns undefined if nothing is left.
+ * Returns a peer's text on one line, without control and direction characters, cut to `longest` characters, for
+ * storage, logs, error bodies and mails. Returns undefined if nothing is left.
  */
 export function plainText(value: unknown, longest = longestMessage): string | undefined {
   if (typeof value !== "string") return undefined;

@@ -9,7 +9,10 @@ const apiNames = ["core", "client", "connector"] as const;
 /** The name of one group of endpoints (G1). */
 export type ApiName = (typeof apiNames)[number];
 
-/** Returns the APIs that `SERVICE_APIS` enables. Ignores unknown names, so that it also works while other settings are invalid. */
+/**
+ * Returns the APIs that `SERVICE_APIS` enables. Ignores unknown names, so that it also works while other settings are
+ * invalid.
+ */
 export const enabledApis = (environment: Environment): readonly ApiName[] => {
   const names = (environment.SERVICE_APIS ?? "").split(",").map(name => name.trim());
   return apiNames.filter(api => names.includes(api));

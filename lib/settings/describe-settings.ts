@@ -23,7 +23,10 @@ export function describeSettings(schema: z.ZodObject): readonly SettingDescripti
 const defaultTextOf = (field: z.core.$ZodType): string | undefined =>
   field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
 
-/** Returns the description of a schema or of its inner schema, because `refine` and `transform` create schemas without one. */
+/**
+ * Returns the description of a schema or of its inner schema, because `refine` and `transform` create schemas without
+ * one.
+ */
 function descriptionOf(schema: z.core.$ZodType): string {
   const { description } = z.globalRegistry.get(schema) ?? {};
   if (description !== undefined) return description;

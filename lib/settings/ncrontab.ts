@@ -18,8 +18,8 @@ const fields: readonly Field[] = [
 ];
 
 /**
- * Returns whether a text is a six-field NCRONTAB expression, seconds first. The host only logs an invalid schedule and never runs
- * the timer, so the settings check it.
+ * Returns whether a text is a six-field NCRONTAB expression, seconds first. The host only logs an invalid schedule and
+ * never runs the timer, so the settings check it.
  */
 export function isNcrontab(text: string): boolean {
   const parts = text.trim().split(/\s+/);

@@ -1,6 +1,6 @@
 /**
- * Returns the known name that a misspelt name most likely stands for; undefined if there is none. Case and separators do not
- * count; of the other characters one in six may differ, at most two.
+ * Returns the known name that a misspelt name most likely stands for; undefined if there is none. Case and separators
+ * do not count; of the other characters one in six may differ, at most two.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const letters = lettersOf(name);

@@ -22,8 +22,8 @@ export const isLocalHost = (environment: Environment): boolean =>
   Boolean(environment.CLOUD_STORAGE_CONNECTION_STRING?.trim());
 
 /**
- * Parses the environment with a schema whose keys are names of variables. Except in local runs, loopback addresses are invalid.
- * Throws BadSettings, which contains no values.
+ * Parses the environment with a schema whose keys are names of variables. Except in local runs, loopback addresses are
+ * invalid. Throws BadSettings, which contains no values.
  */
 export function readSettings<T extends z.ZodObject>(schema: T, environment: Environment): z.output<T> {
   const set = Object.fromEntries(
@@ -54,8 +54,8 @@ interface MisspeltSetting {
 }
 
 /**
- * Returns the variables whose names are probably misspelt names of a schema's settings. They are no reason to refuse the start,
- * because the platform and other programs have variables of their own.
+ * Returns the variables whose names are probably misspelt names of a schema's settings. They are no reason to refuse
+ * the start, because the platform and other programs have variables of their own.
  */
 export function misspeltSettings(schema: z.ZodObject, environment: Environment): readonly MisspeltSetting[] {
   const known = Object.keys(schema.shape);
@@ -66,7 +66,10 @@ export function misspeltSettings(schema: z.ZodObject, environment: Environment):
   });
 }
 
-/** Settings with origins of pages that call the app. They may be on a developer's machine, unlike addresses that the app calls. */
+/**
+ * Settings with origins of pages that call the app. They may be on a developer's machine, unlike addresses that the app
+ * calls.
+ */
 const inboundAddresses = ["CLIENT_ALLOWED_ORIGINS"];
 
 const findLoopbackProblems = (schema: z.ZodObject, environment: Environment): readonly Problem[] =>
@@ -84,7 +87,10 @@ export function validSettings<T extends z.ZodObject>(schema: T, environment: Env
   return Object.fromEntries(valid) as Partial<z.output<T>>;
 }
 
-/** Runs several reads and returns their results. Throws one BadSettings with the problems of all; each setting is reported once, by the first read. */
+/**
+ * Runs several reads and returns their results. Throws one BadSettings with the problems of all; each setting is
+ * reported once, by the first read.
+ */
 export function combineReads<T extends readonly (() => unknown)[]>(
   ...reads: T
 ): { [K in keyof T]: T[K] extends () => infer R ? R : never } {

@@ -28,7 +28,9 @@ export const setting = {
   /** Seconds or days, also fractions. The parsed value has the same unit; lib/time.ts converts it to milliseconds. */
   seconds: (description: string) => durationSetting("seconds", description),
   days: (description: string) => durationSetting("days", description),
-  /** An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs. */
+  /**
+   * An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs.
+   */
   address: (description: string) =>
     z
       .string()
@@ -66,7 +68,9 @@ export function isAddress(text: string): boolean {
   return isSchemeAllowed && url.username === "" && url.password === "" && url.hash === "";
 }
 
-/** Returns whether a text is an http URL on the loopback, also in another form of the address, such as `http://127.1`. */
+/**
+ * Returns whether a text is an http URL on the loopback, also in another form of the address, such as `http://127.1`.
+ */
 export function isHttpOnLoopback(text: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === "http:" && ["127.0.0.1", "localhost"].includes(url.hostname);

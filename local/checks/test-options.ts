@@ -15,8 +15,9 @@ Options:
 export const fastVariable = "FAST_TESTS";
 
 /**
- * Left out by `--fast`: tests that kill hosts, use a browser, start whole systems or go through an exhaustive table, and every other
- * file that takes more than about three seconds of CPU. The fast run then takes about three minutes of CPU, less than two on two cores.
+ * Left out by `--fast`: tests that kill hosts, use a browser, start whole systems or go through an exhaustive table,
+ * and every other file that takes more than about three seconds of CPU. The fast run then takes about three minutes of
+ * CPU, less than two on two cores.
  */
 export const slowTests: readonly string[] = [
   "test/checks/cut.test.ts",

@@ -51,7 +51,9 @@ export async function outcomeOf(
   };
 }
 
-/** Returns the outcome in an envelope, which distinguishes the response of a call from an error of the console itself. */
+/**
+ * Returns the outcome in an envelope, which distinguishes the response of a call from an error of the console itself.
+ */
 export async function enveloped(name: string, call: () => Promise<Outcome>): Promise<PeerAnswer> {
   try {
     return { status: 200, body: await call() };

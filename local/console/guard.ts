@@ -4,8 +4,9 @@ import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 const scriptHeader = "x-console";
 
 /**
- * Returns the refusal of a call that does not come from the console's own page: with another host name (DNS rebinding), from a
- * foreign page, or without the header of the page's scripts. The page's files contain no data and can be loaded from anywhere.
+ * Returns the refusal of a call that does not come from the console's own page: with another host name (DNS rebinding),
+ * from a foreign page, or without the header of the page's scripts. The page's files contain no data and can be loaded
+ * from anywhere.
  * @param url the console's own address
  */
 export function refusal({ headers, path }: PeerCall, url: string): PeerAnswer | undefined {

@@ -30,8 +30,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * Allows nothing from other origins, no inline code except the import map by its hash, and no text as markup, because the shown data
- * is not trusted.
+ * Allows nothing from other origins, no inline code except the import map by its hash, and no text as markup, because
+ * the shown data is not trusted.
  */
 const policy = [
   "default-src 'none'",

@@ -21,8 +21,9 @@ export function totpStep(now: number): { readonly step: number; readonly leftMs:
 }
 
 /**
- * Returns what a key of kind `yubico` types after its prefix (decision A7): private id, counters, an unused timestamp, random
- * bytes and a checksum, as one AES-128 block in modhex. @param use number of earlier uses, 256 for each power-up
+ * Returns what a key of kind `yubico` types after its prefix (decision A7): private id, counters, an unused timestamp,
+ * random bytes and a checksum, as one AES-128 block in modhex.
+ * @param use number of earlier uses, 256 for each power-up
  */
 export function yubicoCode(secret: Uint8Array, privateId: Uint8Array, use: number): string {
   const block = Buffer.alloc(16);

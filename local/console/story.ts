@@ -47,7 +47,9 @@ export interface Story {
   readonly mails: z.output<typeof mailList>["mails"];
 }
 
-/** Returns the stories of credential requests, and adds the state changes of their keys and credentials to the timeline. */
+/**
+ * Returns the stories of credential requests, and adds the state changes of their keys and credentials to the timeline.
+ */
 export function createStories({ timeline, readRequest, readRow, readMails }: StoryOptions) {
   const lastStates = new Map<string, ReadonlyMap<string, string>>();
   const waiting = new Map<string, NodeJS.Timeout>();

@@ -1,5 +1,5 @@
-// Development tool: writes the OpenAPI documents of the APIs, their calls for the REST client of an editor, and the AsyncAPI document of the
-// events.
+// Development tool: writes the OpenAPI documents of the APIs, their calls for the REST client of an editor, and the
+// AsyncAPI document of the events.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { asyncapiFiles } from "./asyncapi/document.ts";

@@ -42,7 +42,8 @@ export async function bundleApp(root: string): Promise<Bundle> {
     outdir: join("package", bundleFolder),
     write: false,
     metafile: true,
-    // Names are kept: log lines contain the names of errors, and stacks can be read without the maps, which take time at the start.
+    // Names are kept: log lines contain the names of errors, and stacks can be read without the maps, which take time
+    // at the start.
     minifyWhitespace: true,
     minifySyntax: true,
     sourcemap: "linked",

@@ -18,8 +18,8 @@ export function ownPlatform(root: string): string {
 }
 
 /**
- * The binary of `@node-rs/argon2` for a platform: the installed one, else from `npm pack`, compared with the checksum in
- * package-lock.json. Throws where it cannot be had or is not the one that was locked.
+ * The binary of `@node-rs/argon2` for a platform: the installed one, else from `npm pack`, compared with the checksum
+ * in package-lock.json. Throws where it cannot be had or is not the one that was locked.
  */
 export function argon2Binary(root: string, platform: string): Uint8Array {
   const name = `${scope}/argon2-${platform}`;

@@ -4,8 +4,8 @@ import { splitList } from "../../lib/settings/setting.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 
 /**
- * Returns the signing secret of each event sink, and creates those that the vault does not have. They are the same at every start if the vault
- * keeps its state.
+ * Returns the signing secret of each event sink, and creates those that the vault does not have. They are the same at
+ * every start if the vault keeps its state.
  * @param urls the setting `EVENT_SINK_URLS`
  */
 export const sinkSecrets = (urls: string, vault: Vault): readonly string[] =>

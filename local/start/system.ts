@@ -45,7 +45,8 @@ const timeoutMs = seconds(15);
  * Starts storage, every peer and the console.
  * @param home directory in which a host finds the file of its IdPs; it must exist
  * @param directory where all data is kept; in memory if absent
- * @param options `ports` of the parts, free ones if absent; `eventSinkUrls`, the setting of that name, by default without a sink
+ * @param options `ports` of the parts, free ones if absent; `eventSinkUrls`, the setting of that name, by default
+ * without a sink
  */
 export async function startSystem(
   home: string,

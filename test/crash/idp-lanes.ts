@@ -24,7 +24,10 @@ export interface Lane {
   close(): Promise<void>;
 }
 
-/** The lane of a test file, which serves one test after another and ends with the file. @param settings of every host */
+/**
+ * The lane of a test file, which serves one test after another and ends with the file.
+ * @param settings of every host
+ */
 export function laneOfFile(
   settings: Readonly<Record<string, string>>,
 ): <T>(work: (lane: Lane) => Promise<T>) => Promise<T> {

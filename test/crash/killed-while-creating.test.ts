@@ -15,7 +15,10 @@ const neverConfirmed =
 let system: TestSystem;
 let proxy: PausingProxy;
 let host: HostProcess;
-/** The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of decision C6. */
+/**
+ * The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of
+ * decision C6.
+ */
 let reconciler: HostProcess;
 
 beforeAll(async () => {

@@ -20,7 +20,9 @@ const create = (body: Body) => (host: HostProcess) => host.call("POST", "/v2/cre
 const intent = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
 const put = { method: "PUT", path: "/authenticator-requests/" };
 
-/** The stored request that mails to the body's recipient; one that waits to be reconciled or enrolled is in the index. */
+/**
+ * The stored request that mails to the body's recipient; one that waits to be reconciled or enrolled is in the index.
+ */
 async function stored({ system }: Lane, body: Body): Promise<LoadedRequest> {
   for (const queue of ["reconcile", "key", "poll"] as const)
     for await (const { requestId } of system.store.due(queue)) {

@@ -20,7 +20,10 @@ let system: TestSystem;
 let proxy: PausingProxy;
 /** The host that creates. The proxy is in front of its tables only. */
 let creator: HostProcess;
-/** The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of decision C6. */
+/**
+ * The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of
+ * decision C6.
+ */
 let reconciler: HostProcess;
 /** A host by whose clock nothing is overdue. */
 let patient: HostProcess;
@@ -42,7 +45,10 @@ afterAll(async () => {
 
 beforeEach(() => resetPeers(system.peers));
 
-/** Orders without a response of the delivery service, which has created the shipment (`after`) or not (`before`). The caller's response has the id. */
+/**
+ * Orders without a response of the delivery service, which has created the shipment (`after`) or not (`before`). The
+ * caller's response has the id.
+ */
 async function unanswered(order: Order, phase: "before" | "after"): Promise<string> {
   const rule: FaultRule = { kind: "drop", method: "POST", path: "^/v1/fpr/shipments$", phase };
   system.peers.delivery.fail(rule);

@@ -117,7 +117,10 @@ function endpointFaults(deployment: Deployment): readonly string[] {
   });
 }
 
-/** Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. All are private. */
+/**
+ * Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. All are
+ * private.
+ */
 function subnetFaults({ body }: Deployed): readonly string[] {
   const subnets = valueAt(body.properties, "subnets") as readonly Readonly<Record<string, unknown>>[];
   return subnets.flatMap(subnet => {

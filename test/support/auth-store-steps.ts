@@ -138,8 +138,8 @@ export function createStage(tables: Tables): Stage {
 }
 
 /**
- * Turns as written: each actor goes on until its next call fits, or to its end where nothing is to fit. An actor that is not named any
- * more goes on at the end.
+ * Turns as written: each actor goes on until its next call fits, or to its end where nothing is to fit. An actor that
+ * is not named any more goes on at the end.
  */
 export function inTurns(turns: readonly (readonly [actor: string, until?: RegExp])[]) {
   const left = [...turns];

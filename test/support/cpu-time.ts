@@ -1,4 +1,7 @@
-/** Starts to measure the CPU time of this process, which other programs do not lengthen. Returns a function that returns the milliseconds since. */
+/**
+ * Starts to measure the CPU time of this process, which other programs do not lengthen. Returns a function that returns
+ * the milliseconds since.
+ */
 export function measureCpu(): () => number {
   const before = process.cpuUsage();
   return () => {

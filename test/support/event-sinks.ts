@@ -37,7 +37,10 @@ export const connectorWith = (
 
 export const send = ({ context }: TestConnector): Promise<EventsReport> => sendEvents(context);
 
-/** The verified events of a sink. Throws for one that is not signed by the secret, or whose time is not that of its signature. */
+/**
+ * The verified events of a sink. Throws for one that is not signed by the secret, or whose time is not that of its
+ * signature.
+ */
 export const verified = (sink: Sink, secret: string): readonly CloudEvent[] =>
   sink.events().map(({ body, headers }) => new Webhook(secret).verify(body, headers) as CloudEvent);
 

@@ -6,7 +6,10 @@ import { days } from "../../lib/time.ts";
 
 let bundled: Promise<string> | undefined;
 
-/** Bundles the deployed app, once for a process: a host loads the bundle in a third of the time that its modules take. Returns its path. */
+/**
+ * Bundles the deployed app, once for a process: a host loads the bundle in a third of the time that its modules take.
+ * Returns its path.
+ */
 export function hostBundle(): Promise<string> {
   bundled ??= bundle();
   return bundled;

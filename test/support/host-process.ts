@@ -26,7 +26,11 @@ export interface HostProcess {
   errors(): string;
 }
 
-/** Starts a host of a described system. @param settings its whole environment @param clock the file of the clock that it follows */
+/**
+ * Starts a host of a described system.
+ * @param settings its whole environment
+ * @param clock the file of the clock that it follows
+ */
 export async function startHostProcess(
   token: string,
   settings: Readonly<Record<string, string>>,

@@ -11,7 +11,10 @@ export interface SharedClock {
   close(): void;
 }
 
-/** Puts this process, which can have one such clock at a time, on a clock that only `advance` moves faster than real time. */
+/**
+ * Puts this process, which can have one such clock at a time, on a clock that only `advance` moves faster than real
+ * time.
+ */
 export function startSharedClock(): SharedClock {
   const directory = mkdtempSync(join(tmpdir(), "clock-"));
   const path = join(directory, "ahead");
@@ -35,7 +38,9 @@ export function startSharedClock(): SharedClock {
   };
 }
 
-/** Puts this process on the clock of another one. It is a file, because a host that was stopped gets a message too late. */
+/**
+ * Puts this process on the clock of another one. It is a file, because a host that was stopped gets a message too late.
+ */
 export function followClock(path: string): void {
   const file = openSync(path, "r");
   const ahead = new Float64Array(1);

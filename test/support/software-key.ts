@@ -13,8 +13,8 @@ export interface SoftwareKey {
 }
 
 /**
- * A prefix that no other key has: letters only, so that an OTP of digits is cut in one way. It begins with a letter that neither
- * Dvorak nor Colemak types for a key, so that an OTP is read in one way.
+ * A prefix that no other key has: letters only, so that an OTP of digits is cut in one way. It begins with a letter
+ * that neither Dvorak nor Colemak types for a key, so that an OTP is read in one way.
  */
 export const newPrefix = (): string => `r${modhexOf(randomBytes(6)).slice(1)}`;
 

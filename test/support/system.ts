@@ -28,7 +28,10 @@ export interface TestSystem {
   close(): Promise<void>;
 }
 
-/** Intervals of which a few steps of the clock are the longest; time limits that only what hangs meets; timers that never fire, so that only the calls of a test start jobs. */
+/**
+ * Intervals of which a few steps of the clock are the longest; time limits that only what hangs meets; timers that
+ * never fire, so that only the calls of a test start jobs.
+ */
 export const quick = {
   ...patient,
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
@@ -56,7 +59,10 @@ export const reconcileSoon = {
   RECONCILE_AFTER_SECONDS: "40",
 } as const;
 
-/** There can be one at a time, because it sets the clock of this process. @param settings of every host, on top of `quick` */
+/**
+ * There can be one at a time, because it sets the clock of this process.
+ * @param settings of every host, on top of `quick`
+ */
 export async function startTestSystem(settings: Readonly<Record<string, string>> = {}): Promise<TestSystem> {
   const storage = freshStorage();
   const clock = startSharedClock();

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Polls until the condition is true. Rejects after `limitMs` with the message of `describe`. For changes without an event. */
+/**
+ * Polls until the condition is true. Rejects after `limitMs` with the message of `describe`. For changes without an
+ * event.
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   describe: () => string | Promise<string>,

@@ -103,7 +103,10 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
   });
 }
 
-/** Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or `totp`, digits, step, hash function. */
+/**
+ * Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or
+ * `totp`, digits, step, hash function.
+ */
 function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOptions): ParsedLine {
   const [serial = "", seed = "", kind = "", digitsText = "", step = "", hash = ""] = fields;
   const name = kind.toLowerCase() || "hotp";

@@ -13,8 +13,8 @@ export const assignOwnOtpkey = endpoint({
   summary: "Assign an otpkey to the session's user",
   description:
     "Assigns the otpkey of the OTP to the user of the session, if it is assigned to no user. Requires the user's " +
-    "password. Wrong credentials count toward the wait for the username. Responds 403 unless the deployment allows it " +
-    "(`AUTH_SELF_ASSIGN`).",
+    "password. Wrong credentials count toward the wait for the username. Responds 403 unless the deployment allows " +
+    "it (`AUTH_SELF_ASSIGN`).",
   body: z.object({
     password: z.string().min(1).describe("The user's password."),
     otp: z.string().min(1).describe("An unused OTP of the otpkey."),

@@ -2,10 +2,11 @@ import { Fault } from "../../../lib/fault.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 
 /**
- * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call that the browser
- * reports as cross-site or same-site, unless its origin is allowed. A call without `Origin`, such as a link or an image, names no page
- * that could be allowed. Throws Fault `forbidden`.
- * @param options `own` is the public origin of this deployment, in addition to the host of the call. `hint` is added to the message of a refusal
+ * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call
+ * that the browser reports as cross-site or same-site, unless its origin is allowed. A call without `Origin`, such as a
+ * link or an image, names no page that could be allowed. Throws Fault `forbidden`.
+ * @param options `own` is the public origin of this deployment, in addition to the host of the call. `hint` is added to
+ * the message of a refusal
  * @returns headers of the response to an allowed origin
  */
 export function checkOrigin(

@@ -105,8 +105,8 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
   resumeEvents: task({
     summary: "Resume an event sink",
     description:
-      "Sends events again to a sink that answered 410 (Gone), starting with the first one that was not delivered. Also " +
-      "ends a wait that the sink requested by `Retry-After`. The timer sends the events.",
+      "Sends events again to a sink that answered 410 (Gone), starting with the first one that was not delivered. " +
+      "Also ends a wait that the sink requested by `Retry-After`. The timer sends the events.",
     input: z.strictObject({
       sink: z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
     }),

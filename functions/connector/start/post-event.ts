@@ -6,11 +6,11 @@ import type { Post } from "../../../lib/connector/peers/event-sink.ts";
 import { isHttpOnLoopback } from "../../../lib/settings/setting.ts";
 
 /**
- * Returns a function that posts messages to public addresses only. It checks the address that a name resolves to within the
- * same connection, so that a name which resolves differently the next time does not evade the check. It does not follow
- * redirects and does not read bodies.
- * @param allowsPrivate whether private addresses may be called too. Link-local addresses, such as the one where the platform
- * issues credentials, are refused in any case
+ * Returns a function that posts messages to public addresses only. It checks the address that a name resolves to within
+ * the same connection, so that a name which resolves differently the next time does not evade the check. It does not
+ * follow redirects and does not read bodies.
+ * @param allowsPrivate whether private addresses may be called too. Link-local addresses, such as the one where the
+ * platform issues credentials, are refused in any case
  */
 export function postToPublicAddresses(allowsPrivate: boolean): Post {
   return async (url, { headers, body, timeLimitMs }) => {

@@ -12,9 +12,9 @@ export const listEvents = endpoint({
   tag: "Credential requests",
   summary: "List the events of a credential request with their deliveries",
   description:
-    "Returns the events of the request, oldest first, with the state of their delivery to each event sink. Events are " +
-    "kept as long as the request. They are recorded only while at least one sink is configured (`EVENT_SINK_URLS`): " +
-    "without one, the list is empty.",
+    "Returns the events of the request, oldest first, with the state of their delivery to each event sink. Events " +
+    "are kept as long as the request. They are recorded only while at least one sink is configured " +
+    "(`EVENT_SINK_URLS`): without one, the list is empty.",
   params: requestIdPath,
   answers: { 200: { description: "The events of the request.", schema: eventsV2 } },
   handle: async ({ params }, { requests, events }: ConnectorContext) => {

@@ -3,8 +3,8 @@ import type { KeyRing } from "../../seal.ts";
 import { between, type Instant, instant } from "../../time.ts";
 
 /**
- * The contents of a device token: a sign-in of this user, with the credentials of this epoch, was granted on this device
- * (A23).
+ * The contents of a device token: a sign-in of this user, with the credentials of this epoch, was granted on this
+ * device (A23).
  */
 export interface Device {
   readonly userId: number;
@@ -28,8 +28,8 @@ const tagBytes = 32;
 const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
 
 /**
- * Creates and checks device tokens. Their key is derived from the current password pepper, so that every host has the same one, and no
- * token is stored. Tokens become invalid when the pepper is rotated.
+ * Creates and checks device tokens. Their key is derived from the current password pepper, so that every host has the
+ * same one, and no token is stored. Tokens become invalid when the pepper is rotated.
  */
 export function createDeviceTokens(pepper: Pick<KeyRing, "current">): DeviceTokens {
   const tagOf = async (body: Uint8Array): Promise<Buffer> => {

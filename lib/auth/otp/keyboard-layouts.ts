@@ -1,8 +1,8 @@
 import { foldPrefix } from "../model/prefix.ts";
 
 /**
- * OTP keys send positions on a keyboard, as if its layout were the US one. Each layout has the characters that appear instead of the
- * letters of modhex and of the digits.
+ * OTP keys send positions on a keyboard, as if its layout were the US one. Each layout has the characters that appear
+ * instead of the letters of modhex and of the digits.
  */
 interface Layout {
   readonly letters: string;

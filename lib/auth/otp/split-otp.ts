@@ -30,17 +30,19 @@ const forms: readonly CodeForm[] = otpKindNames
 export const possibleCuts = (otp: string): readonly Cut[] =>
   formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
 
-/** Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six. */
+/**
+ * Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six.
+ */
 export function possiblePrefixes(otp: string): readonly string[] {
   const temporary = splitTemporaryOtp(otp);
   return temporary === undefined ? [...new Set(formedCuts(otp).map(({ prefix }) => prefix))] : [temporary.prefix];
 }
 
 /**
- * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in digits
- * could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the user passes that user's
- * keys first. The text as it was typed comes before other keyboard layouts, and those count only if they lead to one OTP of one
- * key.
+ * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in
+ * digits could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the
+ * user passes that user's keys first. The text as it was typed comes before other keyboard layouts, and those count
+ * only if they lead to one OTP of one key.
  * @param shapeOf returns the shape of the key with a prefix of `possibleCuts`, undefined for an unknown prefix
  */
 export function splitOtp<S extends KeyShape>(
@@ -83,7 +85,8 @@ function formedCuts(otp: string): readonly FormedCut[] {
   const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
   if (fitting.length === 0) return [];
   const asTyped = cutsOf(foldPrefix(otp), fitting, 0);
-  // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost more reads.
+  // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost
+  // more reads.
   if (asTyped.some(({ form }) => form.alphabet === "digits")) return asTyped;
   return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => cutsOf(text, fitting, index + 1))];
 }

@@ -3,7 +3,10 @@ import { base32crockford } from "@scure/base";
 import type { Instant } from "../../time.ts";
 import { foldPrefix } from "../model/prefix.ts";
 
-/** The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign in. */
+/**
+ * The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign
+ * in.
+ */
 export interface TemporaryCode {
   /** SHA-256 of the code in base64url. The code has 80 random bits, so a fast hash cannot be searched. */
   readonly hash?: string;
@@ -20,14 +23,20 @@ export function createTemporaryCode(random: (bytes: number) => Uint8Array): stri
   return text.match(/.{4}/g)?.join("-") ?? text;
 }
 
-/** Splits `<prefix>-<code>`, in any case. No OTP of an OTP key has this form: their codes contain no hyphen between letters. */
+/**
+ * Splits `<prefix>-<code>`, in any case. No OTP of an OTP key has this form: their codes contain no hyphen between
+ * letters.
+ */
 export function splitTemporaryOtp(otp: string): { readonly prefix: string; readonly code: string } | undefined {
   if (otp.length > 64) return undefined;
   const [, prefix = "", code] = /^([a-z0-9]{1,32})-([a-z0-9]{4}(?:-[a-z0-9]{4}){3})$/i.exec(otp) ?? [];
   return code === undefined ? undefined : { prefix: foldPrefix(prefix), code };
 }
 
-/** Returns the stored form of a code. People type it: case does not matter, and letters that look like digits are those digits. */
+/**
+ * Returns the stored form of a code. People type it: case does not matter, and letters that look like digits are those
+ * digits.
+ */
 export const hashTemporaryCode = (code: string): string =>
   createHash("sha256").update(code.toUpperCase().replaceAll("O", "0").replace(/[IL]/g, "1")).digest("base64url");
 

@@ -8,8 +8,8 @@ const [defaultPeriod = 30] = periods;
 const [defaultAlgorithm] = totpAlgorithms;
 
 /**
- * Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. The window for clocks that drift is a number
- * of steps, so that the same number of codes can be guessed at any time, with either step.
+ * Time-based codes (RFC 6238, A7). The moving factor is the number of steps since 1970. The window for clocks that
+ * drift is a number of steps, so that the same number of codes can be guessed at any time, with either step.
  */
 export const totp: LocalKind = {
   checkedBy: "authentication-server",

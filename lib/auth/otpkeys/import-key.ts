@@ -20,9 +20,9 @@ export interface ImportedKey extends KeyDraft {
 }
 
 /**
- * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises the
- * counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, the secret of an
- * existing key stays as it is.
+ * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises
+ * the counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, the
+ * secret of an existing key stays as it is.
  * Throws Fault `invalid`, `conflict`.
  * @returns `isNew` is true if there was no OTP key, or one without a secret
  */

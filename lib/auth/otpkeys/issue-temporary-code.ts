@@ -8,8 +8,9 @@ import { noSuchKey } from "./manage-otpkeys.ts";
 const maxValidMs = days(31);
 
 /**
- * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the hash is
- * stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past or too far away.
+ * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the
+ * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past or too
+ * far away.
  * @returns the text to type: the prefix and the code
  */
 export async function issueTemporaryCode(
@@ -27,8 +28,8 @@ export async function issueTemporaryCode(
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);
     if (key === undefined) throw noSuchKey();
-    // A stop would also refuse the code. OTPs of a disabled key are refused anyway, so the count of wrong ones can start
-    // again.
+    // A stop would also refuse the code. OTPs of a disabled key are refused anyway, so the count of wrong ones can
+    // start again.
     const { stoppedAt: _, ...lost } = key.value;
     const next = { ...lost, enabled: false, failures: 0, stopped: false, temporaryCode };
     return (await deps.otpkeys.save(key, next)) ?? conflict;
@@ -37,7 +38,10 @@ export async function issueTemporaryCode(
   return `${prefix}-${code}`;
 }
 
-/** Revokes the temporary code of an OTP key. The key stays disabled, and its user still needs an OTP. Throws Fault `not_found`. */
+/**
+ * Revokes the temporary code of an OTP key. The key stays disabled, and its user still needs an OTP. Throws Fault
+ * `not_found`.
+ */
 export async function revokeTemporaryCode(prefix: string, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);

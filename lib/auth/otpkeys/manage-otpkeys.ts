@@ -49,8 +49,8 @@ export async function deleteKey(prefix: string, deps: AuthDeps): Promise<void> {
 }
 
 /**
- * Enables or disables an OTP key. Enabling also revokes its temporary code, and clears the stop, the failures and the throttle of
- * its prefix (A6, A12).
+ * Enables or disables an OTP key. Enabling also revokes its temporary code, and clears the stop, the failures and the
+ * throttle of its prefix (A6, A12).
  * Throws Fault `not_found`.
  */
 export async function setKeyEnabled(prefix: string, enabled: boolean, deps: AuthDeps): Promise<void> {
@@ -69,8 +69,8 @@ export async function setKeyEnabled(prefix: string, enabled: boolean, deps: Auth
 const signInDurationMs = 1000;
 
 /**
- * Disables an OTP key and ends the sessions that were opened with it, also those of former users. Searches a second time
- * for sessions of sign-ins that were in progress. Throws Fault `not_found`.
+ * Disables an OTP key and ends the sessions that were opened with it, also those of former users. Searches a second
+ * time for sessions of sign-ins that were in progress. Throws Fault `not_found`.
  */
 export async function disableKeyAndEndSessions(prefix: string, deps: AuthDeps): Promise<void> {
   await setKeyEnabled(prefix, false, deps);

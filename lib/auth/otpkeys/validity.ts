@@ -5,13 +5,19 @@ import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey } from "../store.ts";
 import { noSuchKey } from "./manage-otpkeys.ts";
 
-/** The time in which OTPs of an OTP key are accepted: from `validFrom` until before `validUntil`. An absent limit does not apply. */
+/**
+ * The time in which OTPs of an OTP key are accepted: from `validFrom` until before `validUntil`. An absent limit does
+ * not apply.
+ */
 export interface Validity {
   readonly validFrom?: Instant;
   readonly validUntil?: Instant;
 }
 
-/** Returns the OTP key with the given limits; others stay. Throws Fault `invalid` if the time would end before it begins. */
+/**
+ * Returns the OTP key with the given limits; others stay. Throws Fault `invalid` if the time would end before it
+ * begins.
+ */
 export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
   const next = { ...key, ...validity };
   const { validFrom, validUntil } = next;
@@ -22,7 +28,10 @@ export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
   return next;
 }
 
-/** Sets the time in which OTPs of an OTP key are accepted, and removes limits that are not given. Throws Fault `not_found`, `invalid`. */
+/**
+ * Sets the time in which OTPs of an OTP key are accepted, and removes limits that are not given. Throws Fault
+ * `not_found`, `invalid`.
+ */
 export async function setValidity(prefix: string, validity: Validity, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {
     const stored = await deps.otpkeys.find(prefix);

@@ -11,13 +11,16 @@ export async function presentedDevice(
   return deviceTokens.open(token, now(), rules.deviceMs);
 }
 
-/** Returns whether a sign-in of this user counts against the device: it belongs to the user, and no credential has changed since. */
+/**
+ * Returns whether a sign-in of this user counts against the device: it belongs to the user, and no credential has
+ * changed since.
+ */
 export const isDeviceOf = (device: Device, user: Pick<User, "id" | "epoch"> | undefined): boolean =>
   user?.id === device.userId && user.epoch === device.epoch;
 
 /**
- * Returns a device token for a user who has just signed in; undefined if the deployment has none. A device that presents its token
- * keeps its id, and so its throttle.
+ * Returns a device token for a user who has just signed in; undefined if the deployment has none. A device that
+ * presents its token keeps its id, and so its throttle.
  */
 export async function rememberDevice(
   user: User,

@@ -18,8 +18,8 @@ interface Given {
 /**
  * Assigns an unassigned OTP key to the user of a session, who sends one of its OTPs. Checks the password and throttles
  * attempts as at a sign-in. Does not check an OTP of a key that is assigned to another user, so that it is not used up.
- * Throws Fault `forbidden` if the deployment does not allow it, `unauthenticated` for wrong credentials, `conflict` if the key
- * was assigned to another user meanwhile, `throttled`, `unavailable`.
+ * Throws Fault `forbidden` if the deployment does not allow it, `unauthenticated` for wrong credentials, `conflict` if
+ * the key was assigned to another user meanwhile, `throttled`, `unavailable`.
  * @returns the prefix of the assigned key
  */
 export async function assignOwnKey(
@@ -74,7 +74,9 @@ export async function assignOwnKey(
   }
 }
 
-/** Reads the unassigned OTP keys that the OTP may belong to. A temporary code does not prove that the user has the key. */
+/**
+ * Reads the unassigned OTP keys that the OTP may belong to. A temporary code does not prove that the user has the key.
+ */
 async function readFreeKeys(otp: string, { otpkeys }: AuthDeps): Promise<readonly Stored<OtpKey>[]> {
   if (splitTemporaryOtp(otp) !== undefined) return [];
   const found = await Promise.all(possiblePrefixes(otp).map(prefix => otpkeys.findHolders(prefix)));

@@ -36,8 +36,8 @@ async function readHasEnabledKey({ otpkeys: assigned }: SignInState, { otpkeys, 
   // Without a key reads one that cannot exist, so that timing does not reveal whether the user has a key.
   const prefixes = assigned.length === 0 ? [noUser.userHash] : assigned.map(({ prefix }) => prefix);
   const own = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
-  // A user with a temporary code, also one that is used up, needs a second factor: otherwise the password alone would be
-  // sufficient.
+  // A user with a temporary code, also one that is used up, needs a second factor: otherwise the password alone would
+  // be sufficient.
   const needsOtp = ({ enabled, temporaryCode }: OtpKey) => enabled || temporaryCode !== undefined;
   return own.some(key => key !== undefined && needsOtp(key.value) && assigned.some(({ id }) => id === key.value.id));
 }

@@ -80,8 +80,8 @@ const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
 });
 
 /**
- * Reserves a slot in the throttle and reads the evidence in parallel. The throttle is that of the username, or that of the device on
- * which the user has signed in before (A23). Returns undefined for an id that was never issued.
+ * Reserves a slot in the throttle and reads the evidence in parallel. The throttle is that of the username, or that of
+ * the device on which the user has signed in before (A23). Returns undefined for an id that was never issued.
  */
 async function reserve(
   identified: Identified,
@@ -152,9 +152,9 @@ async function conclude(
 }
 
 /**
- * Ends a granted attempt and records the time of the sign-in. The row of the throttle and that of the time are one write, unless the
- * OTP identified the user or a device presented its token: then the throttle is that of the prefix or of the device, and the time is
- * written in parallel.
+ * Ends a granted attempt and records the time of the sign-in. The row of the throttle and that of the time are one
+ * write, unless the OTP identified the user or a device presented its token: then the throttle is that of the prefix or
+ * of the device, and the time is written in parallel.
  */
 async function succeed(attempt: ReservedAttempt, { userHash, id }: User, deps: AuthDeps): Promise<void> {
   const login = { userId: id, at: deps.now() };

@@ -51,8 +51,8 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
         if (snapshot === undefined) return "no_user";
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";
-        // An index row is written by the version of `key`. So if two users find the key unassigned at the same time, one of
-        // them gets a conflict, and then finds the key assigned.
+        // An index row is written by the version of `key`. So if two users find the key unassigned at the same time,
+        // one of them gets a conflict, and then finds the key assigned.
         const own = holderPrefix + idKey(snapshot.id);
         if (rows.some(({ rowKey }) => rowKey !== keyRow && rowKey !== own)) return "taken";
         const is = assignmentEntry(tables, prefix, keyId);

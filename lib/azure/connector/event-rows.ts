@@ -5,7 +5,10 @@ import { checkVersion, jsonColumn, parseRow, schemaOf, storedInstant } from "../
 import type { Row } from "../tables/tables.ts";
 import { schemaVersion } from "./rows.ts";
 
-/** Row keys in the partition of a request. All sort before those of its other rows, so that a read of the request leaves them out. */
+/**
+ * Row keys in the partition of a request. All sort before those of its other rows, so that a read of the request leaves
+ * them out.
+ */
 const eventPrefix = "event:";
 export const deliveryPrefix = "delivery:";
 export const eventKey = (first: number): string => eventPrefix + String(first).padStart(6, "0");

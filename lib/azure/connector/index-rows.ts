@@ -19,9 +19,9 @@ interface Indexes {
 }
 
 /**
- * Returns the functions that keep the index rows of a request: its due work, its lists and the record of its shipment. New
- * index rows are written before the rows of the request, and former ones removed after, so that a crash leaves a row too
- * many and never one too few.
+ * Returns the functions that keep the index rows of a request: its due work, its lists and the record of its shipment.
+ * New index rows are written before the rows of the request, and former ones removed after, so that a crash leaves a
+ * row too many and never one too few.
  */
 export const indexRows = ({ due, lists, shipments }: Indexes) => ({
   /**

@@ -71,7 +71,10 @@ interface RestoreDeps {
   readonly log: Log;
 }
 
-/** Writes the credential requests, their events and the Idempotency-Keys of a backup into empty tables, with the index rows that follow from them. */
+/**
+ * Writes the credential requests, their events and the Idempotency-Keys of a backup into empty tables, with the index
+ * rows that follow from them.
+ */
 export async function restoreConnector(
   backup: Backup,
   { requests, events, claims, log }: RestoreDeps,

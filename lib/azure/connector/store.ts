@@ -54,8 +54,8 @@ export function connectorStore(
 
   const requests: RequestStore = {
     async insert(request, keys) {
-      // Only a restored request has a shipment. Two requests of a backup can name the same one, if its link changed while
-      // the backup was made: the first of them keeps it.
+      // Only a restored request has a shipment. Two requests of a backup can name the same one, if its link changed
+      // while the backup was made: the first of them keeps it.
       await index.add(undefined, { request, keys });
       return rows.insert(request, keys);
     },
@@ -74,8 +74,8 @@ export function connectorStore(
       if (!isLinked) return undefined;
       const saved = await rows.save(loaded, all, recorded);
       if (saved === undefined) return undefined;
-      // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates the
-      // record of the shipment, or unlinks it.
+      // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
+      // the record of the shipment, or unlinks it.
       await index.updateShipment(before, after);
       const removal = index.removeFormer(before, after);
       if (isUrgent)

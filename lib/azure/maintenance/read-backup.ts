@@ -27,8 +27,8 @@ export interface Backup {
 }
 
 /**
- * Opens a finished backup. Throws Fault `not_found` if there is no finished backup with this id, `conflict` if its manifest is damaged
- * or lacks a table or container.
+ * Opens a finished backup. Throws Fault `not_found` if there is no finished backup with this id, `conflict` if its
+ * manifest is damaged or lacks a table or container.
  */
 export async function openBackup(
   blobs: Blobs,

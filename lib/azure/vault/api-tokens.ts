@@ -38,7 +38,9 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
 
 const warnBeforeMs = days(14);
 
-/** Returns a function that logs tokens which expire within two weeks, each at most once a day, until they have expired. */
+/**
+ * Returns a function that logs tokens which expire within two weeks, each at most once a day, until they have expired.
+ */
 function createExpiryWarning(api: string, { now, log }: CacheOptions): (hashes: readonly TokenHash[]) => void {
   const warnedAt = new Map<string, Instant>();
   return hashes => {

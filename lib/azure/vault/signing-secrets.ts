@@ -2,9 +2,9 @@ import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import type { Secrets } from "./secrets.ts";
 
 /**
- * Returns a function that reads the values of a signing secret: the current version first, then the latest enabled version
- * before it. Messages are signed with both, so receivers can change to a new version at any time after it was set. The
- * function throws if the secret is missing.
+ * Returns a function that reads the values of a signing secret: the current version first, then the latest enabled
+ * version before it. Messages are signed with both, so receivers can change to a new version at any time after it was
+ * set. The function throws if the secret is missing.
  */
 export function signingSecrets(
   secrets: Secrets,

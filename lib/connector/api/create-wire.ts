@@ -1,7 +1,10 @@
 import type { RequestDraft } from "../model/draft.ts";
 import type { Origin } from "../model/request.ts";
 
-/** The field of a draft that a check against the settings refuses. A security key is given by its id, other elements by position. */
+/**
+ * The field of a draft that a check against the settings refuses. A security key is given by its id, other elements by
+ * position.
+ */
 export type DraftLocation =
   | { readonly field: "emailTo"; readonly index: number }
   | { readonly field: "authenticators" }

@@ -5,8 +5,8 @@ import { withPurgeDue } from "../store/next-due.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
 /**
- * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the shipment counts as
- * cancelled (C10). Call it only if the service has answered for other shipments in this run.
+ * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
+ * shipment counts as cancelled (C10). Call it only if the service has answered for other shipments in this run.
  */
 export async function countMissingShipment(loaded: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const { now, intervals, log } = deps;

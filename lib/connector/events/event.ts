@@ -42,8 +42,8 @@ export interface RequestEvent extends Occurrence {
 }
 
 /**
- * Returns the id of an event: a GUID that is derived from the occurrence. So the same occurrence has the same id after a
- * crash, and also when it happens again to a request that was restored from a backup.
+ * Returns the id of an event: a GUID that is derived from the occurrence. So the same occurrence has the same id after
+ * a crash, and also when it happens again to a request that was restored from a backup.
  */
 export function eventId({ requestId, type, keyId, credential, mail }: Omit<RequestEvent, "sequence" | "at">): string {
   const what = [requestId, type, keyId, credential, mail].map(part => part ?? "").join("/");

@@ -9,8 +9,8 @@ interface RequestValues {
 }
 
 /**
- * Returns what happened between two versions of a request, in the order of its events: the start of the request, then its
- * security keys in the order of the request, then its end.
+ * Returns what happened between two versions of a request, in the order of its events: the start of the request, then
+ * its security keys in the order of the request, then its end.
  */
 export function occurrencesBetween(before: RequestValues, after: RequestValues): readonly Occurrence[] {
   const { request } = after;
@@ -32,8 +32,8 @@ export function occurrencesBetween(before: RequestValues, after: RequestValues):
 }
 
 /**
- * Returns whether a request is certainly started. A shipment that was found by look-up may belong to another request until
- * its link is confirmed.
+ * Returns whether a request is certainly started. A shipment that was found by look-up may belong to another request
+ * until its link is confirmed.
  */
 const isStarted = ({ state, delivery }: CredentialRequest): boolean =>
   state === "started" && delivery?.tentative !== true;

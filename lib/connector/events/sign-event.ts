@@ -10,8 +10,8 @@ interface Message {
 
 /**
  * Returns the headers of a message by the scheme of Standard Webhooks, with one signature for each secret. A receiver
- * accepts the message if any signature is right. Throws if the current secret does not have the form of Standard Webhooks;
- * the error does not quote the secret. Omits a former secret of another form, which was set by mistake.
+ * accepts the message if any signature is right. Throws if the current secret does not have the form of Standard
+ * Webhooks; the error does not quote the secret. Omits a former secret of another form, which was set by mistake.
  * @param secrets each `whsec_` and base64, the current one first
  */
 export function signatureHeaders({ id, timestamp, body }: Message, secrets: readonly string[]): Record<string, string> {
@@ -29,7 +29,10 @@ export function signatureHeaders({ id, timestamp, body }: Message, secrets: read
   };
 }
 
-/** Returns the key of a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64; undefined for any other text. */
+/**
+ * Returns the key of a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64; undefined for any other
+ * text.
+ */
 function signingKey(secret: string): Uint8Array | undefined {
   const [, encoded = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.trim()) ?? [];
   const key = Buffer.from(encoded, "base64");

@@ -30,9 +30,9 @@ export interface KeyCounts {
 }
 
 /**
- * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another in array order, and
- * sends the PIN mail. A credential that must wait does not delay the next one. Stops if the lease is lost. When the time of the run
- * is over, starts no further step and releases the lease.
+ * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another
+ * in array order, and sends the PIN mail. A credential that must wait does not delay the next one. Stops if the lease
+ * is lost. When the time of the run is over, starts no further step and releases the lease.
  */
 export async function processSecurityKey(
   start: LoadedRequest,
@@ -78,7 +78,8 @@ export async function processSecurityKey(
     processed.add(index);
   }
   if (!isMailDue(current(), run, deps)) {
-    // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key from the queue.
+    // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key
+    // from the queue.
     const isIndexStale = loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due);
     return isIndexStale ? release() : result();
   }

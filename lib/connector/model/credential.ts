@@ -12,7 +12,10 @@ export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRe
     .filter(({ state }) => state === "processing")
     .every(credential => challengeEnd(credential, request, clock) <= clock.now());
 
-/** Returns the time at which the credential's challenge expires; `credentialMaxMs` after the creation if the IdP names none (C8). */
+/**
+ * Returns the time at which the credential's challenge expires; `credentialMaxMs` after the creation if the IdP names
+ * none (C8).
+ */
 export const challengeEnd = (
   { challengeExpiresAt }: Credential,
   { createdAt }: Pick<CredentialRequest, "createdAt">,

@@ -117,7 +117,10 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
   );
 }
 
-/** Removes an old entry of a list to which the request does not belong. The writer of a recent one may be between two writes (C15). */
+/**
+ * Removes an old entry of a list to which the request does not belong. The writer of a recent one may be between two
+ * writes (C15).
+ */
 async function removeIfStale(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals } = deps;
   const isInList = loaded !== undefined && (!("state" in row.list) || row.list.state === loaded.request.value.state);

@@ -23,8 +23,8 @@ export interface SinkAnswer {
 }
 
 /**
- * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, or if the
- * sink does not answer in time.
+ * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, or if
+ * the sink does not answer in time.
  */
 export type Post = (
   url: string,
@@ -41,7 +41,9 @@ interface SinkOptions {
   readonly now: Now;
 }
 
-/** Connects an event sink. Failures and logs name its number, and never its address, which may have a token in its path. */
+/**
+ * Connects an event sink. Failures and logs name its number, and never its address, which may have a token in its path.
+ */
 export function connectEventSink({ number, url, secrets, post, timeLimitMs, now }: SinkOptions): EventSink {
   const peer = `event sink ${number}`;
   return {

@@ -27,9 +27,9 @@ const maxFailures = 3;
 const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
 /**
- * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again later, and
- * the events after it wait for it. Takes the lease of the delivery before the first call and renews it with each result, so
- * that no two hosts send the same event at the same time.
+ * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again
+ * later, and the events after it wait for it. Takes the lease of the delivery before the first call and renews it with
+ * each result, so that no two hosts send the same event at the same time.
  * @param entries the index rows by which the request was found
  */
 export async function deliverEvents(

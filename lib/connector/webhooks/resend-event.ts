@@ -25,12 +25,12 @@ export interface Resent {
 }
 
 /**
- * Sends an event that was delivered or given up to one sink again, once and under its id. A successful delivery becomes the
- * state of the event; a failed one changes nothing and is not repeated. The lease of the delivery prevents simultaneous
- * deliveries by the timer and by other calls.
- * Throws Fault: `not_found`; `conflict` if the event waits for its delivery, because it would overtake others, if the sink
- * answered 410, or with `retryAfter` while another call or job has the lease; `throttled` before the end of the sink's
- * Retry-After.
+ * Sends an event that was delivered or given up to one sink again, once and under its id. A successful delivery becomes
+ * the state of the event; a failed one changes nothing and is not repeated. The lease of the delivery prevents
+ * simultaneous deliveries by the timer and by other calls.
+ * Throws Fault: `not_found`; `conflict` if the event waits for its delivery, because it would overtake others, if the
+ * sink answered 410, or with `retryAfter` while another call or job has the lease; `throttled` before the end of the
+ * sink's Retry-After.
  */
 export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Promise<Resent> {
   const { events, log } = deps;
@@ -74,7 +74,7 @@ async function find({ requestId, eventId: id, sink: number }: EventToResend, { r
 async function refuseIfPaused({ number, address }: EventSink, { events, now }: ResendDeps): Promise<void> {
   const { stopped, notBefore } = await events.sinkState(number);
   if (stopped?.address === address)
-    throw new Fault("conflict", "The event sink answered 410 (Gone). It gets no events until an administrator resumes it.");
+    throw new Fault("conflict", "The event sink answered 410 (Gone). An administrator must resume it first.");
   if (notBefore !== undefined && notBefore > now())
     throw new Fault("throttled", "The event sink must not be called yet, by its Retry-After.", {
       retryAfter: Math.ceil(between(now(), notBefore) / 1000),

@@ -19,7 +19,9 @@ export interface EventsReport {
 const budgetMs = minutes(0.75);
 /** Requests whose events are sent to a sink at once. */
 const concurrency = 4;
-/** Maximum number of index rows of a sink that a run reads, so that its memory is bounded after an outage of the sink. */
+/**
+ * Maximum number of index rows of a sink that a run reads, so that its memory is bounded after an outage of the sink.
+ */
 const maxEntries = 2000;
 
 type SendDeps = Pick<ConnectorDeps, "events" | "sinks" | "intervals" | "now" | "random" | "log">;

@@ -17,8 +17,8 @@ export interface TokenHashes {
 const maxTokens = 100;
 
 /**
- * Creates a static token. Only its hash is stored, so the token cannot be shown again. Throws Fault `conflict` if the API has
- * the maximum number of tokens.
+ * Creates a static token. Only its hash is stored, so the token cannot be shown again. Throws Fault `conflict` if the
+ * API has the maximum number of tokens.
  * @param limits the expiry and the role of the token; none by default
  */
 export async function createToken(

@@ -17,8 +17,8 @@ export interface Sink extends Peer {
 const maxEvents = 10_000;
 
 /**
- * Starts a simulated receiver of events: it accepts everything and verifies nothing, so that its rules of `/_control/faults` decide what the
- * connector gets. `GET /_control/events` returns what it received.
+ * Starts a simulated receiver of events: it accepts everything and verifies nothing, so that its rules of
+ * `/_control/faults` decide what the connector gets. `GET /_control/events` returns what it received.
  */
 export async function startSink({ port }: { port?: number } = {}): Promise<Sink> {
   let received: ReceivedEvent[] = [];

@@ -6,8 +6,9 @@ import { dirname, join, resolve } from "node:path";
 const listed = "test/functions/openapi/tools";
 
 /**
- * Installs linters, parsers and a client generator from their own lock file, once for each lock file. They are 117 MB, which is too much for
- * every installation, and the generator needs an older TypeScript than the project. Returns their node_modules, or why there is none.
+ * Installs linters, parsers and a client generator from their own lock file, once for each lock file. They are 117 MB,
+ * which is too much for every installation, and the generator needs an older TypeScript than the project. Returns their
+ * node_modules, or why there is none.
  */
 export function openapiTools(): { readonly path: string } | { readonly missing: string } {
   const hash = createHash("sha256")

@@ -74,8 +74,9 @@ const order = {
 };
 
 /**
- * Runs what the service is for, on a host that exports telemetry to a collector in both ways: an order until its PIN is mailed, with an
- * identity provider and a mail service that throttle on the way; users, keys and sign-ins, good and bad; callers without a token.
+ * Runs what the service is for, on a host that exports telemetry to a collector in both ways: an order until its PIN is
+ * mailed, with an identity provider and a mail service that throttle on the way; users, keys and sign-ins, good and
+ * bad; callers without a token.
  */
 export async function fullRun(): Promise<FullRun> {
   const storage = freshStorage();

@@ -29,7 +29,8 @@ const expiryRowOf = (queue: Queue, { partitionKey, rowKey, ends }: ExpiringRow) 
 });
 
 /**
- * Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the ETag.
+ * Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the
+ * ETag.
  * @param more changes in the same partition, in one transaction with the row
  */
 export async function saveExpiring(

@@ -138,7 +138,9 @@ export interface ListOwners<T> {
   /** Rewrites the owner's row by its version, so that a writer that is about to change it gets a conflict. */
   touch(row: Row): Promise<boolean>;
   shown(row: Row): Shown;
-  /** Returns whether a list row is for the owner's current name. A list sorted by name can have a row of a former name. */
+  /**
+   * Returns whether a list row is for the owner's current name. A list sorted by name can have a row of a former name.
+   */
   isRowOf(listed: Row, owner: Row): boolean;
   /** Deletes what a crashed deletion has left, the list row last. */
   sweep(listed: Row): Promise<void>;

@@ -13,12 +13,15 @@ const names = "names";
 const maxNameBytes = 240;
 
 /**
- * Returns the form in which the beginnings of names are compared: folded, with one form of sigma. Folding writes a sigma at
- * the end of a word differently, so that the folded beginning of a name would not be the beginning of the folded name.
+ * Returns the form in which the beginnings of names are compared: folded, with one form of sigma. Folding writes a
+ * sigma at the end of a word differently, so that the folded beginning of a name would not be the beginning of the
+ * folded name.
  */
 const comparableName = (name: string): string => foldUsername(name).replaceAll("ς", "σ");
 
-/** Returns a name as the beginning of a row key: UTF-8 in hex, because row keys do not allow every character of a name. */
+/**
+ * Returns a name as the beginning of a row key: UTF-8 in hex, because row keys do not allow every character of a name.
+ */
 const nameKey = (name: string): string =>
   Buffer.from(comparableName(name), "utf8").subarray(0, maxNameBytes).toString("hex");
 
@@ -29,8 +32,8 @@ export const nameRowKeys = ({ id, name }: UserSummary): RowKeys => ({
 });
 
 /**
- * Returns a page of the users whose names begin with a text, sorted by name. Makes one read for a thousand users, and one for
- * each dirty row. With further conditions it examines at most 1,000 users.
+ * Returns a page of the users whose names begin with a text, sorted by name. Makes one read for a thousand users, and
+ * one for each dirty row. With further conditions it examines at most 1,000 users.
  */
 export async function listByName(
   tables: AuthTables,

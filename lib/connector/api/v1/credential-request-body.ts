@@ -36,7 +36,10 @@ const bodyV1 = z.object({
     .describe("Who receives the PIN mail."),
 });
 
-/** The body of a version 1 credential request create: one on-site authenticator at the default IdP. Parses to a draft (decisions C3, C4, C5). */
+/**
+ * The body of a version 1 credential request create: one on-site authenticator at the default IdP. Parses to a draft
+ * (decisions C3, C4, C5).
+ */
 export const createCredentialRequestBodyV1 = bodyV1
   .transform(
     ({ recipient, credentials, pin_request: pin, ...body }): RequestDraft => ({

@@ -56,7 +56,10 @@ function shipmentOrder(shipment: Shipment): ShipmentOrder {
   });
 }
 
-/** Version 2 has no quantities: one item is one security key. The key maker generates its PIN, which is mailed (specification section 2). */
+/**
+ * Version 2 has no quantities: one item is one security key. The key maker generates its PIN, which is mailed
+ * (specification section 2).
+ */
 function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
   return omitUndefined({
     id: shipmentKeyId(index),

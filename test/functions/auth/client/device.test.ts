@@ -164,7 +164,8 @@ describe("a device token (A23)", () => {
       return { sequential, total };
     };
     const own = await cost(user.name, user.password, withDevice(device));
-    // The user, the throttle of the device, an OTP key; the reservation with its expiry; the end with the time of the sign-in.
+    // The user, the throttle of the device, an OTP key; the reservation with its expiry; the end with the time of the
+    // sign-in.
     expect(own).toEqual({ sequential: 3, total: 7 });
     const [known, unknown] = [(await makeUser(auth)).name, newName()];
     for (const headers of [{}, withDevice(device)]) {

@@ -199,8 +199,8 @@ const partsOf = ({ attributes, otpkey }: UserFilter): UserFilter[] => [
 ];
 
 /**
- * An order of turns: the actor with the highest rank runs until it is done, but at some calls it falls to the lowest. Most
- * mistakes of a race need only a few such places (Burckhardt and others, 2010).
+ * An order of turns: the actor with the highest rank runs until it is done, but at some calls it falls to the lowest.
+ * Most mistakes of a race need only a few such places (Burckhardt and others, 2010).
  */
 const orders = fc.record({
   ranks: fc.shuffledSubarray<Actor>(["one", "two", "reader"], { minLength: 3 }),
