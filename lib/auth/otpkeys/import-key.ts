@@ -33,8 +33,8 @@ export async function importKey(
   const { prefix, kind } = imported;
   const prepared = prepare(imported);
   return retryOnConflict(async () => {
-    const existing = await deps.otpkeys.find(prefix);
-    if (existing === undefined) {
+    const there = await deps.otpkeys.find(prefix);
+    if (there === undefined) {
       const sealed = await sealedSecret(prefix, prepared.secret, deps);
       const created = await deps.otpkeys.create(
         changeValidity({ ...newKey(prefix, prepared.form, kind), ...sealed }, imported.validity),
@@ -43,12 +43,12 @@ export async function importKey(
       deps.log.info("otpkey_imported", { prefix, kind });
       return { key: created.value, isNew: true };
     }
-    const next = await mergeImport(existing.value, imported, prepared, deps);
-    if (next === undefined) return { key: existing.value, isNew: false };
-    const saved = await deps.otpkeys.save(existing, changeValidity(next.key, imported.validity));
+    const next = await mergeImport(there.value, imported, prepared, deps);
+    if (next === undefined) return { key: there.value, isNew: false };
+    const saved = await deps.otpkeys.save(there, changeValidity(next.key, imported.validity));
     if (saved === undefined) return conflict;
     deps.log.info(next.event, { prefix, kind });
-    return { key: saved.value, isNew: kind !== undefined && existing.value.kind === undefined };
+    return { key: saved.value, isNew: kind !== undefined && there.value.kind === undefined };
   });
 }
 
@@ -74,28 +74,28 @@ const wireNames: Record<keyof KeyDraft, string> = {
   algorithm: "algorithm",
 };
 
-/** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
+/** Returns an there OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
 async function mergeImport(
-  existing: OtpKey,
+  there: OtpKey,
   { kind, replace, prefix, counter, validity, ...given }: ImportedKey,
   prepared: PreparedKey,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly event: string } | undefined> {
   if (kind === undefined) {
-    return Object.keys(validity).length === 0 ? undefined : { key: existing, event: "otpkey_validity_set" };
+    return Object.keys(validity).length === 0 ? undefined : { key: there, event: "otpkey_validity_set" };
   }
-  if (existing.kind === kind && (await hasSecret(existing, prepared.secret, deps))) {
+  if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.
     const isSet = replace && counter !== undefined;
-    const form = changeForm(existing.form, given);
+    const form = changeForm(there.form, given);
     const state = isSet ? prepared.form.state : raiseCounter(form.state, prepared.form.state);
-    return { key: { ...existing, form: { ...form, state } }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
+    return { key: { ...there, form: { ...form, state } }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
   }
-  const replaced = existing.kind !== undefined;
+  const replaced = there.kind !== undefined;
   if (replaced && !replace) {
     throw new Fault("conflict", "The otpkey has another secret. Set `replace` to replace it.");
   }
-  const { sealedSecret: _, ...kept } = existing;
+  const { sealedSecret: _, ...kept } = there;
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
   const event = replaced ? "otpkey_secret_replaced" : "otpkey_imported";
   return { key: { ...kept, kind, form: prepared.form, ...sealed }, event };
