@@ -296,14 +296,14 @@ describe("preflight", () => {
     expect(flown({ "list-flexconsumption-runtimes": [runtime("22")] }).problems).toHaveLength(1);
   });
 
-  it("goes on where az may not look, and reports what it did not check", async () => {
+  it("continues where az has no permission, and reports what it did not check", async () => {
     const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
     const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"], "account show": {} });
     expect(output.match(/Not checked/g)).toHaveLength(4);
     expect(notes()).toHaveLength(1);
   });
 
-  it("goes on without the Azure CLI, and names what is missing", async () => {
+  it("continues without the Azure CLI, and names what is missing", async () => {
     commands = fakeCommands({ azd });
     const output = await ran("preprovision", {}, { PATH: commands.directory });
     expect(output).toContain("The Azure CLI is not installed");

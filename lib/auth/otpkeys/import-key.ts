@@ -74,7 +74,7 @@ const wireNames: Record<keyof KeyDraft, string> = {
   algorithm: "algorithm",
 };
 
-/** Returns an there OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
+/** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
 async function mergeImport(
   there: OtpKey,
   { kind, replace, prefix, counter, validity, ...given }: ImportedKey,

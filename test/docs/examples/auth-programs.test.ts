@@ -151,7 +151,7 @@ describe("HTTP Basic authentication in front of an application", () => {
   const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString("base64")}` });
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) => fetch(url + path, { headers });
 
-  it("lets no user in without credentials or with wrong ones", async () => {
+  it("admits no user without credentials or with wrong ones", async () => {
     await person(auth, { name: "basic1", password });
     for (const headers of [
       {},
@@ -208,7 +208,7 @@ describe("HTTP Basic authentication in front of an application", () => {
     expect(asked.slice(before).map(({ url: path }) => path)).toEqual(["//127.0.0.1:1/x"]);
   });
 
-  it("lets no user in, and says so, while the authentication server is away, throttles or returns nonsense", async () => {
+  it("admits no user while the authentication server is away, throttles or returns nonsense, and reports it", async () => {
     const before = asked.length;
     await person(auth, { name: "basic5", password });
     const header = basic(`basic5:${password}`);

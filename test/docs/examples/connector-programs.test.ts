@@ -134,7 +134,7 @@ describe("a client of version 2", () => {
     expect(away).toMatchObject({ code: 2, out: "" });
   });
 
-  it("distinguishes a request that failed from one that goes on", async () => {
+  it("distinguishes a failed request from one that continues", async () => {
     peers.delivery.settings({ shipAfterMs: 3_600_000 });
     const body = sample("connector-order-v2.json");
     body.recipient.email = newUser();

@@ -79,7 +79,7 @@ it("marks an event that arrives after newer ones of its request, and no event of
   ]);
 });
 
-it("keeps a bounded number of ids, and drops those that came last", async () => {
+it("keeps a limited number of ids, and drops the events with the latest ones", async () => {
   const bodies = [textOf(0, "ada"), textOf(1, "ada"), textOf(2, "ada")];
   const lines = await linesOf({ KEPT_IDS: "2" }, async to => {
     for (const body of [...bodies, ...bodies.slice(1), ...bodies.slice(0, 1)]) await send(body, headersOf(body), to);
@@ -116,7 +116,7 @@ it.each([
   expect(await send(body, headersOf(body, { at: new Date(Date.now() + seconds * 1000) }))).toBe(status);
 });
 
-it("refuses a time that is no number", async () => {
+it("refuses a timestamp that is not a number", async () => {
   const body = newEvent();
   const id = idOf(body);
   const signature = new Webhook(secret).sign(id, new Date(Number.NaN), body);
@@ -124,7 +124,7 @@ it("refuses a time that is no number", async () => {
   expect(await send(body, headers)).toBe(401);
 });
 
-it("accepts an event if one of several signatures fits, wherever it is", async () => {
+it("accepts an event if one of several signatures is right, in any position", async () => {
   for (const isFirst of [true, false]) {
     const body = newEvent();
     const [own, other] = [headersOf(body), headersOf(body, { by: newSecret() })].map(
@@ -135,7 +135,7 @@ it("accepts an event if one of several signatures fits, wherever it is", async (
   }
 });
 
-it("accepts both secrets while it is rotated, and no third one", async () => {
+it("accepts both secrets during a rotation, and no third one", async () => {
   const lines = await linesOf({ EVENT_SECRETS: `${secret}, ${nextSecret}` }, async to => {
     for (const by of [secret, nextSecret]) {
       const body = newEvent();
@@ -147,7 +147,7 @@ it("accepts both secrets while it is rotated, and no third one", async () => {
   expect(lines).toHaveLength(2);
 });
 
-it("has an event repeated that it cannot read, and goes on", async () => {
+it("responds to an event that it cannot read so that it is repeated, and continues", async () => {
   expect(await send("no JSON", headersOf("no JSON", { id: "an-id" }))).toBe(500);
   expect(await send(newEvent())).toBe(204);
 });

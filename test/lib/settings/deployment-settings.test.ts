@@ -93,7 +93,7 @@ describe("a deployment", () => {
     expect(isInAzure(read({ CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" }))).toBe(false);
   });
 
-  it("has the decided intervals by default", () => {
+  it("has the documented intervals by default", () => {
     expect(read({})).toMatchObject({
       SECRETS_MAX_AGE_SECONDS: 300,
       SECRETS_REFRESH_SECONDS: 60,

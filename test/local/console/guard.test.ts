@@ -164,7 +164,7 @@ describe("the API reference", () => {
       expect((await proxied(other)).status, other).toBe(403);
   });
 
-  test("gives its documents with the local tokens to its own page only", async () => {
+  test("serves its documents with the local tokens to its own page only", async () => {
     const { text } = await get("/reference/documents", own);
     const documents = JSON.parse(text);
     expect(documents.map(({ slug }: { slug: string }) => slug)).toEqual(["connector", "core", "client", "maintenance"]);

@@ -262,7 +262,7 @@ test("an open page says that the system does not answer, and goes on when it run
   }
 });
 
-test("a hidden page loads nothing, and goes on when it is shown again", async () => {
+test("a hidden page loads nothing, and continues when it is shown again", async () => {
   const { page, asked } = await browser.open("about:blank");
   await page.clock.install();
   await page.goto(`${system.console.url}/#/mailbox`);
@@ -278,7 +278,7 @@ test("a hidden page loads nothing, and goes on when it is shown again", async ()
   await expect.poll(() => asked.length, patient).toBeGreaterThan(before);
 });
 
-test("clicks on a button before its work has ended make one call", async () => {
+test("several clicks on a button make one call until it has ended", async () => {
   const { page } = await browser.open(`${system.console.url}/#/users`);
   await page.getByLabel("Username").fill("ada");
   const creates = () => system.calls.filter(({ method, path }) => `${method} ${path}` === "POST /core/users").length;

@@ -51,7 +51,7 @@ it("allows fields that an event does not have today", () => {
   expect(text).not.toContain('"additionalProperties": false');
 });
 
-it("has references that all lead somewhere", () => {
+it("has no reference without a target", () => {
   const pointers = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, pointer = ""]) => pointer);
   expect(pointers.length).toBeGreaterThan(10);
   for (const pointer of pointers)

@@ -252,7 +252,7 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
 });
 
 describe("a line of a file", () => {
-  it("is right for any order of requested elements", () => {
+  it("is found for any order of the requested elements", () => {
     const { root, lineOf } = readXml("<a>\n<b/>\n\n<b/><b/>\n</a>");
     const lines = elements(element(root, "a"), "b").map(lineOf);
     expect(lines).toEqual([2, 4, 4]);

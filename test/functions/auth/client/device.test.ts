@@ -36,7 +36,7 @@ async function lock({ name }: { name: string }): Promise<void> {
 }
 
 describe("a device token (A23)", () => {
-  it("is returned only to a login that asks for it; every other answer is as before", async () => {
+  it("is returned only to a login with remember_device; all other responses are unchanged", async () => {
     const user = await makeUser(auth);
     const plain = await login(user);
     expect([Object.keys(plain.body as object), plain.cookies.map(({ name }) => name)]).toEqual([
@@ -58,7 +58,7 @@ describe("a device token (A23)", () => {
     expect([refused.status, refused.body, refused.cookies]).toEqual([401, { error: "Invalid credentials!" }, []]);
   });
 
-  it("lets its owner sign in while strangers have locked the username, by header and by cookie", async () => {
+  it("lets its owner sign in while other callers have locked the username, by header and by cookie", async () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
     const device = await remember(user);
@@ -98,7 +98,7 @@ describe("a device token (A23)", () => {
     expect(idOf(await remember(user))).not.toBe(idOf(device));
   });
 
-  it("counts for nothing with another username, after a change of credentials, when it is old, or forged", async () => {
+  it("is ignored with another username, after a change of credentials, when it has expired, and when it is forged", async () => {
     const [user, other] = [await makeUser(auth), await makeUser(auth)];
     const device = await remember(user);
     const foreign = await remember(other);
@@ -136,7 +136,7 @@ describe("a device token (A23)", () => {
     });
   });
 
-  it("counts for nothing with the next owner of the name", async () => {
+  it("is ignored for the next owner of the name", async () => {
     const user = await makeUser(auth);
     const device = await remember(user);
     await auth.call("DELETE", `/core/users/${user.id}`);
@@ -145,7 +145,7 @@ describe("a device token (A23)", () => {
     expect((await login(next, withDevice(device))).status).toBe(429);
   });
 
-  it("is an audit event, and each attempt on the device is marked in its event", async () => {
+  it("is an audit event when it is issued, and the event of each attempt on the device says so", async () => {
     const user = await makeUser(auth);
     const device = await remember(user);
     await login(user, withDevice(device), "wrong");
@@ -154,7 +154,7 @@ describe("a device token (A23)", () => {
     expect(auth.lines.join()).not.toContain(device);
   });
 
-  it("costs no round trip, and one read more for any username", async () => {
+  it("costs no further round trip, and one more read for any username", async () => {
     const user = await makeUser(auth);
     const device = await remember(user);
     const cost = async (username: string, password: string, headers = {}) => {

@@ -102,7 +102,7 @@ test("every call that needs storage is 503 with the time to wait and without det
 });
 
 describe("where the vault is away", () => {
-  test("no user is signed in and nothing is decided: 503; afterwards all is as it was", async () => {
+  test("sign-ins are 503 and count neither as success nor as failure", async () => {
     const calls = [
       ["GET", "/core/users"],
       ["POST", "/client/login"],
@@ -132,7 +132,7 @@ describe("where the vault is away", () => {
     expect((await fetch(`${main.url}/health`)).status).toBe(200);
   });
 
-  test("a process that read it before continues with what it read", async () => {
+  test("a process that has read the secrets continues with their cached values", async () => {
     vault.fail({ kind: "refuse", status: 503, times: 1000 });
     expect((await answer(main, "GET", "/core/users")).status).toBe(200);
     expect((await answer(main, "POST", "/client/authenticate")).body).toBe(true);

@@ -195,7 +195,7 @@ describe("what validation servers do and do not say", () => {
     expect([await authenticate(auth, otp), await authenticate(auth, key.otp(2))]).toEqual([false, true]);
   });
 
-  it("an OTP of a key that is disabled while a server is asked signs no user in", async () => {
+  it("an OTP of a key that is disabled during the call of a server signs no user in", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);

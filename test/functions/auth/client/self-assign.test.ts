@@ -44,7 +44,7 @@ describe("POST /client/otpkeys", () => {
     expect((await auth.post("/client/authenticate", { username, password, otp: key.otp(2) })).body).toBe(true);
   });
 
-  it("refuses a wrong password, a wrong OTP and an unknown key, which count", async () => {
+  it("refuses a wrong password, a wrong OTP and an unknown key, and counts each as a failure", async () => {
     const { user, assign, keys } = await asking();
     const key = await unassigned(hotpKey());
     expect((await assign(key.otp(0), "wrong")).status).toBe(401);
@@ -77,7 +77,7 @@ describe("POST /client/otpkeys", () => {
     expect((await assign(key.otp(0))).status).toBe(401);
   });
 
-  it("gives a key that two users ask for at once over two hosts to one of them", async () => {
+  it("assigns a key to one of two users who request it at the same time over two hosts", async () => {
     const beside = auth.anotherInstance();
     for (let round = 0; round < 3; round++) {
       const [one, other] = await Promise.all([asking(), asking(beside)]);
@@ -89,7 +89,7 @@ describe("POST /client/otpkeys", () => {
     }
   });
 
-  it("gives a free key to one of two assignments that begin together", async () => {
+  it("assigns an unassigned key to one of two users whose calls begin together", async () => {
     const users = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
     const key = await unassigned(hotpKey());
     const outcomes = await Promise.all(
@@ -98,7 +98,7 @@ describe("POST /client/otpkeys", () => {
     expect(outcomes.sort()).toEqual(["assigned", "taken", "taken"]);
   });
 
-  it("needs a session, and is 403 where the deployment does not allow it", async () => {
+  it("requires a session, and responds 403 unless the deployment allows it", async () => {
     const key = await unassigned(hotpKey());
     expect((await auth.post("/client/otpkeys", { otp: key.otp(0), password: "x" })).status).toBe(401);
     const { assign } = await asking(auth.anotherInstance({ settings: { AUTH_SELF_ASSIGN: "false" } }));

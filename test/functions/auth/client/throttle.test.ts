@@ -152,7 +152,7 @@ describe("an administrator", () => {
     expect(await waitOf(next.name)).toBe(30);
   });
 
-  it("shows failures, the end of the lock and running attempts, also of a name that no user has, by one read", async () => {
+  it("shows failures, the end of the lock and running attempts with one read, also for an unknown name", async () => {
     const user = await makeUser(auth);
     const lockOf = async (whom: string | number) => (await auth.get(`/core/users/${whom}/lock`)).body;
     for (const name of [user.name, newName()]) {
@@ -182,7 +182,7 @@ describe("an administrator", () => {
 });
 
 describe("guesses side by side", () => {
-  test.each(["a user's", "an unknown"])("60 parallel ones cannot pass the ten places together (%s)", async whose => {
+  test.each(["a user's", "an unknown"])("are limited to the ten slots of the throttle if 60 arrive at once (%s)", async whose => {
     const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
     const hosts = [decided.anotherInstance(), decided.anotherInstance()];
     const answers = await Promise.all(

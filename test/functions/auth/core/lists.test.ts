@@ -226,7 +226,7 @@ describe("GET /core/otpkeys", () => {
     expect([second.body, second.headers.get("link")]).toEqual([(body as unknown[]).slice(2), null]);
   });
 
-  it("refuses every parameter that it does not know", async () => {
+  it("refuses every unknown parameter", async () => {
     const { status, body } = await auth.get("/core/otpkeys", { enable: "true" });
     expect([status, body]).toEqual([
       400,

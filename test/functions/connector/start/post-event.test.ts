@@ -84,17 +84,17 @@ describe("a server on the loopback, in a local run", () => {
 
   const post = (path: string) => postToPublicAddresses(false)(`${url}${path}`, message);
 
-  test("gets the body, and its status and Retry-After are returned", async () => {
+  test("receives the body, and its status and Retry-After are returned", async () => {
     expect(await post("/hook")).toEqual({ status: 503, retryAfter: "7" });
     expect(bodies).toEqual([message.body]);
   });
 
-  test("is not followed when it redirects", async () => {
+  test("receives no second call when it redirects", async () => {
     expect(await post("/redirect")).toEqual({ status: 302, retryAfter: null });
     expect(bodies).toHaveLength(1);
   });
 
-  test("can not send a body without end", async () => {
+  test("cannot keep the call open by an endless body", async () => {
     expect(await post("/endless")).toMatchObject({ status: 200 });
     await closed.promise;
   });

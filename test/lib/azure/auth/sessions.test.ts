@@ -115,7 +115,7 @@ describe("a throttle", () => {
     await store.throttles.clear(hashUsername("marvin"));
   });
 
-  test("belongs to one user only: not to the next owner of the name, and not to an owner who came while the name was free", async () => {
+  test("belongs to one user only, and to no later owner of the name", async () => {
     await store.throttles.save(await stateOf("fenchurch"), failures, ends());
     await store.users.create({ username: username("fenchurch") });
     expect((await stateOf("fenchurch")).value).toEqual(noFailures);

@@ -105,7 +105,7 @@ describe("a user", () => {
     expect(new Set(others.map(user => user?.value.id)).size).toBe(50);
   });
 
-  test("gets an id that was never used, although clock and random source offer a former one again", async () => {
+  test("gets an unused id, although clock and random source return a former one again", async () => {
     const own = await openAuthStorage();
     const frozen = own.fixed();
     const first = await frozen.users.create({ username: username(fresh()) });

@@ -64,7 +64,7 @@ describe("erasing one recipient", () => {
     },
   );
 
-  test("takes a name for what it is: a recipient's address is no user id, and an address for PIN mails identifies no person", async () => {
+  test("finds no request by a recipient's address as user id, or by an address that only receives PIN mails", async () => {
     const connector = await testConnector(peers);
     const [email, user, desk] = [newUser(), newUser(), newUser()];
     const body = altered(named(email, user), { "enrollment_contacts.emails_to": [desk] });

@@ -28,7 +28,7 @@ test.each([
   expect(() => new Webhook(secret).verify(sent, headers)).toThrow();
 });
 
-test("the signature does not fit another secret", () => {
+test("is not verified with another secret", () => {
   const headers = signatureHeaders(message(), [newSecret()]);
   expect(() => new Webhook(newSecret()).verify(body, headers)).toThrow();
 });
@@ -45,7 +45,7 @@ test.each([
   if (secret !== "") expect(sign).not.toThrow(secret);
 });
 
-test("leaves out a former secret that is none", () => {
+test("omits a former secret of another form", () => {
   const secret = newSecret();
   const headers = signatureHeaders(message(), [secret, "a password"]);
   expect(headers["webhook-signature"]?.split(" ")).toHaveLength(1);

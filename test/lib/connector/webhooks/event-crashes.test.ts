@@ -80,7 +80,7 @@ describe("a host that stops while it sends events", () => {
     expect(sink.events().length).toBeLessThanOrEqual(course.length + 1);
   });
 
-  test("in the call, before the sink has the event: it gets the event after the lease", async () => {
+  test("during the call, before the sink receives the event: the event is sent after the lease", async () => {
     const connector = await connectorWith(peers, [sink]);
     await connector.order(orderBody([1]));
     sink.fail({ kind: "hang", phase: "before" });

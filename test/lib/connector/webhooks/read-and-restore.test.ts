@@ -14,7 +14,7 @@ const two = await sinkOfFile(peers.vault, 2);
 const list = async ({ context }: TestConnector, requestId: string) =>
   eventsV2.parse(readEvents(requestId, await context.events.load(requestId))).data;
 
-test("a read shows what happened, and for each sink whether the event is delivered, pending or given up", async () => {
+test("a read returns each event, and for each sink whether it is delivered, pending or given up", async () => {
   const connector = await connectorWith(peers, [one, two], { settings: { EVENT_RETRY_HOURS: "1" } });
   const { requestId, shipmentId } = await connector.order();
   expect(await list(connector, requestId)).toMatchObject([
@@ -48,7 +48,7 @@ test("a read shows what happened, and for each sink whether the event is deliver
   expect(given?.id).toBe(idsAt(one)[0]);
 });
 
-test("a read without a sink is empty, and one of an unknown request is not found", async () => {
+test("a read without a sink returns an empty list, and a read of an unknown request is 404", async () => {
   const connector = await connectorWith(peers, []);
   const { requestId } = await connector.order();
   const call = {
@@ -68,7 +68,7 @@ test("a read without a sink is empty, and one of an unknown request is not found
   await expect(read("none")).rejects.toThrow(Fault);
 });
 
-test("a restore sends what was open in the backup, under its ids, and not what was delivered", async () => {
+test("a restore sends the open events of the backup under their ids, and no delivered ones", async () => {
   const connector = await connectorWith(peers, [one]);
   const { requestId } = await connector.order();
   await send(connector);

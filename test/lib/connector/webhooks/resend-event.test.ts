@@ -35,7 +35,7 @@ test("sends a delivered event again, signed and under its id, to the chosen sink
   expect(await send(connector)).toMatchObject({ delivered: 0 });
 });
 
-test("delivers an event that was given up, and the events after it are not sent again", async () => {
+test("delivers a given-up event, and does not send the events after it again", async () => {
   const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "1" } });
   const { requestId } = await connector.order();
   one.fail({ kind: "refuse", status: 500, times: 2 });
@@ -99,7 +99,7 @@ test("refuses a sink that was configured after the event", async () => {
   });
 });
 
-test("does not call a sink that answered 410 or asked for a wait", async () => {
+test("does not call a sink that answered 410 or whose Retry-After is not over", async () => {
   const { connector, resend } = await ordered();
   one.fail({ kind: "throttle", retryAfter: 600 });
   await connector.order();

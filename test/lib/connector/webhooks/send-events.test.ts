@@ -80,7 +80,7 @@ describe("the events of a request", () => {
     expect(await dueRows(connector)).toBe(0);
   });
 
-  test("that are recorded while an earlier one waits do not overtake it", async () => {
+  test("are delivered after an earlier one that waits for its back-off", async () => {
     const connector = await connectorWith(peers, [one]);
     await connector.order();
     one.fail({ kind: "refuse", status: 500 });
@@ -267,7 +267,7 @@ describe("the secret of a sink", () => {
 });
 
 describe("two hosts", () => {
-  test("never send an event at the same time, and each event once", async () => {
+  test("send each event once, and never at the same time", async () => {
     const connector = await connectorWith(peers, [one]);
     const other = connector.anotherInstance();
     await completed(connector);
@@ -277,7 +277,7 @@ describe("two hosts", () => {
     expect(typesAt(one)).toEqual(course);
   });
 
-  test("continue with the events of one that stopped in a call, after its lease", async () => {
+  test("continue after the lease of a host that stopped during a call", async () => {
     const connector = await connectorWith(peers, [one]);
     const other = connector.anotherInstance();
     await connector.order();
@@ -312,7 +312,7 @@ describe("the rows of events", () => {
     return keys;
   };
 
-  test("are removed with their request, and their index rows too", async () => {
+  test("are removed with their request, together with their index rows", async () => {
     const connector = await connectorWith(peers, [one, two]);
     const requestId = await completed(connector);
     one.fail({ kind: "refuse", status: 500 });
@@ -324,7 +324,7 @@ describe("the rows of events", () => {
     expect(await dueRows(connector)).toBe(0);
   });
 
-  test("are kept as long as one of them may be tried", async () => {
+  test("are kept while one of the events may still be tried", async () => {
     const connector = await connectorWith(peers, [one]);
     const requestId = await completed(connector);
     connector.advance(hours(71));
@@ -342,7 +342,7 @@ describe("the rows of events", () => {
     expect(sequences).toEqual(sequences.map((_, index) => index + 1));
   });
 
-  test("in the index that point to no event are removed when they are old", async () => {
+  test("in the index are removed when they are old and point to no event", async () => {
     const connector = await connectorWith(peers, [one]);
     const { requestId } = await connector.order();
     await send(connector);

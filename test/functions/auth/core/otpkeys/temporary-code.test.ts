@@ -33,7 +33,7 @@ async function lostKey(uses = 1, lifetimeMs = hours(1)) {
 }
 
 describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
-  it("disables the key, and signs its user in as often and as long as it says; then an OTP is still required", async () => {
+  it("disables the key, and accepts the code for its uses and its time; then an OTP is still required", async () => {
     const { key, code, signIn, view, lastEvent } = await lostKey(2);
     expect(await view()).toMatchObject({ enabled: false, temporary_code: { uses_left: 2 } });
     expect(await signIn({ otp: key.otp(0) })).toBe(401);
@@ -56,7 +56,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     });
   });
 
-  it("accepts no code after its time, and clean-up removes the hash, not the key", async () => {
+  it("accepts no code after it has expired, and clean-up removes its hash, not the key", async () => {
     const { code, signIn, view, lastEvent, key } = await lostKey(5);
     auth.advance(hours(2));
     expect(await signIn({ otp: code })).toBe(401);
@@ -71,7 +71,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     expect(await auth.context.cleanUp()).toMatchObject({ temporaryCodes: 0 });
   });
 
-  it("signs in exactly as often as allowed where many try at once over two hosts", async () => {
+  it("accepts the code exactly for its uses if many callers send it at once over two hosts", async () => {
     const { code, signIn } = await lostKey(3);
     const hosts = [auth, auth.anotherInstance()];
     const statuses = await Promise.all(
@@ -81,7 +81,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     expect(statuses.filter(status => status === 401)).toHaveLength(9);
   });
 
-  it("is revoked where the key is enabled, a new code is issued, or an administrator says so", async () => {
+  it("is revoked when the key is enabled, another code is issued, or an administrator revokes it", async () => {
     const { key, path, code, issue, signIn, view } = await lostKey(9);
     const second = await issue();
     expect([await signIn({ otp: code }), await signIn({ otp: second })]).toEqual([401, 200]);
@@ -94,7 +94,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     expect((await auth.call("DELETE", `${path}/temporary-code`)).status).toBe(404);
   });
 
-  it("counts wrong codes against the user and the key, and decides nothing for other users", async () => {
+  it("counts wrong codes against the user and the key, and not for users without the key", async () => {
     const { user, key, code, signIn, view } = await lostKey(1);
     const wrong = `${key.prefix}-0000-0000-0000-0000`;
     expect(await signIn({ otp: wrong })).toBe(401);
