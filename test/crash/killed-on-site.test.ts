@@ -111,7 +111,7 @@ describe("a host that is killed while it creates a request of authenticators", (
     expect(await outcomeAfterReconciling(requestId, body)).toEqual(compensated);
   });
 
-  test("while it takes them back: the next host does", async () => {
+  test("while it compensates them: the next host continues", async () => {
     system.peers.rfpr.fail({ kind: "hang", method: "PUT", path: "a-02", phase: "after" });
     const { body, requestId } = await killed(system.peers.rfpr.untilHanging());
     system.peers.rfpr.fail({ kind: "hang", method: "DELETE", path: "a-01" });

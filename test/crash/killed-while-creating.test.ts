@@ -88,7 +88,7 @@ describe("a host that is killed while it creates a request", () => {
     );
   });
 
-  test("after it has stored the request, while an IdP is asked: ends failed and never sent", async () => {
+  test("after it has stored the request, during a call of an IdP: the request fails and is never sent", async () => {
     system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
     const taken = await killedAt(system.peers.entra.untilHanging());
     expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverSent));

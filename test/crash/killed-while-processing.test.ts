@@ -63,7 +63,7 @@ describe("a host that is killed while it polls a shipment", () => {
     return { end: await finished(order, requestId), order };
   };
 
-  test("while the delivery service is asked: the order is fulfilled by the next host", async () => {
+  test("during a call of the delivery service: the next host completes the order", async () => {
     const { end, order } = await killedAt(() => {
       system.peers.delivery.fail({ kind: "hang", method: "GET", path: "/v1/fpr/shipments/" });
       return () => system.peers.delivery.untilHanging();

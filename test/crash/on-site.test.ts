@@ -116,7 +116,7 @@ describe("a host that is killed while it creates a request of authenticators", (
 });
 
 describe("a host that is killed while it creates a request of both kinds", () => {
-  test("after the hand-over, before the delivery mark is stored: nothing is ordered, nothing can be enrolled", async () => {
+  test("after the call of the pre-registration API, before the order intent is stored: nothing is ordered or enrolled", async () => {
     await onLane(async lane => {
       const body = mixedBody();
       await lane.killed(create(body), pausedWrite(lane, "request", intent));

@@ -11,7 +11,7 @@ const activations = ({ system }: Lane) => system.peers.pingone.count("POST", /\/
 type Arrange = (lane: Lane) => () => Promise<void>;
 const neverSent = "The request was interrupted and never sent to the delivery service.";
 
-describe("a host that is killed while it has PingOne begin devices", () => {
+describe("a host that is killed while it creates devices at PingOne", () => {
   test.each<[string, Arrange]>([
     ["while it looks for the user", lane => called(lane, "pingone", { method: "GET", path: "/users$" })],
     ["in the call, before it is done", lane => called(lane, "pingone", { method: "POST", path: "/devices$" })],

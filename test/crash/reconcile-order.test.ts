@@ -98,7 +98,7 @@ describe("a create handler that is delayed", () => {
     expect(system.peers.delivery.count("GET", /^\/v1\/fpr\/shipments$/)).toBe(0);
   });
 
-  test("by storage's answer to its mark for longer than the mark may be old: orders nothing and takes the mark back", async () => {
+  test("by storage's response to its order intent for longer than its maximum age: orders nothing and removes the intent", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
     const order = newOrder();
     const answer = send(creator, order);

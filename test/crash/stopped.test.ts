@@ -154,7 +154,7 @@ describe("a host that is stopped past its lease, while another finishes its work
   });
 });
 
-test("a host that is stopped between its try and the call until its hold would not outlast the call makes none", async () => {
+test("a host that is stopped between its attempt and the call makes no call that its lease would not outlast", async () => {
   // Has no token yet, so that it must ask for one in between.
   const fresh = await system.startHost();
   const order = newOrder();

@@ -63,7 +63,7 @@ describe("two hosts that process at once", () => {
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
   });
 
-  test("do not both ask for a shipment: what one is polling the other leaves alone", async () => {
+  test("poll a shipment once: a shipment that one host polls is skipped by the other", async () => {
     const { delivery } = system.peers;
     await placed(hosts[0], newOrder([1]));
     delivery.resetRequests();

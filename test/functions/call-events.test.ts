@@ -173,7 +173,7 @@ describe("every route of Core and connector", () => {
     120_000,
   );
 
-  it("logs who starts maintenance, as far as the host says", async () => {
+  it("logs the caller of maintenance as the host reports it", async () => {
     for (const route of ofApi("task")) {
       const { status, logged } = await called(route, { "x-functions-key": host.masterKey, "content-length": "0" });
       expect([401, 403]).not.toContain(status);

@@ -152,7 +152,7 @@ describe("static tokens", () => {
     ).toBe("unavailable");
   });
 
-  it("are not asked for where they are not configured", async () => {
+  it("are not requested if they are not configured", async () => {
     const token = make("known222");
     keep(token);
     expect(await checkOf({})(token.token)).toBe("unauthenticated");

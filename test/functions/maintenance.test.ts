@@ -167,7 +167,7 @@ describe("maintenance that the host's admin endpoint starts", () => {
     expect(runs()[0]).toMatchObject({ trigger: "timer", backup: expect.any(String), removed: 0 });
   });
 
-  it("asks for the master key", async () => {
+  it("requires the master key", async () => {
     for (const key of ["", "another"]) expect((await start("authBackUp", {}, key)).status).toBe(401);
   });
 });

@@ -82,7 +82,7 @@ describe("a call of an app that has a proxy", () => {
     });
   });
 
-  it("needs no id for the state of health, which the platform's probes ask for directly", async () => {
+  it("needs no id for /health, which the platform's probes call directly", async () => {
     expect((await call("/health", {})).status).toBe(200);
   });
 

@@ -390,7 +390,7 @@ test("the data-encryption key: what is sealed opens on, reseal moves it to the n
   expect(data).toEqual({ sent: 1 });
 });
 
-test("the pepper: an old hash verifies on, is made anew at the next good sign-in, and needs the old version no more", async () => {
+test("the pepper: an old hash stays valid, and is replaced at the next successful sign-in, so that the old version is not needed", async () => {
   const name = "password-pepper";
   const [returning, away] = [await signedUp(), await signedUp()];
   const storedOf = async (id: number) => {

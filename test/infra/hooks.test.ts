@@ -209,7 +209,7 @@ describe("preflight", () => {
       expect(azCalls()).toMatch(new RegExp(`${call}.*--subscription 1111`));
   });
 
-  it("knows every provider of the templates", () => {
+  it("checks every provider of the templates", () => {
     const types = [...templates.values()].flatMap(({ declarations }) =>
       declarations.flatMap(each => (each.kind === "resource" ? [each.type.split("/")[0]] : [])),
     );
@@ -321,7 +321,7 @@ describe("preflight", () => {
     expect(slow("account", "show")).toBeUndefined();
   });
 
-  it("names the missing login, asks nothing more and goes on", async () => {
+  it("names the missing login, makes no further call and continues", async () => {
     expect(await ran("preprovision", { "account show": null })).toContain("Not checked: anything: run `az login`");
     expect(flown({ "account show": null }).calls).toHaveLength(2);
     expect(notes()).toHaveLength(1);
@@ -352,7 +352,7 @@ describe("preflight", () => {
     expect(notes()).toHaveLength(1);
   });
 
-  it("asks nothing of the region before one is chosen", () => {
+  it("makes no call about the region before one is chosen", () => {
     const { calls, problems } = flown({}, { AZURE_LOCATION: "" });
     expect(problems).toEqual([]);
     expect(calls.join()).not.toContain("list-flexconsumption");

@@ -115,7 +115,7 @@ describe("after rotation", () => {
     ]);
   });
 
-  test("all old values in a text are sealed anew, each for its place; what is new or of others stays", async () => {
+  test("all old values in a text are sealed again, each with its context; new values and values of other rows stay", async () => {
     const other = { ...place, purpose: "other" };
     const [one, two] = [await sealer.seal("one", place), await sealer.seal("two", other)];
     const current = await rotated.seal("current", place);
@@ -159,7 +159,7 @@ describe("after rotation", () => {
     expect(cpuMs()).toBeLessThan(500);
   });
 
-  test("a value that does not open is not sealed anew", async () => {
+  test("a value that does not open is not sealed again", async () => {
     const old = await sealer.seal("old", place);
     await expect(rotated.renew(`${old.slice(0, -4)}AAAA`, place)).rejects.toThrow(SealError);
   });

@@ -32,7 +32,7 @@ const spanId = "b7ad6b7169203331";
 const named = (spans: readonly Span[], name: string) => spans.find(span => span.name === name);
 
 describe("a trace (W3C Trace Context)", () => {
-  it("goes on below the caller's span where the caller gives one", async () => {
+  it("continues the caller's span if the caller sends one", async () => {
     const { tracer, spans } = tracing();
     const traceParent = `00-${traceId}-${spanId}-01`;
     await inTrace(tracer, { name: "call", labels: { a: 1 }, traceParent }, async () => {});

@@ -62,7 +62,7 @@ describe("a pausing proxy", () => {
     }
   });
 
-  test("holds a request before storage hears of it, until it is released", async () => {
+  test("pauses a request before it reaches storage, until it is released", async () => {
     const hold = proxy.hold({ phase: "request", method: "POST", path: /\/things/ });
     const call = proxied.createEntity(entity(1));
     await hold.untilHeld();
@@ -74,7 +74,7 @@ describe("a pausing proxy", () => {
     expect(await stored()).toBe(1);
   });
 
-  test("holds storage's answer when the work is done", async () => {
+  test("pauses storage's response when the work is done", async () => {
     const hold = proxy.hold({ phase: "response", path: /\/things/ });
     let answered = false;
     const call = proxied.createEntity(entity(1)).then(() => {
@@ -113,7 +113,7 @@ describe("a pausing proxy", () => {
     expect(await stored()).toBe(1);
   });
 
-  test("knows a transaction by its body", async () => {
+  test("recognises a transaction by its body", async () => {
     const hold = proxy.hold({ phase: "request", path: /\$batch$/, body: /RowKey='second'/ });
     await proxied.submitTransaction([["upsert", entity(1, "first")]]);
     const call = proxied.submitTransaction([["upsert", entity(2, "second")]]);
@@ -125,7 +125,7 @@ describe("a pausing proxy", () => {
     expect(await stored("second")).toBe(2);
   });
 
-  test("holds only exchanges that match method, path and headers, and only as many as requested", async () => {
+  test("pauses only exchanges that match method, path and headers, and only as many as requested", async () => {
     const hold = proxy.hold({
       phase: "request",
       method: "PATCH",

@@ -89,7 +89,7 @@ describe("a call that is not answered", () => {
     expect(calls()).toBe(3);
   });
 
-  it("ends the run where Core asks for more patience than there is", async () => {
+  it("ends the run if Core's Retry-After is longer than the run waits", async () => {
     const { ask, waited } = simulated([answer(429, { "retry-after": "3600" })]);
     await expect(ask("POST", "/otpkeys", {})).rejects.toThrow("responds with 429, and requests a wait of 3600 s");
     expect(waited).toEqual([]);

@@ -78,7 +78,7 @@ describe("importing what key makers ship", () => {
     expect(spellings([...all, bad]).filter(secret => outputs.includes(secret))).toEqual([]);
   });
 
-  it("makes keys whose OTPs are valid from the counter on that the file gives", async () => {
+  it("imports keys whose OTPs are valid from the counter of the file on", async () => {
     const key = { ...hotpKey(), secret: Buffer.from("12345678901234567890") };
     await auth.core("POST", "/users", { username: "holder", password: "correct horse battery" });
     await imported(fileOf(logLine(key).replace(",6,0,0,", ",6,3,0,")));
@@ -121,7 +121,7 @@ describe("importing what key makers ship", () => {
     expect((await imported(log([newest]))).out).toBe("1 key: 1 already present\n");
   });
 
-  it("refuses another secret, unless it shall replace, and says which did", async () => {
+  it("refuses another secret without --replace, and reports the replaced ones", async () => {
     const [key, same, fresh] = [hotpKey(), hotpKey(), hotpKey()];
     await imported(log([key, same]));
     const next = [{ ...key, secret: hotpKey().secret }, same, fresh];
@@ -150,7 +150,7 @@ describe("importing what key makers ship", () => {
     expect(again).toBe(0);
   });
 
-  it("takes keys by standard input, so that they need not lie on a disk", async () => {
+  it("reads keys from standard input, so that they need not be on a disk", async () => {
     const key = totpKey();
     const report = freshPath();
     const run = await importWith({ input: logLine(key) }, "--report", report, "-");
@@ -214,7 +214,7 @@ describe("importing again", () => {
     expect(readLines(report).filter(line => line.includes(",open,"))).toEqual([]);
   });
 
-  it("doubles nothing after a crash between a key and its answer", async () => {
+  it("imports nothing twice after a crash between a call and its response", async () => {
     const keys = makeKeys(30);
     // The work is done, and the response is lost.
     proxy.fail({ kind: "hang", method: "POST", phase: "after", times: 30 });
@@ -232,7 +232,7 @@ describe("importing again", () => {
     expect(new Set(kept.map(({ id }) => id)).size).toBe(30);
   });
 
-  it("takes back nothing that happened since: a key that was disabled stays so", async () => {
+  it("undoes no later change: a disabled key stays disabled", async () => {
     const key = hotpKey();
     await imported(log([key]));
     await auth.core("POST", `/otpkeys/${key.prefix}/disable`);
@@ -242,7 +242,7 @@ describe("importing again", () => {
 });
 
 describe("a Core that does not answer as it should", () => {
-  it("is waited for as long as it asks, and asked again when it breaks off or does not answer in time", async () => {
+  it("is called again after its Retry-After, and when it breaks off or does not answer in time", async () => {
     const keys = makeKeys(6);
     proxy.fail({ kind: "throttle", method: "POST", retryAfter: 1 });
     proxy.fail({ kind: "drop", method: "POST" });
@@ -271,7 +271,7 @@ describe("a Core that does not answer as it should", () => {
     expect(proxy.requests().map(({ method }) => method)).toEqual(["GET"]);
   });
 
-  it("is not believed where it does not name the key, nor once the token is refused", async () => {
+  it("ends the run if a response does not name the key, or refuses the token", async () => {
     for (const [answer, reason] of [
       [{ status: 200, body: { prefix: "another" } }, "is not a Core API"],
       [{ status: 401, body: {} }, "the token is refused (401)"],
@@ -283,7 +283,7 @@ describe("a Core that does not answer as it should", () => {
     }
   });
 
-  it("makes no secret known by quoting it, nor the terminal obey it", async () => {
+  it("prints no secret that a response quotes, and no control characters", async () => {
     const keys = makeKeys(4);
     const quoting = keys[2]?.secret.toString("hex").toUpperCase();
     proxy.instead(({ method, body }) => {
@@ -307,7 +307,7 @@ describe("a Core that does not answer as it should", () => {
 });
 
 describe("what the command needs to know", () => {
-  it("gets an error if it is not, and nothing is tried", async () => {
+  it("is named by an error if it is missing or wrong, and nothing is sent", async () => {
     const { code, out, error } = await imported("/nowhere/keys.csv");
     expect([code, out, error]).toEqual([2, "", "/nowhere/keys.csv cannot be read (ENOENT).\n"]);
     const { code: unknown, error: message } = await imported("--token", "a-token", "keys.csv");
@@ -316,7 +316,7 @@ describe("what the command needs to know", () => {
     expect(message).not.toContain("a-token");
   });
 
-  it("is a token by environment, file or standard input; none, or one that Core refuses, and nothing is sent", async () => {
+  it("is a token from the environment, a file or standard input; without a valid one nothing is sent", async () => {
     const key = hotpKey();
     const file = log([key]);
     const url = ["--url", auth.coreUrl];

@@ -102,7 +102,7 @@ describe("a client of version 2", () => {
     expect([line.count("POST", /credential-requests$/), orders()]).toEqual([2, 1]);
   });
 
-  it("says what is wrong with an order, and what of it the connector does not know", async () => {
+  it("prints what is wrong with an order, and which fields the connector ignores", async () => {
     const wrong = sample("connector-order-v2.json");
     wrong.recipient.telephone = "none";
     delete wrong.shipment.mailing_address.region;

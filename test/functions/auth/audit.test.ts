@@ -211,7 +211,7 @@ describe("a username that no user has", () => {
     expect(auth.events("user_unlocked").at(-1)).not.toHaveProperty("user");
   });
 
-  it("is hashed by a key that the vault holds: another pepper gives another hash", async () => {
+  it("is hashed with a key from the vault: another pepper gives another hash", async () => {
     const pepper = (fill: number) => ({ current: async () => ({ version: "1", key: new Uint8Array(32).fill(fill) }) });
     const [one, other] = await Promise.all([1, 2].map(fill => createUsernameHashForLog(pepper(fill))("nobody")));
     expect(one).toMatch(/^[\w-]{22}$/);

@@ -159,7 +159,7 @@ describe("the deployed app over HTTP", () => {
     }
   });
 
-  it("asks for a bearer token on the Core API alone, and says nothing to other sites", async () => {
+  it("requires a bearer token on the Core API only, and allows no other origin", async () => {
     const none = await call("GET", "/core/users", { headers: { authorization: "" } });
     expect([none.status, none.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
     const foreign = await post("/client/authenticate", {}, { origin: "https://evil.example" });

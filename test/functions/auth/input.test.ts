@@ -240,7 +240,7 @@ describe("who may call the Core API", () => {
     expect(status).toBe(401);
   });
 
-  it("the Client API asks for no token, only where the specification says for a session", () => {
+  it("the Client API requires no token, and a session only where the specification requires one", () => {
     expect(Object.fromEntries(Object.entries(client.endpoints).map(([name, { access }]) => [name, access]))).toEqual({
       clientAuthenticate: "open",
       clientLogin: "open",

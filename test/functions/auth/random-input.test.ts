@@ -117,7 +117,7 @@ describe("any input", () => {
     );
   });
 
-  it("and the log knows of no failure", () => {
+  it("and the log has no failure", () => {
     expect(auth.lines.length).toBeGreaterThan(routes.length * 3);
     expect([...auth.events("failed"), ...auth.events("unavailable")]).toEqual([]);
   });

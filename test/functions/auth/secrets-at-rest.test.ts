@@ -64,7 +64,7 @@ describe("a rotation", () => {
     expect([await signsIn(next, one, former.otp(1)), await signsIn(auth, other, later.otp(1))]).toEqual([true, true]);
   });
 
-  it("of the pepper: passwords of before go on, and are hashed anew at the next sign-in, which older hosts take too", async () => {
+  it("of the pepper: old passwords stay valid, and are hashed again at the next sign-in, which older hosts accept too", async () => {
     const [old, pepperOf] = [pepperedHost(), async (user: MadeUser) => (await find(user)).pepper];
     const find = async ({ id }: MadeUser) => {
       const password = (await auth.context.users.find({ by: "id", id }))?.value.password;

@@ -18,7 +18,7 @@ async function ordered(email: string, state: number): Promise<string> {
 const statusOf = async (id: string) => (await host.call(`GET /v2/credential-requests/${id}`)).status;
 
 describe("the maintenance function that erases a recipient", () => {
-  it("asks for the host's master key: a caller's token is none", async () => {
+  it("requires the host's master key, and refuses a caller's token", async () => {
     expect((await host.call(erase, { body: { email: newUser() } })).status).toBe(401);
   });
 

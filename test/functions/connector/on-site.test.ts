@@ -118,7 +118,7 @@ it("a mixed request has both ids, and each job does its part of it", async () =>
   expect(await mailsAfter(`POST /v1/credential-requests/${requestId}/resend-pin`)).toBe(2);
 });
 
-it("what the pre-registration API refuses is a 400 that says which authenticator, and nothing of it stays there", async () => {
+it("a refusal of the pre-registration API is a 400 that names the authenticator, and the others are removed there", async () => {
   peers.rfpr.fail({
     kind: "refuse",
     method: "PUT",

@@ -114,7 +114,7 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("asks for a token or a session wherever an endpoint does, and says how a call without one is refused", () => {
+  it("requires a token or a session for each endpoint that does, and documents the refusal", () => {
     const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
     const session = [{ session: [] }, { sessionHeader: [] }];
     const asked = { caller: [{ bearer: [] }], session, untouched_session: session, open: [] };

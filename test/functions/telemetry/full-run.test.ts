@@ -111,7 +111,7 @@ describe("one trace", () => {
     expect(ids.size).toBe(spans.length);
   });
 
-  it("holds the log events of its call", () => {
+  it("has the log events of its call", () => {
     const [call] = named("POST /v2/credential-requests").filter(
       ({ attributes }) => attributes["http.response.status_code"] === 201,
     );
@@ -119,7 +119,7 @@ describe("one trace", () => {
     expect(events.map(({ body }) => body.stringValue)).toEqual(expect.arrayContaining(["request_state", "http"]));
   });
 
-  it("says of a refused call what it answered, and calls no refusal a failure", () => {
+  it("has the status of a refused call, and marks no refusal as a failure", () => {
     const refused = named("GET /v2/status").filter(({ attributes }) => attributes["http.response.status_code"] === 401);
     expect(refused.map(({ status }) => status.code ?? 0)).toEqual([0]);
   });
@@ -128,7 +128,7 @@ describe("one trace", () => {
 describe("audit events", () => {
   const events = (name: string) => run.collector.logs().filter(({ body }) => body.stringValue === name);
 
-  it("can be asked for by each of their fields", () => {
+  it("can be queried by each of their fields", () => {
     const attempts = events("authentication").map(({ attributes }) => attributes);
     expect(attempts.map(({ outcome, reason }) => [outcome, reason])).toEqual([
       ["refused", expect.any(String)],

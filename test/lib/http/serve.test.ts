@@ -219,7 +219,7 @@ describe("a JSON body", () => {
     });
   });
 
-  it("is not asked for by an endpoint that has none", async () => {
+  it("is not required by an endpoint that has none", async () => {
     expect(await served(echo()).send({ body: "no json", headers: { "transfer-encoding": "chunked" } })).toMatchObject({
       status: 200,
     });

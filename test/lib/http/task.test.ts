@@ -49,7 +49,7 @@ describe("a task", () => {
     expect(events().map(({ event }) => event)).toEqual(["task_refused", "task_refused", "task_refused"]);
   });
 
-  it("that fails says no more than that, and the log has all of it", async () => {
+  it("that fails returns no details, and the log has all of them", async () => {
     const failing = task({
       ...described,
       input: z.unknown(),

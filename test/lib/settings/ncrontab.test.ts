@@ -46,7 +46,7 @@ describe("a schedule of six fields", () => {
     expect(isNcrontab(text)).toBe(false);
   });
 
-  it("is one that the host takes too", () => {
+  it("is one that the host accepts too", () => {
     const value = fc.constantFrom("*", "0", "1", "5", "12", "31", "59", "60", "mon", "Sun", "feb", "7", "x");
     const part = fc
       .tuple(value, fc.option(value), fc.option(fc.constantFrom("0", "1", "2", "15", "99")))

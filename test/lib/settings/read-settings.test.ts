@@ -110,7 +110,7 @@ describe("a single setting", () => {
     expect(read(setting.seconds("").prefault("2"), words)).toBe(2);
   });
 
-  it("takes http on this machine alone, by the names that the clients of storage and vault take", () => {
+  it("accepts http only on the loopback, by the names that the clients of storage and vault accept", () => {
     const taken = (host: string) => setting.address("").safeParse(`http://${host}`).success;
     for (const host of ["127.0.0.1", "localhost", "127.0.0.1:7071"]) expect(taken(host)).toBe(true);
     for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example", "[::1]"]) expect(taken(host)).toBe(false);
@@ -158,7 +158,7 @@ describe("all problems are reported in one message", () => {
     expect(`${bad.message} ${bad.stack} ${JSON.stringify(bad)}`).not.toContain("secret");
   });
 
-  it("and good ones are given as they are", () => {
+  it("and valid settings are returned", () => {
     const [first, second] = combineReads(
       () => ({ a: 1 }),
       () => undefined,
@@ -166,7 +166,7 @@ describe("all problems are reported in one message", () => {
     expect([first.a, second]).toEqual([1, undefined]);
   });
 
-  it("but a bug stays a bug", () => {
+  it("and passes on any other error", () => {
     expect(() =>
       combineReads(() => {
         throw new TypeError("bug");
@@ -196,7 +196,7 @@ describe("the messages for an administrator", () => {
     ]);
   });
 
-  it("is the words in force: given, else the default, else none", () => {
+  it("has the effective text: the given value, else the default, else an empty text", () => {
     expect(effectiveSettings(schema, { NAMES: " ", WAIT: " 2 ", OTHER: "x" })).toEqual({
       NAMES: "a",
       WAIT: "2",

@@ -40,7 +40,7 @@ const advisory = {
 };
 
 describe("npm run audit", () => {
-  it("exits with 0 where the registry knows no vulnerability", async () => {
+  it("exits with 0 if the registry reports no vulnerability", async () => {
     expect(await auditBy((_, response) => response.end("{}"))).toMatchObject({
       code: 0,
       output: expect.stringContaining("Vulnerabilities: 0."),

@@ -26,7 +26,7 @@ beforeEach(() => {
 const get = (path: string, headers: Readonly<Record<string, string>>, method = "GET"): Promise<RawAnswer> =>
   call({ port }, path, { method, headers });
 
-describe("the console holds tokens, so it answers nobody but its own page", () => {
+describe("the console has tokens, so it responds only to its own page", () => {
   test("its own page is answered, under either name of this machine", async () => {
     expect((await get("/api/host/v2/status", own)).status).toBe(200);
     const other = { ...own, host: `localhost:${port}`, origin: `http://localhost:${port}` };
@@ -114,7 +114,7 @@ describe("what the console serves", () => {
     expect(client?.cookie).toBeUndefined();
   });
 
-  test("no answer but that of the tokens holds a token or a cookie, and markup comes as a value of JSON", async () => {
+  test("only the response with the tokens contains a token, none has a cookie, and markup is a value of JSON", async () => {
     const answers = await Promise.all(
       ["facts", "requests", "stories/1", "keys", "choices", "sample", "host/v2/status", "host/v2/x"].map(path =>
         get(`/api/${path}`, own),
@@ -202,7 +202,7 @@ test("an API is not served if the host has no such path", async () => {
 
 const ok = { status: 200, body: {} };
 
-test("where no host answers, the console says so", async () => {
+test("the console reports a host that does not respond", async () => {
   const alone = await startStubSystem();
   await alone.host.close();
   const itself = new URL(alone.console.url);

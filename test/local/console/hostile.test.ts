@@ -159,7 +159,7 @@ describe("text from elsewhere stays text", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("in a list that goes on, whose next page is asked of the host and nobody else", async () => {
+  test("in a list with a next page, which is requested from the host only", async () => {
     const { page, troubles, asked } = await browser.open(`${system.console.url}/#/requests`);
     await page.getByText("Find requests").click();
     await page.getByRole("button", { name: "Find", exact: true }).click();
@@ -171,7 +171,7 @@ describe("text from elsewhere stays text", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("in what a session and a call tell", async () => {
+  test("in the response of a session and of a call", async () => {
     const { page, troubles } = await browser.open(`${system.console.url}/#/sign-in`);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("status").getByText(probe.slice(0, 20)).first().waitFor();
@@ -241,7 +241,7 @@ test("a mailbox of a thousand mails lists fifty, shows more, filters, and has on
   expect(await page.locator("iframe").count()).toBe(1);
 });
 
-test("an open page says that the system does not answer, and goes on when it runs again", async () => {
+test("an open page reports that the system does not respond, and continues when it runs again", async () => {
   const { connectionString, mail } = system;
   const options = { connectionString, tokens, peers: { mail: mail.url, rfpr: mail.url } };
   const before = await startConsole(options);

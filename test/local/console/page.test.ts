@@ -528,7 +528,7 @@ describe("the authentication server in the page", () => {
   });
 });
 
-describe("whoever looks at it", () => {
+describe("any user of the page", () => {
   const views = {
     "": "Overview",
     requests: "Requests",
@@ -567,7 +567,7 @@ describe("whoever looks at it", () => {
     expect(await background()).not.toBe(light);
   });
 
-  test("goes from view to view by the keyboard alone, and is told where the focus is", async () => {
+  test("moves from view to view by the keyboard alone, and sees where the focus is", async () => {
     const { page } = await visit("");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     await page.keyboard.press("Tab");

@@ -47,7 +47,7 @@ test.each([
   }
 });
 
-test("a key of kind totp shows one code a step, and tells of one that it gave before", () => {
+test("a key of kind totp shows one code for each step, and marks a code that it has shown before", () => {
   const keys = createSoftwareKeys();
   const key = keys.draft({ kind: "totp", digits: 6 });
   keys.keep(key);

@@ -27,7 +27,7 @@ it("the sample names exactly the settings there are, and the host's own", () => 
   });
 });
 
-it("the sample holds texts alone, each a default or none, so it holds no secret", () => {
+it("the sample contains only texts, each a default or empty, so it contains no secret", () => {
   const defaults = Object.fromEntries(settings.map(({ name, defaultText = "" }) => [name, defaultText]));
   const { SERVICE_APIS, ...others } = sample.Values;
   expect(others).toEqual({ ...hostSettings, ...defaults, SERVICE_APIS: undefined });

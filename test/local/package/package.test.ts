@@ -39,7 +39,7 @@ describe("the package", () => {
     expect(version).toBe(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version);
   });
 
-  it("holds files of deployed code and packages only, each script with its map", () => {
+  it("contains files of deployed code and packages only, each script with its map", () => {
     const scripts = paths().filter(path => path.endsWith(".js"));
     const sources = new Set<string>();
     for (const script of scripts) {
@@ -82,7 +82,7 @@ describe("the package", () => {
     }
   });
 
-  it("is at most 6 MiB zipped, and the zip holds the folder", () => {
+  it("is at most 6 MiB zipped, and the zip contains the folder", () => {
     const zip = zipPackage(files);
     expect(zip.byteLength).toBeLessThanOrEqual(6 * 1024 * 1024);
     expect(Object.entries(unzipSync(zip)).map(([path, { byteLength }]) => [path, byteLength])).toEqual(

@@ -68,7 +68,7 @@ test("a refused start removes the facts of a killed system before it checks its 
   taken.close();
 });
 
-test("a file that holds no facts counts as none", () => {
+test("a file without facts counts as none", () => {
   const directory = emptyDirectory();
   writeFileSync(join(directory, "run.json"), "{");
   expect(readFacts(directory)).toBeUndefined();

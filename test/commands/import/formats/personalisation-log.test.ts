@@ -106,7 +106,7 @@ describe("the Yubico layout", () => {
     expect(keysOf(oath(publicId), { digits: 8 })).toMatchObject([{ digits: 8 }]);
   });
 
-  it("refuses a key without public id, unless it is said what such keys type", () => {
+  it("refuses a key without public id, unless an option says what such keys type", () => {
     expect(reasonOf(oath(""))).toBe("it has no prefix, by which its OTPs would be recognised");
     expect(keysOf(oath(""), { identifier: "ubhe" })).toMatchObject([{ prefix: "ubhe00508327" }]);
   });
@@ -178,7 +178,7 @@ describe("a log of many lines", () => {
     });
   });
 
-  it("holds what a key was programmed with last", () => {
+  it("has the values that a key was programmed with last", () => {
     const text = [line("b"), line("c"), line("B", "00".repeat(16))].join("\n");
     expect(readPersonalisationLog(text)).toMatchObject({
       keys: [

@@ -278,7 +278,7 @@ describe("a file that is no PSKC", () => {
     expect(JSON.stringify(reading)).not.toContain("secret,but");
   });
 
-  it("gives nothing where it holds no key", () => {
+  it("returns nothing for a file without a key", () => {
     expect(read(container(""))).toEqual({ keys: [], refused: [] });
     expect(read(container("<KeyPackage/>")).refused).toEqual([{ line: 3, reason: "it contains no key" }]);
   });

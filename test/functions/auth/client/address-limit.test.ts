@@ -47,7 +47,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await authenticate(address)).body).toBe(true);
   });
 
-  it("holds for login and password change too, and does nothing for such an attempt", async () => {
+  it("applies to login and password change too, and hashes no password for a refused attempt", async () => {
     const address = newAddress();
     const session = await loggedIn(auth, user);
     for (let n = 0; n < 3; n++) await guess(address);

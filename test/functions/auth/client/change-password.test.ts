@@ -44,7 +44,7 @@ describe("the password change", () => {
     expect(await auth.post("/client/password", fields, { cookie })).toMatchObject({ status: 200, body: true });
   });
 
-  it("ends the user's other sessions; the one that changed it goes on, also for a further change", async () => {
+  it("ends the user's other sessions; the session of the call continues, also for a further change", async () => {
     const user = await makeUser(auth);
     const [own, other] = [await loggedIn(auth, user), await loggedIn(auth, user)];
     const [first, second] = [newPassword(), newPassword()];
@@ -67,7 +67,7 @@ describe("the password change", () => {
     expect([await lives(auth, session), await authenticate(user, user.password)]).toEqual([true, true]);
   });
 
-  it("asks for a new OTP exactly where a login does", async () => {
+  it("requires a new OTP exactly where a login does", async () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
     const session = await loggedIn(auth, user, key.otp(0));
@@ -118,7 +118,7 @@ describe("the password change", () => {
     });
   });
 
-  it("asks for the session before anything else", async () => {
+  it("requires the session before anything else", async () => {
     expect(await auth.post("/client/password")).toMatchObject({ status: 401, body: { error: "Session required!" } });
   });
 

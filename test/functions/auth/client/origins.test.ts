@@ -129,7 +129,7 @@ describe("pages of other sites", () => {
     expect((await open.get("/client/status", {}, { ...headers, ...withSession(session) })).status).toBe(200);
   });
 
-  it("are no matter of the Core API, which asks for a token", async () => {
+  it("do not apply to the Core API, which requires a token", async () => {
     expect((await auth.get("/core/users", {}, { origin: "https://evil.example" })).status).toBe(200);
   });
 });

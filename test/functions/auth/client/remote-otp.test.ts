@@ -97,7 +97,7 @@ describe.each(servers)("kind `remote` with %s", (_, isThere, start) => {
   });
 });
 
-describe("what validation servers do and do not say", () => {
+describe("the responses of validation servers", () => {
   const start = async (): Promise<SimulatedServer> => {
     const server = await simulatedServer(validationKey);
     onTestFinished(() => server.close());
@@ -105,7 +105,7 @@ describe("what validation servers do and do not say", () => {
   };
   const failuresOf = async ({ prefix }: SoftwareKey) => (await plain.context.otpkeys.find(prefix))?.value.failures;
 
-  it("an OTP is spent before any server is asked: of many at once one is asked about", async () => {
+  it("an OTP is spent before the first call of a server: of many simultaneous sign-ins one leads to a call", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);
@@ -141,7 +141,7 @@ describe("what validation servers do and do not say", () => {
     expect(await failuresOf(key)).toBe(0);
   });
 
-  it("servers are asked in turn: the next where one is away or talks nonsense", async () => {
+  it("servers are called in turn: the next one if one is away or returns nonsense", async () => {
     const [first, second] = [await start(), await start()];
     const auth = asking(first, second);
     const key = await remoteKey(auth, first, second);
@@ -215,7 +215,7 @@ describe("what validation servers do and do not say", () => {
     expect(server.requests()).toHaveLength(1);
   });
 
-  it("validate asks too, and uses the OTP up", async () => {
+  it("validate calls the servers too, and uses the OTP up", async () => {
     const server = await start();
     const auth = asking(server);
     const key = await remoteKey(auth, server);

@@ -185,7 +185,7 @@ describe("when an OTP is needed", () => {
     expect(await signsIn(on("never"), { ...fields, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
   });
 
-  it("a key made anew under the prefix of one that was the user's asks for no OTP", async () => {
+  it("a new key with the prefix of the user's deleted key requires no OTP", async () => {
     const { prefix } = await giveKey(auth, await makeUser(auth), hotpKey());
     const stale = auth.anotherInstance({
       ports: ({ users }) => ({
@@ -326,7 +326,7 @@ describe("identification by OTP", () => {
     expect(total).toBeLessThan(users.length);
   });
 
-  it("asks who has the key now: one who only had it does not share it", async () => {
+  it("identifies the key's current user: a former user does not share the key", async () => {
     const stale = auth.anotherInstance({
       settings: { AUTH_IDENTIFY_BY_OTP: "true" },
       ports: ({ otpkeys, users }) => ({

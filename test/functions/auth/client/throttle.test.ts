@@ -55,7 +55,7 @@ describe("failures of a username", () => {
     },
   );
 
-  it("hold for authenticate, login and the password change alike, and for the right password too", async () => {
+  it("apply to authenticate, login and password change, and also to the right password", async () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
     await fail(user.name, 1);
@@ -340,7 +340,7 @@ describe("wrong OTPs of a key", () => {
     return { user, key };
   }
 
-  it("count where the user holds the key and gave the right password; a valid one clears them", async () => {
+  it("count if the user has the key and sent the right password; a valid OTP clears them", async () => {
     const user = await makeUser(auth);
     const key = await giveKey(auth, user, hotpKey());
     for (let n = 1; n <= 3; n++) {

@@ -60,7 +60,7 @@ describe("GET /core/users (specification section 4)", () => {
       expect(await listed({ otpkey })).toEqual([]);
   });
 
-  it("takes every other name for an attribute's key: no other name filters by anything else", async () => {
+  it("reads every other name as the key of an attribute", async () => {
     const listed = async (fields: Record<string, string>) => (await auth.get("/core/users", fields)).body;
     expect(await listed({ name: users[0]?.name ?? "" })).toEqual([]);
     expect(await listed({ name: "not the username" })).toEqual(shown(users[0]));
@@ -141,7 +141,7 @@ describe("GET /core/users (specification section 4)", () => {
     }
   });
 
-  it("goes on from `$skiptoken` to the end where there is no `$top`", async () => {
+  it("continues from `$skiptoken` to the end without `$top`", async () => {
     const [, b, ...rest] = users;
     expect((await auth.get("/core/users", { $skiptoken: String(b?.id) })).body).toEqual(shown(...rest));
   });

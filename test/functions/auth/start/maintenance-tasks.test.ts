@@ -33,7 +33,7 @@ const newSecret = () => randomBytes(32).toString("base64url");
 const signIn = async (username: string, password: string, otp: string) =>
   (await auth.post("/client/authenticate", { username, password, otp })).body;
 
-describe("sealing anew after a rotation of the key", () => {
+describe("resealing after a rotation of the key", () => {
   it("seals every key's secret under the new version, after which the old one can go", async () => {
     const on = await testAuth();
     const key = hotpKey();
@@ -130,7 +130,7 @@ describe("sealing anew after a rotation of the key", () => {
     },
   );
 
-  it("counts a row whose version of the key the vault refuses as failed, and goes on", async () => {
+  it("counts a row whose version of the key the vault refuses as failed, and continues", async () => {
     const { host, version, reseal } = await rotated(1, async () => {});
     host.vault.fail({ kind: "refuse", status: 403, body: { error: { code: "Forbidden" } }, path: version, times: 9 });
     try {

@@ -101,7 +101,7 @@ describe("a create with authenticators", () => {
     expect(taken[0]?.expiresAt).toBe(ends.at(-1));
   });
 
-  test("of which nothing is shipped is started when all are handed over, and asks nothing of the delivery service", async () => {
+  test("without a shipment is started when all authenticators are registered, without a call of the delivery service", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody([authenticator(), authenticator()]));
     expect(await connector.read(requestId)).toMatchObject({
@@ -292,7 +292,7 @@ describe("a create whose authenticators are not taken", () => {
     expect(compensated).toEqual([firstAuthenticator(body)?.credentials[0].user_id]);
   });
 
-  test("because an IdP says no: nothing was handed over, so nothing is removed", async () => {
+  test("because an IdP refuses: nothing was registered, so nothing is removed", async () => {
     const connector = await withCompensation();
     const user = newUser();
     peers.entra.setUser(user, "unknown");
@@ -304,7 +304,7 @@ describe("a create whose authenticators are not taken", () => {
 });
 
 describe("a mixed request whose shipment is not taken", () => {
-  test("because the delivery service says no: its authenticators are removed", async () => {
+  test("because the delivery service refuses: the registered authenticators are removed", async () => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400, body: { code: "no", message: "Not there" } });
     expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
@@ -357,7 +357,7 @@ describe("a mixed request whose shipment is not taken", () => {
 });
 
 describe("a create handler that is delayed", () => {
-  test("while it hands over: the job takes everything back, and what arrives later is refused", async () => {
+  test("while it registers authenticators: the job compensates them, and a later registration is refused", async () => {
     const connector = await testConnector(peers, { settings: { ENROLLMENT_TIMEOUT_SECONDS: "60" } });
     peers.rfpr.fail({ kind: "hang", method: "PUT" });
     const answer = refusalOf(connector.order(mixedBody()));
@@ -419,7 +419,7 @@ describe("a create handler that is delayed", () => {
     },
   );
 
-  test("beyond its time hands over no more, and leaves the compensation to the job", async () => {
+  test("beyond its time registers no more authenticators, and leaves the compensation to the job", async () => {
     const connector = await testConnector(peers, {
       ports: (context, clock) => ({
         idps: idpsOf(context, idp => ({
@@ -440,7 +440,7 @@ describe("a create handler that is delayed", () => {
     await failedRequest(connector);
   });
 
-  test("by storage that does not say whether it was started: the refusal says so, and not to repeat it", async () => {
+  test("by storage without a response to the start: the refusal says so, and says not to repeat the create", async () => {
     let broken = false;
     const connector = await testConnector(peers, {
       ports: ({ requests, rfpr }) => ({
@@ -491,7 +491,7 @@ describe("a create handler that is delayed", () => {
   });
 });
 
-test("a compensation for which the deployment has no pre-registration API any more stays due and says so", async () => {
+test("a compensation stays due with a message if the deployment no longer has a pre-registration API", async () => {
   const connector = await testConnector(peers);
   peers.rfpr.fail({ kind: "hang", method: "PUT" });
   const answer = refusalOf(connector.order(onSiteBody()));

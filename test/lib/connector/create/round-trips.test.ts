@@ -141,7 +141,7 @@ async function history(connector: TestConnector, count: number): Promise<void> {
   );
 }
 
-test("a job with 5 due items makes no more calls beside 60 ended requests than beside none", async () => {
+test("a job with 5 due items makes as many calls with 60 ended requests as without", async () => {
   const cost = async (ended: number) => {
     const connector = await testConnector(peers);
     await history(connector, ended);

@@ -12,7 +12,7 @@ const found = (secrets: readonly string[], places: readonly string[]) =>
   secrets.filter(secret => places.some(place => place.includes(secret)));
 
 describe("what is kept and logged of a request", () => {
-  test("never holds a PIN, a private key, a challenge, a token, or in the log a recipient's data", async () => {
+  test("never contains a PIN, a private key, a challenge, a token, or in the log a recipient's data", async () => {
     const privateKeys: string[] = [];
     const challenges: string[] = [];
     const connector = await testConnector(peers, {
@@ -122,7 +122,7 @@ describe("what is kept and logged of a request", () => {
   });
 });
 
-describe("how much one request holds", () => {
+describe("the size of one request", () => {
   /** User ids as long as they may be, in letters of three bytes each. */
   const longUser = (): string => {
     const user = newUser();

@@ -111,7 +111,7 @@ describe("clean-up", () => {
     expect([...connector.events("work_failed"), ...other.events("work_failed")]).toEqual([]);
   });
 
-  test("takes no new request when its time is over", async () => {
+  test("starts no new request when its time is over", async () => {
     const connector = await testConnector(peers, {
       settings: { JOB_CONCURRENCY: "1" },
       ports: ({ requests }, clock) => ({

@@ -62,7 +62,7 @@ const slow = ({ polls = 0, activations = 0 }): ConnectorOptions => ({
 });
 
 describe("a job works on what is due", () => {
-  test("at its time by the timer, oldest first", async () => {
+  test("by the timer at its time, oldest first", async () => {
     const connector = await testConnector(peers, oneAtATime);
     const placed = await orders(connector, 4);
     expect(await connector.runShipments("timer")).toMatchObject({ answered: 0 });
@@ -86,7 +86,7 @@ describe("a job works on what is due", () => {
     );
   });
 
-  test("leaving v2 credentials to the other job: process-shipments activates and mails nothing", async () => {
+  test("except version 2 credentials in process-shipments, which activates and mails none of them", async () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     await connector.runShipments();
@@ -95,7 +95,7 @@ describe("a job works on what is due", () => {
     expect(await connector.read(one?.requestId ?? "")).toMatchObject({ state: "started" });
   });
 
-  test("without a call where nothing is", async () => {
+  test("without a call if nothing is due", async () => {
     const connector = await testConnector(peers);
     for (const run of [() => connector.runShipments("timer"), () => connector.runCredentials("timer")]) {
       const { calls } = await connector.counted<unknown>(run);
@@ -103,7 +103,7 @@ describe("a job works on what is due", () => {
     }
   });
 
-  test("and continues where one item fails, which stays due", async () => {
+  test("and continues if one item fails, which stays due", async () => {
     const connector = await testConnector(peers);
     const placed = await orders(connector, 3);
     await connector.runShipments();
@@ -147,7 +147,7 @@ describe("a job works on what is due", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
-  test("and takes a key that died under another's work out of the queue where nothing of it is due any more", async () => {
+  test("and removes a cancelled key from the queue after the lease of a run that stopped", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody());
     const leased = await connector.load(requestId);
@@ -162,7 +162,7 @@ describe("a job works on what is due", () => {
     expect([due, left]).toEqual([undefined, undefined]);
   });
 
-  test("and ends where storage is away, all that is left staying due", async () => {
+  test("and ends if storage is not available, and the rest stays due", async () => {
     const connector = await testConnector(peers, oneAtATime);
     await orders(connector, 3);
     let loads = 0;
@@ -198,7 +198,7 @@ describe("a time budget", () => {
     },
   );
 
-  test("ends it before the next key and the next credential, too, and gives the hold back", async () => {
+  test("ends the run before the next key and the next credential, and releases the lease", async () => {
     const connector = await testConnector(peers, slow({ activations: seconds(40) }));
     const [one] = await orders(connector, 1, [1, 4]);
     const requestId = one?.requestId ?? "";
@@ -223,7 +223,7 @@ describe("a time budget", () => {
     expect(await connector.runCredentials()).toMatchObject({ activated: 1, left: 0 });
   });
 
-  test("that ends with the last credential of a key leaves its mail, and gives the hold back", async () => {
+  test("that ends with the last credential of a key leaves its mail due, and releases the lease", async () => {
     const connector = await testConnector(peers, slow({ activations: seconds(101) }));
     const [one] = await orders(connector, 1);
     const to = one?.body.recipient.email ?? "";
@@ -235,7 +235,7 @@ describe("a time budget", () => {
     expect(mailsTo(to)).toBe(1);
   });
 
-  test("that is over before a key's first credential starts none, and touches no row", async () => {
+  test("that is over before a key's first credential starts none, and writes no row", async () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     await connector.runShipments();
@@ -299,7 +299,7 @@ describe("several hosts at once", () => {
     ).toBeDefined();
   }
 
-  test("leave what another has leased alone until its lease has expired", async () => {
+  test("skip work that another host has leased until the lease has expired", async () => {
     const connector = await testConnector(peers);
     const [one] = await orders(connector, 1);
     const requestId = one?.requestId ?? "";
@@ -341,7 +341,7 @@ describe("several hosts at once", () => {
     expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.retry?.attempts ?? 0).toBe(0);
   });
 
-  test("keep the other's word where a key was taken over meanwhile", async () => {
+  test("keep the result of the other host if it took over a key", async () => {
     const other: TestConnector[] = [];
     const connector = await testConnector(peers, {
       ports: (context, clock) => ({
@@ -366,7 +366,7 @@ describe("several hosts at once", () => {
     expect(connector.events("work_failed")).toEqual([]);
   });
 
-  test("write nothing to a key that another has leased meanwhile, not even a failure", async () => {
+  test("write nothing to a key that another host has leased meanwhile, not even a failure", async () => {
     const entered = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     let working: Promise<unknown> = Promise.resolve();
@@ -435,7 +435,7 @@ describe("an index row that finds nothing due", () => {
     return { connector, requestId, requests: context.requests, index };
   }
 
-  test("is left alone for 10 minutes, then removed after its row was rewritten", async () => {
+  test("is skipped for 10 minutes, and then removed after its row was rewritten", async () => {
     const { connector, requestId, index } = await pending();
     const stale = dueAt(connector, 0);
     await index.add({ due: stale, requestId, keyId: "s-01-001" });
@@ -465,7 +465,7 @@ describe("an index row that finds nothing due", () => {
     expect(await requests.save(loaded, { keys: [{ ...key.value, due }] })).toBeUndefined();
   });
 
-  test("stays where its row was written meanwhile", async () => {
+  test("stays if its row was written meanwhile", async () => {
     const { connector, requestId, requests, index } = await pending();
     const due = dueAt(connector, 0);
     await index.add({ due, requestId, keyId: "s-01-001" });
@@ -485,7 +485,7 @@ describe("an index row that finds nothing due", () => {
     expect((await connector.keyRow(requestId)).due).toEqual(due);
   });
 
-  test("brings back the one that its row is really due by", async () => {
+  test("is replaced by the index row of the time at which its row is due", async () => {
     const { connector, requestId, index } = await pending();
     await connector.runShipments();
     const [real] = await connector.queue("key");

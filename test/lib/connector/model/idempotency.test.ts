@@ -154,7 +154,7 @@ describe("what a claim keeps of a call", () => {
     expect(scopeOf("v2", { kind: "api_token", application: "abc" }, "order-1")).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test("tells bodies apart by their values and not by the order of their fields", () => {
+  test("distinguishes bodies by their values, not by the order of their fields", () => {
     forAll(fc.tuple(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 })), ([a, b]) => {
       const print = (value: unknown) => fingerprintOf({ value }, "key");
       expect(print(a)).toBe(print(reversed(a)));

@@ -47,7 +47,7 @@ describe("transitions of a credential", () => {
     expect(transition(from, event)).toBe(to);
   });
 
-  it("knows no other", () => {
+  it("has no other transition", () => {
     for (const from of credentialStates) {
       for (const event of events) {
         if (legal.some(([state, known]) => state === from && known === event)) continue;
@@ -68,7 +68,7 @@ describe("transitions of a credential", () => {
     expect(() => transition("activation_pending", "cancelled")).toThrow();
   });
 
-  it("a request that fails before it starts takes all open credentials along, and so ends failed itself", () => {
+  it("a request that fails before it starts ends with all its open credentials as failed", () => {
     forAll(fc.array(fc.constantFrom("processing" as const, "activation_pending" as const), { minLength: 1 }), open => {
       const key = rollUpSecurityKey(open.map(state => transition(state, "request_failed")));
       expect(key).toBe("failed");

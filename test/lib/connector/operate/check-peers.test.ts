@@ -76,7 +76,7 @@ describe("the check of the peers", () => {
     }
   });
 
-  test("explains a user whom the IdP does not know, with the IdP's message", async () => {
+  test("explains an unknown user of the IdP, with the IdP's message", async () => {
     const user = newUser();
     peers.entra.fail({ method: "GET", path: "creationOptions", kind: "refuse", status: 404, times: 50 });
     const [one, ...others] = bad(await findings({}, [user]));

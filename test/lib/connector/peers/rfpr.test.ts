@@ -150,7 +150,7 @@ describe("the pre-registration API", () => {
     ]);
   });
 
-  test("is not called again when it asks for a long wait", async () => {
+  test("is not called again after a long Retry-After", async () => {
     peers.rfpr.fail({ kind: "throttle", retryAfter: 300 });
     expect(await failureOf(rfpr.get(newId()))).toMatchObject({ kind: "throttled", retryAfter: 300 });
     expect(peers.rfpr.requests()).toHaveLength(1);

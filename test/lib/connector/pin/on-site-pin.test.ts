@@ -38,7 +38,7 @@ describe("the PIN of an authenticator", () => {
     expect(fetches()).toBe(2);
   });
 
-  test("may be longer than was asked for, where the authenticator insists", async () => {
+  test("may be longer than requested if the authenticator requires it", async () => {
     const { requestId, mails } = await enrolled({ min_length: 4 }, { insistsOn: 9 });
     expect(pinIn(mails[0]?.text)).toHaveLength(9);
     expect(peers.rfpr.opens(idAt(requestId), pinIn(mails[0]?.text))).toBe(true);
@@ -179,7 +179,7 @@ describe("clean-up at the pre-registration API", () => {
     expect(remaining(requestId)).toBe(0);
   });
 
-  test("deletes what was never enrolled, too, and asks nothing there for a shipment alone", async () => {
+  test("also deletes authenticators that were never enrolled, and makes no call for a shipment alone", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody());
     await connector.order();

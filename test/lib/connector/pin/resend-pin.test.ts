@@ -77,7 +77,7 @@ describe("resend-pin (specification section 4)", () => {
     return () => save({});
   }
 
-  it("answers 409 with a Retry-After of 5 seconds while a job holds the key, after a wait of 2 seconds", async () => {
+  it("responds 409 with a Retry-After of 5 seconds while a job has the lease of the key, after a wait of 2 seconds", async () => {
     const waits: number[] = [];
     const connector = await testConnector(peers, {
       ports: () => ({ sleep: async ms => void waits.push(ms) }),
@@ -111,7 +111,7 @@ describe("resend-pin (specification section 4)", () => {
     expect(mailsTo(to)).toHaveLength(2);
   });
 
-  it("takes no key that another has taken since the resend began", async () => {
+  it("skips a key that another run has leased since the resend began", async () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 2);
     const taken = connector.anotherInstance({
@@ -203,7 +203,7 @@ describe("resend-pin (specification section 4)", () => {
     expect(mailsTo(to)).toHaveLength(3);
   });
 
-  it("asks the delivery service once, however many keys the shipment has", async () => {
+  it("calls the delivery service once for all keys of a shipment", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector, 3);
     peers.delivery.resetRequests();
@@ -235,7 +235,7 @@ describe("resend-pin (specification section 4)", () => {
     expect((await connector.keyRow(requestId, "a-03")).mail).toMatchObject({ state: "sent", number: 1 });
   });
 
-  it("mails the keys of one place alone where that is asked for", async () => {
+  it("mails only shipped keys, or only on-site keys, if that is requested", async () => {
     const connector = await testConnector(peers);
     const body = mixedBody([1], [authenticator()]);
     const { requestId } = await connector.order(body);

@@ -152,7 +152,7 @@ describe("the PIN mail", () => {
     expect(mailsTo(one.to)[0]?.text).toContain(key?.pin);
   });
 
-  test("waits where the signing keys can not be read, and says so", async () => {
+  test("waits if the signing keys cannot be read, with a message", async () => {
     const { connector, to, errorMessage } = await ready();
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
     await connector.runCredentials();
@@ -306,7 +306,7 @@ describe("a mail service that is throttling", () => {
 });
 
 describe("a PIN mail that is refused", () => {
-  test("keeps the credential's state, says so in error_message, and is tried again alone with back-off", async () => {
+  test("keeps the credential's state, sets error_message, and repeats only the mail, with back-off", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "refuse", status: 400, times: 8 });
     const waits: number[] = [];
@@ -428,7 +428,7 @@ describe("a PIN mail that is not answered", () => {
     expect(sends()).toBe(1);
   });
 
-  test("and fails takes the next number", async () => {
+  test("and fails gets the next number", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     peers.mail.outcome({ status: "Failed", runningPolls: 1 });
     await connector.runCredentials();

@@ -184,7 +184,7 @@ test("an Idempotency-Key of a backup is known again", async () => {
   expect(await connector.context.claims.removeEnded("2100-01-01T00:00:00.000Z", () => false)).toBe(1);
 });
 
-test("sealing anew leaves no key under the old version, and what was sealed still opens", async () => {
+test("resealing leaves no value under the old version, and every value still opens", async () => {
   const connector = await open();
   const { requestId } = await connector.order();
   const before = await connector.keyRow(requestId);

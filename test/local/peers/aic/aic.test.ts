@@ -101,7 +101,7 @@ const asJson = (...parts: string[]) =>
   JSON.stringify({ authenticatorAttachment: "cross-platform", legacyData: parts.join("::") });
 
 describe("a journey", () => {
-  test("asks for a name, then for a key, verifies it and ends", async () => {
+  test("requests a name, then a key, verifies it and ends", async () => {
     const step = await ask();
     expect(step.callbacks.map(({ type }) => type)).toEqual(["MetadataCallback", "HiddenValueCallback"]);
     const { exp = 0, iat = 0, ...claims } = decodeJwt(step.authId);

@@ -227,7 +227,7 @@ describe("a shipment is refused with validation_error", () => {
     );
   });
 
-  test("where a request cannot be opened or is not what its place asks for", async () => {
+  test("if a request cannot be opened or is of another kind than its field requires", async () => {
     const credential = await requester.credentialRequest();
     const { d: _, ...responseKey } = credential.responseKey;
     const good = credentialPayload(responseKey, credential.challenge);

@@ -54,7 +54,7 @@ describe("the enrollment service (docs/peers/enrollment.md)", () => {
     expect(answer.status).toBe(400);
   });
 
-  test("takes a new credential beside the old one, until that is revoked", async () => {
+  test("accepts a new credential and the old one, until the old one is revoked", async () => {
     const answer = await control("credentials");
     expect(answer.status).toBe(201);
     const { credential } = (await answer.json()) as { credential: string };
@@ -66,7 +66,7 @@ describe("the enrollment service (docs/peers/enrollment.md)", () => {
     expect(service.tenantOf(kept)).toBe("local");
   });
 
-  test("knows tenants apart", async () => {
+  test("distinguishes tenants", async () => {
     expect(service.tenantOf(await tokenFor(service.newCredential("other")))).toBe("other");
   });
 

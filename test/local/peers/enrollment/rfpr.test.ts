@@ -352,7 +352,7 @@ describe("the agent over HTTP", () => {
     expect((await api.control("authenticator-requests/unknown/enroll")).status).toBe(404);
   });
 
-  test("that is eager enrolls what is asked for, a PIN of the user's too", async () => {
+  test("that is eager enrolls what is requested, also a PIN of the user", async () => {
     const [mailed, entered] = [await api.put(byMail), await api.put({ ...byMail, entry_method: "user_entered" })];
     expect((await api.control("settings", { eager: true })).status).toBe(204);
     onTestFinished(() => rfpr.settings({ eager: false }));

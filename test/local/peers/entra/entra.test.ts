@@ -323,7 +323,7 @@ describe("a key", () => {
     expect(await refusal(await register(credentialFor(given)))).toEqual([400, "BadRequest"]);
   });
 
-  test("is refused where the attestation does not hold", async () => {
+  test("is refused if the attestation is not valid", async () => {
     const given = await creationOptions();
     const unregistered = createAuthenticator(await createAuthenticatorKeys());
     const otherRp = { ...given, publicKey: { ...given.publicKey, rp: { id: "login.example" } } };

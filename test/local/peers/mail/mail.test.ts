@@ -84,7 +84,7 @@ describe("the mail service", () => {
     expect(mail.mails()).toHaveLength(1);
   });
 
-  test("does not know an operation that was never sent", async () => {
+  test("responds 404 for an operation that was never sent", async () => {
     expect(await lookUp(randomUUID())).toMatchObject({ status: 404, body: { error: { code: "NotFound" } } });
   });
 

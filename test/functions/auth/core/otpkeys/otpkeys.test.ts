@@ -180,7 +180,7 @@ describe.each([
   ["DELETE", ""],
   ["POST", "/delete"],
 ] as const)("%s /core/otpkeys/<prefix>%s (specification section 4, rule 3)", (method, rest) => {
-  it("removes the key, all its data and every assignment; one made anew inherits nothing", async () => {
+  it("removes the key, all its data and every assignment; a new key with its prefix inherits nothing", async () => {
     const key = await giveKey(auth, user, hotpKey());
     await assign(other.id, key.prefix);
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
@@ -293,7 +293,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
     expect(await validate(key.otp(1))).toBe(true);
   });
 
-  it("a disabled key is no reason to ask for an OTP", async () => {
+  it("a disabled key does not make an OTP required", async () => {
     const one = await makeUser(auth);
     const { prefix } = await giveKey(auth, one, hotpKey());
     const authenticate = async () =>

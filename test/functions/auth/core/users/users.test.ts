@@ -93,7 +93,7 @@ describe("POST /core/users (specification section 4)", () => {
     else expect(message).toMatch(sentence);
   });
 
-  it("asks for 15 characters where no OTP is ever needed", async () => {
+  it("requires 15 characters where no OTP is ever needed", async () => {
     const without = auth.anotherInstance({ settings: { AUTH_OTP_POLICY: "never" } });
     const { status, body } = await without.post("/core/users", { username: newName(), password: "fourteen chars" });
     expect(status).toBe(400);
@@ -114,7 +114,7 @@ describe("POST /core/users (specification section 4)", () => {
     expect(body).toEqual({ valid_password: true, valid_otp: false });
   });
 
-  it("creates one user of 30 that are asked for at once under one name", async () => {
+  it("creates one user of 30 simultaneous calls with one name", async () => {
     const name = newName();
     const other = auth.anotherInstance();
     const answers = await Promise.all(

@@ -49,7 +49,7 @@ describe("the version 1 credential request body", () => {
     ]);
   });
 
-  it("takes all that it knows", () => {
+  it("accepts every field", () => {
     const body = full();
     const [key] = createCredentialRequestBodyV1.parse(body).keys;
     expect(key).toMatchObject({
@@ -120,7 +120,7 @@ describe("a version 1 credential request", () => {
     );
   });
 
-  it("is refused in its own words where the deployment has no enrollment service, or no mail may go there", async () => {
+  it("is refused with version 1 field names without an enrollment service, or if its mail domain is not allowed", async () => {
     const { context } = await testConnector(peers, {
       settings: { ENROLLMENT_SERVICE_API_BASE_URL: "", RFPR_API_BASE_URL: "", PIN_MAIL_DOMAINS: "example.org" },
     });

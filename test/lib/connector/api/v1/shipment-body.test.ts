@@ -37,7 +37,7 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
     expect(mailsTo(to)).toHaveLength(1);
   });
 
-  it("make as many keys as the quantity says, each with its own credential, PIN and mail", async () => {
+  it("make as many keys as the quantity, each with its own credential, PIN and mail", async () => {
     const connector = await testConnector(peers);
     const to = newUser();
     const made = await order(connector, shipmentBodyV1(to, 3));

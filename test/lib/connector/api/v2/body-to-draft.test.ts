@@ -343,7 +343,7 @@ describe("a valid version 2 create body", () => {
     });
   });
 
-  it("gives authenticators the PIN they asked for", () => {
+  it("gives authenticators the requested PIN", () => {
     forAll(fullBodies, body => {
       const onSite = parsed(body).keys.filter(({ place }) => place === "authenticator");
       expect(
@@ -480,7 +480,7 @@ describe("fields that are absent", () => {
     );
   });
 
-  it("without pin_request no PIN is asked for", () => {
+  it("without pin_request no PIN is requested", () => {
     forAll(
       fullBodies,
       body => {
@@ -510,7 +510,7 @@ describe("fields that are absent", () => {
 });
 
 describe("what people write is normalised", () => {
-  it("outer blanks go", () => {
+  it("outer blanks are removed", () => {
     forAll(
       fullBodies,
       body => {
@@ -530,7 +530,7 @@ describe("what people write is normalised", () => {
     );
   });
 
-  it("countries and the regions that are codes are taken in any case", () => {
+  it("countries and region codes are accepted in any letter case", () => {
     const [body] = fc.sample(fullBodies, 1);
     const place = (country_code: string, region: string) =>
       parsed(altered(body, { [`${address}.country_code`]: country_code, [`${address}.region`]: region })).shipment
@@ -623,7 +623,7 @@ describe("violations of several rules", () => {
     ).toEqual(["enrollment_contacts.emails_to", "shipment"]);
   });
 
-  it("finds equal addresses beside what is no address", () => {
+  it("finds equal addresses in a list with an invalid one", () => {
     const [body] = fc.sample(fullBodies, 1);
     expect(
       pathsOf(altered(body, { "enrollment_contacts.emails_to": [7, null, "a@example.com", "A@example.com"] })),
@@ -643,7 +643,7 @@ describe("violations of several rules", () => {
     ]);
   });
 
-  it("an oversized list is refused without a look at its elements", () => {
+  it("an oversized list is refused without reading its elements", () => {
     const [body] = fc.sample(fullBodies, 1);
     const authenticators = times(100_000, {});
     expect(found(altered(body, { authenticators }))).toEqual([
@@ -703,7 +703,7 @@ describe("the schema as a document", () => {
     expect(authenticators.items.required).toEqual(["credentials"]);
   });
 
-  it("can be had for OpenAPI 3.0 too", () => {
+  it("can also be generated for OpenAPI 3.0", () => {
     expect(() =>
       z.toJSONSchema(createBodyV2, { io: "input", target: "openapi-3.0", unrepresentable: "any" }),
     ).not.toThrow();
