@@ -28,7 +28,7 @@ const secret = randomBytes(20);
 const prefix = "ccccccccccbd";
 let written = 0;
 
-/** One user with one key, and whatever session was begun last. */
+/** One user with one key, and the last session. */
 function stores() {
   const handle = hashUsername("anna");
   const user: Stored<User> = {
@@ -134,7 +134,7 @@ async function cost(call: () => Promise<{ readonly status: number }>): Promise<n
 const [status, login] = [endpointOf("clientStatus", "/status", "GET"), endpointOf("clientLogin", "/login", "POST")];
 const fields = { username: "anna", password };
 const { session } = (await login({}, fields)).body as { session: string };
-if (sessionKey(session) === undefined) throw new Error("no session was begun");
+if (sessionKey(session) === undefined) throw new Error("there is no session");
 const rows: string[][] = [["own code", "CPU µs a call"]];
 rows.push(["status", (await cost(() => status({ "x-service-session": session }))).toFixed(0)]);
 rows.push(["login with password", (await cost(() => login({}, fields))).toFixed(0)]);

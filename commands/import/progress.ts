@@ -1,4 +1,4 @@
-import { type Line, type Outcome, locationOf } from "./lines.ts";
+import { type Line, locationOf, type Outcome } from "./lines.ts";
 import type { Screen } from "./screen.ts";
 
 /** Returns a function that shows the progress after each line, and each line that was refused or failed. @param now milliseconds */

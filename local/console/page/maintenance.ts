@@ -14,7 +14,7 @@ export function Maintenance({ facts: { apis, nextRuns }, choices: { timers } }: 
   };
   const tasks = (service: string) => html`<div class="buttons">
     <${Button} label="Back up" run=${() => run(`${service}/back-up`)} />
-    <${Button} label="Seal anew" run=${() => run(`${service}/reseal`)} />
+    <${Button} label="Seal again" run=${() => run(`${service}/reseal`)} />
   </div>`;
   const check = ({ user_id, idp_id }: Record<string, string>) =>
     run("connector/check-peers", { users: user_id ? [{ user_id, idp_id }] : [] });

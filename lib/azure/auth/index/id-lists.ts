@@ -64,7 +64,9 @@ export const reserveId = (
     const isReserved = pointer !== undefined && versions.every(version => version !== undefined);
     if (isReserved) return { id, listed: rows.map((keys, index) => ({ keys, version: String(versions[index]) })) };
     await Promise.all(
-      rows.map(({ partitionKey, rowKey }, index) => versions[index] && ids.remove(partitionKey, rowKey, versions[index])),
+      rows.map(
+        ({ partitionKey, rowKey }, index) => versions[index] && ids.remove(partitionKey, rowKey, versions[index]),
+      ),
     );
     return conflict;
   });

@@ -182,21 +182,24 @@ describe("an administrator", () => {
 });
 
 describe("guesses side by side", () => {
-  test.each(["a user's", "an unknown"])("are limited to the ten slots of the throttle if 60 arrive at once (%s)", async whose => {
-    const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
-    const hosts = [decided.anotherInstance(), decided.anotherInstance()];
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
-    );
-    const hashed = hosts.reduce((sum, host) => sum + host.hashes(), 0);
-    expect(hashed).toBe(10);
-    expect(answers.filter(({ status, body }) => status === 200 && body === false)).toHaveLength(10);
-    for (const { status, headers } of answers.filter(({ status }) => status !== 200)) {
-      expect(status).toBe(429);
-      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    }
-    expect(await waitOf(name, decided)).toBe(30);
-  });
+  test.each(["a user's", "an unknown"])(
+    "are limited to the ten slots of the throttle if 60 arrive at once (%s)",
+    async whose => {
+      const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
+      const hosts = [decided.anotherInstance(), decided.anotherInstance()];
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
+      );
+      const hashed = hosts.reduce((sum, host) => sum + host.hashes(), 0);
+      expect(hashed).toBe(10);
+      expect(answers.filter(({ status, body }) => status === 200 && body === false)).toHaveLength(10);
+      for (const { status, headers } of answers.filter(({ status }) => status !== 200)) {
+        expect(status).toBe(429);
+        expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      }
+      expect(await waitOf(name, decided)).toBe(30);
+    },
+  );
 
   it("a success among them clears what failed before it", async () => {
     const user = await makeUser(auth);
