@@ -68,14 +68,6 @@ export function requirePast(field: string, time: Instant | undefined, now: Insta
   throw new Fault("invalid", "The request is not valid.", { problems });
 }
 
-/** A flag in a query. */
-export const queryFlag = (description: string) =>
-  z
-    .enum(["true", "false"], { error: "must be true or false" })
-    .transform(text => text === "true")
-    .optional()
-    .meta({ description, shownAs: { type: "boolean" } });
-
 /**
  * Returns a list as a plain array: the whole list, or one page with a link to the next.
  * @param address absolute URL of the list

@@ -242,6 +242,7 @@ describe("who may call the Core API", () => {
 
   it("the Client API requires no token, and a session only where the specification requires one", () => {
     expect(Object.fromEntries(Object.entries(client.endpoints).map(([name, { access }]) => [name, access]))).toEqual({
+      clientAssignOtpkey: "session",
       clientAuthenticate: "open",
       clientLogin: "open",
       clientLogout: "untouched_session",
@@ -293,6 +294,7 @@ describe("every route of the specification", () => {
         "POST /users/{user}/validate",
         "POST /users/{user}/sessions/delete",
         "POST /users/{user}/unlock",
+        "GET /users/{user}/lock",
         "GET /otpkeys",
         "POST /otpkeys",
         "GET /otpkeys/{prefix}",
@@ -300,11 +302,16 @@ describe("every route of the specification", () => {
         "POST /otpkeys/{prefix}/delete",
         "POST /otpkeys/{prefix}/enable",
         "POST /otpkeys/{prefix}/disable",
+        "POST /otpkeys/{prefix}/validity",
+        "POST /otpkeys/{prefix}/temporary-code",
+        "DELETE /otpkeys/{prefix}/temporary-code",
+        "POST /otpkeys/{prefix}/temporary-code/delete",
       ].sort(),
     );
     expect(routes(client)).toEqual(
       ["authenticate", "login", "logout", "status", "password"]
         .flatMap(name => [`GET /${name}`, `POST /${name}`])
+        .concat("POST /otpkeys")
         .sort(),
     );
   });

@@ -10,7 +10,9 @@ let key: SoftwareKey;
 let session: string;
 
 beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_IDENTIFY_BY_OTP: "true" } });
+  auth = await testAuth({
+    settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_IDENTIFY_BY_OTP: "true", AUTH_SELF_ASSIGN: "true" },
+  });
 });
 
 /** Anew for every route: some take away what they find. */
@@ -41,6 +43,11 @@ const names = [
   "private_id",
   "digits",
   "counter",
+  "period",
+  "algorithm",
+  "valid_from",
+  "valid_until",
+  "uses",
   "replace",
   "$top",
   "$skiptoken",

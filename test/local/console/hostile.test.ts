@@ -51,7 +51,10 @@ const authenticatorRequest = {
 
 /** A host whose every text is foreign. */
 function hostileHost({ path, query }: PeerCall): PeerAnswer {
+  const deliveries = [{ sink: 1, state: probe, delivered_at: probe, error_message: probe }];
+  const event = { id: probe, type: probe, time: probe, data: { key_id: probe, idp_id: probe }, deliveries };
   const bodies: readonly (readonly [RegExp, unknown])[] = [
+    [/^\/v2\/credential-requests\/[^/]+\/events$/, { data: [event] }],
     [
       /^\/v2\/credential-requests\/./,
       { data: { credential_request_id: probe, state: probe, error_message: probe, authenticators: [key] } },
@@ -152,7 +155,7 @@ describe("text from elsewhere stays text", () => {
 
   test("in the timeline of a request", async () => {
     const { page, troubles } = await browser.open(`${system.console.url}/#/request/1`);
-    await expect.poll(() => page.locator(".timeline li").count(), patient).toBe(3);
+    await expect.poll(() => page.locator(".timeline li").count(), patient).toBe(4);
     await page.locator(".timeline summary").first().click();
     expect(await page.locator(".timeline").textContent()).toContain(probe);
     await expectText(page, "request");

@@ -105,7 +105,8 @@ async function expectEvents(page: Page): Promise<void> {
   await press(page, "Events");
   const entries = page.locator(".timeline li");
   const delivered = entries.filter({ hasText: "Sink 1 delivered" });
-  await expect.poll(() => delivered.count(), patient).toBe(6);
+  // The start and end of the request, two keys shipped and their PIN mails, and three active credentials.
+  await expect.poll(() => delivered.count(), patient).toBe(9);
   const ended = delivered.filter({ hasText: "fido-connector.request.ended" });
   const received = () => sink.events().filter(({ body }) => body.includes("fido-connector.request.ended"));
   expect(received()).toHaveLength(1);

@@ -184,7 +184,7 @@ describe("further starts", () => {
   test.concurrent.each([
     [["--ephmeral"], "Unknown option '--ephmeral' (did you mean --ephemeral?). For help: npm start -- --help\n"],
     [["now"], /^Unexpected argument 'now'\. .*For help: npm start -- --help\n$/],
-    [["--log", "xml"], "--log must be json, pretty, quiet.\n"],
+    [["--log", "xml"], "--log must be json, pretty, quiet. For help: npm start -- --help\n"],
   ])("refuses the arguments %j and says how to get help", async (args, output) => {
     const refused = launchStart(args);
     expect(await refused.ended).toBe(1);

@@ -2,13 +2,14 @@ import * as z from "zod";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
-import { listReply, otherParameters, paging, pastTime, queryFlag, requirePast } from "../../paging.ts";
+import { optionalFlag } from "../../inputs.ts";
+import { listReply, otherParameters, paging, pastTime, requirePast } from "../../paging.ts";
 import { otpkeySummary } from "../../views.ts";
 
 const query = z.object({
   ...paging,
-  enabled: queryFlag("Only enabled otpkeys, or only disabled ones."),
-  stopped: queryFlag("Only otpkeys that wrong OTPs stopped, or only others."),
+  enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
+  stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
   unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
 });
 

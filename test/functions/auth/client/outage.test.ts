@@ -29,6 +29,7 @@ beforeAll(async () => {
     CLOUD_STORAGE_CONNECTION_STRING: connectionString,
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
     CALLER_STATIC_TOKENS: "true",
+    AUTH_SELF_ASSIGN: "true",
     STORAGE_TIMEOUT_SECONDS: "6",
     SECRETS_REFRESH_SECONDS: "0.001",
     HEALTH_MAX_AGE_SECONDS: "0.001",
@@ -63,13 +64,20 @@ const fields = {
   value: "x",
   key: "x",
   newpass: "another that fits",
+  valid_until: new Date(Date.now() + 86_400_000).toISOString(),
 };
 const session = Buffer.concat([Buffer.from([1, 0, 7, 0x9c, 0x18]), Buffer.alloc(64)]).toString("base64url");
 
 async function answer({ url }: MainProcess, method: string, path: string) {
-  const sent = new URLSearchParams({ ...fields, otpkey: "x", prefix: "x" });
+  const sent = new URLSearchParams({
+    ...fields,
+    otpkey: "x",
+    prefix: "x",
+    ...(path === "/client/otpkeys" && { otp: "x" }),
+  });
   const headers = path.startsWith("/core") ? bearer : { "x-service-session": session };
-  const inQuery = method === "GET" ? `?${sent}` : "";
+  // The list of OTP keys refuses unknown parameters.
+  const inQuery = method === "GET" && path !== "/core/otpkeys" ? `?${sent}` : "";
   const response = await fetch(url + path + inQuery, { method, headers, ...(method === "POST" && { body: sent }) });
   return { status: response.status, retry: Number(response.headers.get("retry-after")), body: await response.json() };
 }
