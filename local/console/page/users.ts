@@ -100,7 +100,11 @@ export function User({ argument: id, facts }: ViewProps) {
           <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
             rows=${body.otpkeys.map(prefix => [
               html`<a href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,
-              html`<${Button} label="Unassign" run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} />`,
+              html`<${Button} label="Unassign" kind="danger" title=${`Unassign ${prefix}`} run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} confirm=${{
+                title: "Unassign this key?",
+                text: `${name ?? "The user"} can no longer sign in with the key ${prefix}.`,
+                action: "Unassign the key",
+              }} />`,
             ])}
             empty="No key is assigned." />
           <${Form} label="Assign" send=${({ otpkey = "" }: Record<string, string>) => post("otpkeys")({ otpkey })}>
@@ -118,7 +122,11 @@ export function User({ argument: id, facts }: ViewProps) {
         <${Validation} path=${path} />
         <${Card} title="The account">
           <div class="buttons">
-            <${Button} label="End all sessions" run=${() => post("sessions/delete")({})} />
+            <${Button} label="End all sessions" kind="danger" run=${() => post("sessions/delete")({})} confirm=${{
+              title: "End all sessions?",
+              text: `${name ?? "The user"} is signed out everywhere.`,
+              action: "End the sessions",
+            }} />
             <${Button} label="Unlock" run=${() => post("unlock")({})} />
             <${Button} label="Delete this user" kind="danger" run=${remove} confirm=${{
               title: "Delete this user?",

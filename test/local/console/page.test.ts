@@ -484,6 +484,15 @@ describe("the authentication server in the page", () => {
     await outcome(page, "200 POST /client/authenticate");
     // The OTP is used up.
     await outcome(page, "false");
+
+    await go(page, "users", "Users");
+    await page.getByRole("link", { name: "Lovelace" }).click();
+    await press(page, "End all sessions");
+    await confirm(page, "End the sessions");
+    await outcome(page, /^204 POST .*\/sessions\/delete$/);
+    await page.getByRole("row").filter({ hasText: "keyhotp" }).getByRole("button", { name: "Unassign" }).click();
+    await confirm(page, "Unassign the key");
+    await page.getByRole("link", { name: "keyhotp" }).waitFor({ state: "detached" });
     expectCalm(open);
   });
 
