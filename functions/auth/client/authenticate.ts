@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { presentedDeviceToken } from "../../../lib/auth/sessions/session-cookie.ts";
+import { presentedDeviceToken } from "../../../lib/auth/sessions/cookies.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

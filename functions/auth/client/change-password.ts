@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { presentedDeviceToken } from "../../../lib/auth/sessions/cookies.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { presentedDeviceToken } from "../../../lib/auth/sessions/session-cookie.ts";
 import { changePassword as change } from "../../../lib/auth/sign-in/change-password.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";

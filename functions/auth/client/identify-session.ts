@@ -1,5 +1,5 @@
+import { presentedSession } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, requireSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { presentedSession } from "../../../lib/auth/sessions/session-cookie.ts";
 import type { Identify } from "../../../lib/http/api.ts";
 import type { AuthContext } from "../context.ts";
 

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { createUserSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
 import {
   deviceCookie,
   presentedDeviceToken,
   presentedSession,
   sessionCookie,
-} from "../../../lib/auth/sessions/session-cookie.ts";
+} from "../../../lib/auth/sessions/cookies.ts";
+import { createUserSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";

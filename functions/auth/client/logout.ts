@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { clearedSessionCookie } from "../../../lib/auth/sessions/cookies.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { clearedSessionCookie } from "../../../lib/auth/sessions/session-cookie.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 

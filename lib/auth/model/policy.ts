@@ -14,9 +14,12 @@ export interface SignInFacts {
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
   readonly userHasPassword: boolean;
-  /** `valid`: of an enabled OTP key of this user that is not stopped. `refused`: any other OTP. */
+  /** `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP. */
   readonly otp: "valid" | "refused" | "absent";
-  /** A stopped OTP key counts: otherwise stopping the key would allow a sign-in with the password alone. */
+  /**
+   * Also true for a stopped OTP key, and for one with a temporary code: otherwise the password alone would be
+   * sufficient.
+   */
   readonly userHasEnabledKey: boolean;
 }
 

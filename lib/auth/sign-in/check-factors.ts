@@ -12,7 +12,10 @@ export interface Evidence {
   readonly state: SignInState;
   /** OTP keys that the OTP may belong to. */
   readonly candidates: OtpCandidates;
-  /** Whether the user has an enabled OTP key; a stopped one counts. False if an OTP was given: not needed then. */
+  /**
+   * Whether the user has an OTP key that is enabled, also if it is stopped, or that has a temporary code. Not read, and
+   * false, if an OTP was given.
+   */
   readonly hasEnabledKey: boolean;
 }
 

@@ -10,7 +10,7 @@ import {
   sessionKey,
   unixSeconds,
 } from "../../../../lib/auth/model/session.ts";
-import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/session-cookie.ts";
+import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { forAll } from "../../../support/for-all.ts";

@@ -1,10 +1,13 @@
-const headerName = "x-service-session";
+const sessionHeaderName = "x-service-session";
 const deviceHeaderName = "x-service-device";
 
 /** Returns the cookie's name. The prefix `__Host-` keeps other hosts and paths from setting the cookie (A15). */
 const sessionCookieName = (secure: boolean): string => (secure ? "__Host-Service-Session" : "Service-Session");
 
-/** Returns the session cookie. @param secure false only in a local run without TLS (`SESSION_COOKIE_SECURE`) */
+/**
+ * Returns the session cookie.
+ * @param secure false only in a local run without TLS (`SESSION_COOKIE_SECURE`)
+ */
 export const sessionCookie = (value: string, secure: boolean) =>
   ({ name: sessionCookieName(secure), value, path: "/", httpOnly: true, secure, sameSite: "Strict" }) as const;
 
@@ -13,7 +16,7 @@ export const clearedSessionCookie = (secure: boolean) => ({ ...sessionCookie("",
 
 const deviceCookieName = (secure: boolean): string => (secure ? "__Host-Service-Device" : "Service-Device");
 
-/** Returns the cookie of a device token (A23). @param secure as in `sessionCookie` */
+/** Returns the cookie of a device token (A23). `secure` is that of `sessionCookie`. */
 export const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =>
   ({ ...sessionCookie(value, secure), name: deviceCookieName(secure), maxAge: Math.floor(maxAgeMs / 1000) }) as const;
 
@@ -24,7 +27,7 @@ export function presentedDeviceToken(headers: Headers, secure: boolean): string 
 
 /** Returns the session value of a request: from the header, else from the cookie. An empty value counts as absent. */
 export function presentedSession(headers: Headers, secure: boolean): string | undefined {
-  return headers.get(headerName)?.trim() || cookieValue(headers.get("cookie") ?? "", sessionCookieName(secure));
+  return headers.get(sessionHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", sessionCookieName(secure));
 }
 
 function cookieValue(header: string, name: string): string | undefined {
