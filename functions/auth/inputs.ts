@@ -6,8 +6,9 @@ import { parseUsername, parseUserReference } from "../../lib/auth/model/username
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split-otp.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
+import { timeField } from "../../lib/http/parse/time-field.ts";
 import { omitUndefined } from "../../lib/omit-undefined.ts";
-import { type Instant, instant } from "../../lib/time.ts";
+import type { Instant } from "../../lib/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */
 const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
@@ -94,21 +95,14 @@ export const wholeNumber = (shownAs: object) =>
     )
     .meta({ shownAs: { type: "integer", ...shownAs } });
 
-const time = z.iso
-  .datetime({
-    offset: true,
-    error: ({ input }) =>
-      input === undefined ? undefined : "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z",
-  })
-  .transform(text => instant(Date.parse(text)));
 const timeAsShown = { type: "string", format: "date-time" };
 
 /** Returns a schema of a time. */
-export const requiredTime = (description: string) => time.meta({ description, shownAs: timeAsShown });
+export const requiredTime = (description: string) => timeField.meta({ description, shownAs: timeAsShown });
 
 /** Returns a schema of an optional time. Absent, null and an empty text count as absent. */
 const optionalTime = (description: string) =>
-  z.preprocess(value => value || undefined, time.optional()).meta({ description, shownAs: timeAsShown });
+  z.preprocess(value => value || undefined, timeField.optional()).meta({ description, shownAs: timeAsShown });
 
 /** The time in which OTPs of an OTP key are accepted. */
 export const validityFields = {

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { Fault } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
 import { readQuery } from "../../lib/http/parse/read-pairs.ts";
-import { type Instant, instant } from "../../lib/time.ts";
+import { parseInstant } from "../../lib/http/parse/time-field.ts";
+import type { Instant } from "../../lib/time.ts";
 
 /** Maximum number of entries of a page: one read of storage returns no more (A11). */
 const maxPageSize = 1000;
@@ -51,20 +52,27 @@ export function otherParameters(
   return others;
 }
 
+const notPast = "must not be in the future";
+
 /** A past time in a query: a date, which means its beginning in UTC, or a date with time and offset. */
 export const pastTime = (description: string) =>
   z
     .union([z.iso.date(), z.iso.datetime({ offset: true })], {
       error: "must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
     })
-    .transform((text): Instant => instant(Date.parse(text)))
+    .transform((text, context): Instant => {
+      const time = parseInstant(text);
+      if (time !== undefined) return time;
+      context.addIssue({ code: "custom", message: notPast });
+      return z.NEVER;
+    })
     .optional()
     .meta({ description, shownAs: { type: "string" } });
 
 /** Throws Fault `invalid` for a time in the future, for which every entry would match. */
 export function requirePast(field: string, time: Instant | undefined, now: Instant): void {
   if (time === undefined || time <= now) return;
-  const problems = [{ path: field, reason: "must not be in the future" }];
+  const problems = [{ path: field, reason: notPast }];
   throw new Fault("invalid", "The request is not valid.", { problems });
 }
 

@@ -1,6 +1,7 @@
 import type { LiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api } from "../../lib/http/api.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
+import type { RoleEndpoint } from "../../lib/http/endpoint.ts";
 import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import { assignOwnOtpkey } from "./client/assign-own-otpkey.ts";
 import { authenticate } from "./client/authenticate.ts";
@@ -64,7 +65,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreListOtpkeys: listOtpkeys,
     ...attributeEndpoints(),
     ...tokenEndpoints("core"),
-  },
+  } satisfies Readonly<Record<string, RoleEndpoint<AuthContext & TokenContext>>>,
 };
 
 /** All endpoints of the Client API (specification section 4). It is public; its credential is the session. */

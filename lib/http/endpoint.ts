@@ -60,12 +60,15 @@ interface Definition<
   D,
   A extends Access,
   S,
+  R extends CallerRole | undefined,
 > {
   /** The route of the operation, then its aliases, which the OpenAPI document marks as deprecated. */
   readonly routes: readonly Route[];
   readonly access: A;
-  /** The minimum role of a static API token of Core; default: `admin`. */
-  readonly role?: CallerRole;
+  /**
+   * The minimum role of a static API token of Core. Every endpoint of Core states one; tokens of other APIs have no role.
+   */
+  readonly role?: R;
   /** The noun under which the OpenAPI document groups the operation. */
   readonly tag?: string;
   readonly summary: string;
@@ -100,11 +103,14 @@ interface Definition<
   ) => Promise<Reply> | Reply;
 }
 
-/** An endpoint without its input types, so that all endpoints of an API fit into one record. `S` is the session type of the API. */
-export interface Endpoint<D, S = unknown> {
+/**
+ * An endpoint without its input types, so that all endpoints of an API fit into one record. `S` is the session type of the API, `R` the
+ * minimum role that the endpoint states.
+ */
+export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = CallerRole | undefined> {
   readonly routes: readonly Route[];
   readonly access: Access;
-  readonly role: CallerRole | undefined;
+  readonly role: R;
   readonly tag: string | undefined;
   readonly summary: string;
   readonly description: string | undefined;
@@ -122,6 +128,9 @@ export interface Endpoint<D, S = unknown> {
   ): Promise<{ reply: Reply; ignored: readonly string[] }>;
 }
 
+/** An endpoint of Core. It states the minimum role, so that none is open to a role, or closed to it, by omission. */
+export type RoleEndpoint<D> = Endpoint<D, unknown, CallerRole>;
+
 /** Creates an endpoint. The types of its schemas determine the input type of `handle`. */
 export function endpoint<
   D,
@@ -131,11 +140,12 @@ export function endpoint<
   H extends z.ZodObject | undefined = undefined,
   A extends Access = Access,
   S = unknown,
->(definition: Definition<P, Q, B, H, D, A, S>): Endpoint<D, S> {
+  R extends CallerRole | undefined = undefined,
+>(definition: Definition<P, Q, B, H, D, A, S, R>): Endpoint<D, S, R> {
   const { params, query, headers, body } = definition as { params: P; query: Q; headers: H; body: B };
   return {
     ...definition,
-    role: definition.role,
+    role: definition.role as R,
     tag: definition.tag,
     description: definition.description,
     refusals: definition.refusals ?? [],

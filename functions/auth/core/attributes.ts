@@ -3,7 +3,7 @@ import type { AttributeOwner, UserRef } from "../../../lib/auth/store.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { noContent, ok } from "../../../lib/http/call.ts";
-import { type Endpoint, endpoint } from "../../../lib/http/endpoint.ts";
+import { endpoint, type RoleEndpoint } from "../../../lib/http/endpoint.ts";
 import type { Route } from "../../../lib/http/route.ts";
 import type { Fields } from "../../../lib/log.ts";
 import type { AuthContext } from "../context.ts";
@@ -59,13 +59,13 @@ const ownerFields = ({ user, otpkey: prefix }: AttributeOwner): Fields => ({ use
 const noSuchOwner = (): Fault => new Fault("not_found", "There is no such user, otpkey or assignment.");
 
 /** Returns the endpoints of all attributes by function name. */
-export const attributeEndpoints = (): Readonly<Record<string, Endpoint<AuthContext>>> =>
+export const attributeEndpoints = (): Readonly<Record<string, RoleEndpoint<AuthContext>>> =>
   Object.fromEntries(Object.entries(owners).flatMap(([name, owner]) => Object.entries(endpointsOf(name, owner))));
 
 function endpointsOf(
   name: string,
   { noun, params, withKey, bases }: Owner,
-): Readonly<Record<string, Endpoint<AuthContext>>> {
+): Readonly<Record<string, RoleEndpoint<AuthContext>>> {
   const under = (method: "GET" | "POST" | "DELETE", rest = ""): readonly Route[] =>
     bases.map(base => `${method} /${base}${rest}` as const);
   const common = { access: "caller", tag: "Attributes" } as const;

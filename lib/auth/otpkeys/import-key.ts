@@ -17,13 +17,15 @@ export interface ImportedKey extends KeyDraft {
   /** Whether the import may replace another secret. */
   readonly replace: boolean;
   readonly validity: Validity;
+  /** Whether the import may change a limit of an OTP key that was imported before: that would revive an expired key, or end one in use. */
+  readonly mayChangeValidity: boolean;
 }
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises
  * the counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, the
  * secret of an existing key stays as it is.
- * Throws Fault `invalid`, `conflict`.
+ * Throws Fault `invalid`, `conflict`; `forbidden` for a change of a limit that is not allowed.
  * @returns `isNew` is true if there was no OTP key, or one without a secret
  */
 export async function importKey(
@@ -45,10 +47,19 @@ export async function importKey(
     }
     const next = await mergeImport(there.value, imported, prepared, deps);
     if (next === undefined) return { key: there.value, isNew: false };
+    const isNew = kind !== undefined && there.value.kind === undefined;
+    if (!isNew && !imported.mayChangeValidity) requireSameValidity(there.value, imported.validity);
     const saved = await deps.otpkeys.save(there, changeValidity(next.key, imported.validity));
     if (saved === undefined) return conflict;
     deps.log.info(next.event, { prefix, kind });
-    return { key: saved.value, isNew: kind !== undefined && there.value.kind === undefined };
+    return { key: saved.value, isNew };
+  });
+}
+
+function requireSameValidity(there: OtpKey, { validFrom = there.validFrom, validUntil = there.validUntil }: Validity) {
+  if (validFrom === there.validFrom && validUntil === there.validUntil) return;
+  throw new Fault("forbidden", "To change the validity of an existing otpkey, the API token needs the role admin.", {
+    reason: "no_role",
   });
 }
 
@@ -57,7 +68,7 @@ interface PreparedKey {
   readonly secret?: KeySecret;
 }
 
-function prepare({ kind, validity: _, ...draft }: ImportedKey): PreparedKey {
+function prepare({ kind, validity: _, mayChangeValidity: __, ...draft }: ImportedKey): PreparedKey {
   if (kind === undefined) return { form: unusedForm };
   const prepared = otpKind(kind).prepare(draft);
   if (prepared.ok) return prepared;

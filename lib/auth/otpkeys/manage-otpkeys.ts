@@ -23,11 +23,20 @@ export const unusedForm: KeyForm = { state: { counter: 0 } };
 
 /**
  * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are configured (A9).
- * Throws Fault `not_found` for an unknown user.
+ * Throws Fault `not_found` for an unknown user, `forbidden` with `onlyIfFree` for a key that another user has.
  */
-export async function assignKey(userRef: UserRef, prefix: string, deps: AuthDeps): Promise<void> {
+export async function assignKey(
+  userRef: UserRef,
+  prefix: string,
+  deps: AuthDeps,
+  options: { readonly onlyIfFree?: boolean } = {},
+): Promise<void> {
   await retryOnConflict(async () => {
-    const outcome = await deps.otpkeys.assign(userRef, prefix);
+    const outcome = await deps.otpkeys.assign(userRef, prefix, options);
+    if (outcome === "taken") {
+      const message = "Another user has the otpkey. To assign it to several users, the API token needs the role admin.";
+      throw new Fault("forbidden", message, { reason: "no_role" });
+    }
     if (outcome === "no_user") throw noSuchUser();
     if (outcome === "assigned") return outcome;
     await deps.otpkeys.create(newKey(prefix, unusedForm, deps.rules.usesValidationServers ? "remote" : undefined));

@@ -3,9 +3,10 @@ import { type Caller, type CallerRole, callerRoles } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
-import { instant, type Now } from "../../time.ts";
+import type { Now } from "../../time.ts";
 import { noContent, ok } from "../call.ts";
-import { type Endpoint, endpoint } from "../endpoint.ts";
+import { endpoint, type RoleEndpoint } from "../endpoint.ts";
+import { timeField } from "../parse/time-field.ts";
 import { createToken, revokeToken, type TokenHashes } from "./api-tokens.ts";
 import type { TokenHash } from "./bearer.ts";
 
@@ -17,12 +18,12 @@ export interface TokenContext {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-const time = z.iso.datetime({ offset: true, error: "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z" });
+// An empty text is refused: a script whose variable is not set must not create a token that never expires, or that may do everything.
 const expiry = z
-  .preprocess(value => value || undefined, time.transform(text => instant(Date.parse(text))).optional())
+  .preprocess(value => value ?? undefined, timeField.optional())
   .meta({ description: "The token is accepted before this time, ISO 8601; default: until it is revoked." });
 const role = z
-  .preprocess(value => value || undefined, z.enum(callerRoles).optional())
+  .preprocess(value => value ?? undefined, z.enum(callerRoles).optional())
   .meta({
     description: "What the token may do: `read`, `import` (also import OTP keys), `admin` (everything, the default).",
   });
@@ -59,7 +60,7 @@ const newTokenSchema = z
   .object({ ...tokenFields, token: z.string().describe("The token. It is shown only once.") })
   .meta({ id: "NewApiToken" });
 /** Returns the endpoints that create, list and revoke static API tokens (G3). */
-export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, Endpoint<TokenContext>>> {
+export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
   return {
     [`${api}CreateApiToken`]: endpoint({
       routes: ["POST /api-tokens"],

@@ -87,7 +87,6 @@ function requireRoleToReplace(caller: Caller): void {
   if (hasRole(caller, "admin")) return;
   throw new Fault("forbidden", `The API token has the role ${caller.role}; \`replace\` needs the role admin.`, {
     reason: "no_role",
-    caller,
   });
 }
 
@@ -106,7 +105,9 @@ export const importOtpkey = endpoint({
     "lower value: then used OTPs are accepted again. Another secret for an existing prefix is refused with 409 " +
     "unless `replace=true`. The secret is in no response and in no log. `valid_from` and `valid_until` limit the " +
     "time in which OTPs are accepted; for an existing otpkey only the given limit changes. With `username` the " +
-    "otpkey is also assigned to that user; an unknown username is refused with 400, and then nothing is imported.",
+    "otpkey is also assigned to that user; an unknown username is refused with 400, and then nothing is imported. " +
+    "An API token of the role `import` changes no limit of an existing otpkey, and assigns no otpkey that another " +
+    "user has: 403.",
   body,
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
@@ -119,14 +120,24 @@ export const importOtpkey = endpoint({
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { caller }) => {
     const { secret, secret_base32, private_id, replace = false, username, ...rest } = body;
+    const isAdmin = hasRole(caller, "admin");
     if (replace) requireRoleToReplace(caller);
     const { valid_from, valid_until, ...draft } = rest;
     const validity = toValidity(rest);
     const owner = username && ({ by: "name", folded: username.folded } as const);
     if (owner !== undefined && (await context.users.find(owner)) === undefined) throw unknownUsername();
-    const imported = { ...draft, secret: secret ?? secret_base32, privateId: private_id, replace, validity };
+    const imported = {
+      ...draft,
+      secret: secret ?? secret_base32,
+      privateId: private_id,
+      replace,
+      validity,
+      mayChangeValidity: isAdmin,
+    };
     const { key, isNew } = await importKey(imported, context);
-    if (owner !== undefined) await assignKey(owner, key.prefix, context).catch(toUnknownUsername);
+    if (owner !== undefined) {
+      await assignKey(owner, key.prefix, context, { onlyIfFree: !isAdmin }).catch(toUnknownUsername);
+    }
     const attributes = isNew ? {} : ((await context.otpkeys.view(key.prefix))?.attributes ?? {});
     return { status: isNew ? 201 : 200, body: toOtpkeyView(key, attributes) };
   },

@@ -289,6 +289,7 @@ describe("GET /core/otpkeys", () => {
       "unused_since must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
     ],
     ["unused_since=2999-01-01", "unused_since must not be in the future"],
+    ["unused_since=9999-12-31T23:59:59-01:00", "unused_since must not be in the future"],
   ])("refuses ?%s with 400", async (query, error) => {
     const { status, body } = await auth.call("GET", `/core/otpkeys?${query}`);
     expect([status, body]).toEqual([400, { error }]);

@@ -2,8 +2,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
 import { tokenHashesOf } from "../../../../functions/deployment.ts";
 import { createToken } from "../../../../lib/http/authenticate/api-tokens.ts";
+import { noContent } from "../../../../lib/http/call.ts";
+import { endpoint, type RoleEndpoint } from "../../../../lib/http/endpoint.ts";
 import { days, plus } from "../../../../lib/time.ts";
-import { newName, newPassword, type TestAuth, testAuth } from "../../../support/auth.ts";
+import { makeUser, newName, newPassword, type TestAuth, testAuth } from "../../../support/auth.ts";
 import { hotpKey, newPrefix } from "../../../support/software-key.ts";
 
 let auth: TestAuth;
@@ -32,9 +34,36 @@ const forbidden = (has: string, needs: string) => ({
 });
 
 describe("the role of a static API token", () => {
-  it("is `read` for reading only, and `admin` where an endpoint states none", () => {
+  it("is stated by every endpoint: these need less than `admin`, and `read` is for reading only", () => {
+    const least = (role: string) => Object.keys(core.endpoints).filter(name => core.endpoints[name]?.role === role);
+    expect(least("read")).toEqual([
+      "coreListUsers",
+      "coreGetUser",
+      "coreGetLock",
+      "coreListUserOtpkeys",
+      "coreGetOtpkey",
+      "coreGetUserOtpkey",
+      "coreListOtpkeys",
+      "coreListUserAttributes",
+      "coreGetUserAttribute",
+      "coreListOtpkeyAttributes",
+      "coreGetOtpkeyAttribute",
+      "coreListUserOtpkeyAttributes",
+      "coreGetUserOtpkeyAttribute",
+    ]);
+    expect(least("import")).toEqual(["coreImportOtpkey"]);
+    expect(least("admin")).toHaveLength(Object.keys(core.endpoints).length - 14);
+    const unstated = endpoint({
+      routes: ["GET /sample"],
+      access: "caller",
+      summary: "Sample",
+      answers: {},
+      handle: () => noContent,
+    });
+    // @ts-expect-error The endpoint states no role.
+    const stated: RoleEndpoint<object> = unstated;
+    expect(stated.role).toBeUndefined();
     const reading = Object.values(core.endpoints).filter(({ role }) => role === "read");
-    expect(reading.length).toBeGreaterThan(10);
     for (const { routes, summary } of reading) {
       expect(
         routes.every(route => route.startsWith("GET ")),
@@ -81,6 +110,69 @@ describe("the role of a static API token", () => {
     expect(await auth.post(`/core/otpkeys/${newPrefix()}/delete`, {}, as("import"))).toMatchObject(
       forbidden("import", "admin"),
     );
+  });
+});
+
+describe("the role `import`", () => {
+  const validity = { valid_from: "2026-01-01T00:00:00.000Z", valid_until: "2099-01-01T00:00:00.000Z" };
+  const importing = (fields: Readonly<Record<string, string>>) => auth.post("/core/otpkeys", fields, as("import"));
+
+  it("imports a key with its validity, also again, and changes no validity of an existing one", async () => {
+    const refused = {
+      status: 403,
+      body: { error: "To change the validity of an existing otpkey, the API token needs the role admin." },
+    };
+    const remote = { prefix: newPrefix(), kind: "remote" };
+    for (const fields of [hotpKey().fields, remote]) {
+      const { prefix } = fields;
+      expect((await importing({ ...fields, ...validity })).status).toBe(201);
+      expect((await importing({ ...fields, ...validity })).status).toBe(200);
+      expect((await importing(fields)).status).toBe(200);
+      for (const change of [{ valid_until: "2026-01-02T00:00:00Z" }, { valid_from: "2098-01-01T00:00:00Z" }]) {
+        expect(await importing({ prefix: String(prefix), ...change })).toMatchObject(refused);
+        expect(await importing({ ...fields, ...change })).toMatchObject(refused);
+      }
+      expect((await auth.get(`/core/otpkeys/${prefix}`)).body).toMatchObject(validity);
+      expect(
+        (await auth.post("/core/otpkeys", { ...fields, valid_until: "2098-01-01T00:00:00Z" }, as("admin"))).status,
+      ).toBe(200);
+    }
+  });
+
+  it("adds secret and validity to a key that has no secret", async () => {
+    const { prefix, fields } = hotpKey();
+    await auth.post("/core/otpkeys", { prefix });
+    expect(await importing({ ...fields, ...validity })).toMatchObject({ status: 201, body: validity });
+  });
+
+  it("assigns while importing, also again, and assigns no key that another user has", async () => {
+    const [owner, other] = [await makeUser(auth), await makeUser(auth)];
+    const { prefix, fields } = hotpKey();
+    expect((await importing({ ...fields, username: owner.name })).status).toBe(201);
+    expect((await importing({ ...fields, username: owner.name })).status).toBe(200);
+    for (const taken of [{ prefix }, fields]) {
+      expect(await importing({ ...taken, username: other.name })).toMatchObject({
+        status: 403,
+        body: {
+          error: "Another user has the otpkey. To assign it to several users, the API token needs the role admin.",
+        },
+      });
+    }
+    expect((await auth.get(`/core/users/${other.id}/otpkeys`)).body).toEqual([]);
+    expect((await auth.post("/core/otpkeys", { prefix, username: other.name }, as("admin"))).status).toBe(200);
+    expect((await importing({ ...fields, username: owner.name })).status).toBe(200);
+  });
+});
+
+describe("creating a static API token", () => {
+  it.each([
+    [{ role: "" }, "role must be one of read, import, admin"],
+    [{ role: "root" }, "role must be one of read, import, admin"],
+    [{ expires_at: "" }, "expires_at must be a time in ISO 8601, such as 2031-01-31T12:00:00Z"],
+    [{ expires_at: "9999-12-31T23:59:59-01:00" }, "expires_at must be in a year up to 9999 in UTC"],
+  ])("refuses %j, instead of a token that may do everything or never expires", async (fields, error) => {
+    const { status, body } = await auth.post("/core/api-tokens", { name: "x", ...fields });
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
   });
 });
 

@@ -293,6 +293,10 @@ describe("the time in which OTPs of a key are accepted", () => {
     expect(await view()).toEqual(viewOf(key.prefix));
     expect(auth.events("otpkey_validity_set").at(-1)).toMatchObject({ prefix: key.prefix, callerKind: "api_token" });
     expect((await auth.post(`/core/otpkeys/${newPrefix()}/validity`)).status).toBe(404);
+    for (const valid_until of ["9999-12-31T23:59:59-01:00", "+010000-01-01T00:00:00Z"]) {
+      expect((await auth.post(`${path}/validity`, { valid_until })).status).toBe(400);
+      expect((await importing({ ...key.fields, valid_until })).status).toBe(400);
+    }
     expect((await auth.post(`${path}/validity`, { valid_from: "tomorrow" })).body).toEqual({
       error: "valid_from must be a time in ISO 8601, such as 2031-01-31T12:00:00Z",
     });
