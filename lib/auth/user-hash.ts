@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Device } from "./model/device-token.ts";
 import type { UserPointer } from "./store.ts";
 
 /** Returns the SHA-256 of a folded username in base64url, 43 characters: the form of the username in row keys (A20). */
@@ -11,7 +12,8 @@ export const hashUsername = (folded: string): string => createHash("sha256").upd
 export const prefixPointer = (prefix: string): UserPointer => pointerOf(`/otpkey/${prefix}`);
 
 /** Returns a pointer to the throttle of sign-ins on a device (A23). It cannot be a user's either. */
-export const devicePointer = (id: string): UserPointer => pointerOf(`/device/${id}`);
+export const devicePointer = ({ userId, epoch, number }: Device): UserPointer =>
+  pointerOf(`/device/${userId}/${epoch}/${number}`);
 
 /** Points to a user that cannot exist, for dummy reads that take the time of real ones. */
 export const noUser: UserPointer = pointerOf("/nobody");

@@ -10,8 +10,8 @@ export interface Device {
   readonly userId: number;
   /** Credential epoch of the user at the sign-in. */
   readonly epoch: number;
-  /** Random, in base64url. Names the throttle of the device. */
-  readonly id: string;
+  /** Random, below `deviceNumbers`. With user and epoch it names the throttle of the device. */
+  readonly number: number;
   readonly issuedAt: Instant;
 }
 
@@ -21,9 +21,14 @@ export interface DeviceTokens {
   open(token: string, now: Instant, maxAgeMs: number): Promise<Device | undefined>;
 }
 
+/**
+ * Number of device throttles of a user. Devices of a user may share one, so that a caller who signs in often gets many tokens but no
+ * more guesses.
+ */
+export const deviceNumbers = 8;
+
 const format = 1;
-const idBytes = 16;
-const bodyBytes = 1 + 4 + 8 + 8 + idBytes;
+const bodyBytes = 1 + 4 + 8 + 8 + 1;
 const tagBytes = 32;
 const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
 
@@ -39,13 +44,13 @@ export function createDeviceTokens(pepper: Pick<KeyRing, "current">): DeviceToke
       .digest();
   };
   return {
-    async issue({ userId, epoch, id, issuedAt }) {
+    async issue({ userId, epoch, number, issuedAt }) {
       const body = Buffer.alloc(bodyBytes);
       body.writeUInt8(format);
       body.writeUInt32BE(Math.floor(Date.parse(issuedAt) / 1000), 1);
       body.writeBigUInt64BE(BigInt(userId), 5);
       body.writeBigUInt64BE(BigInt(epoch), 13);
-      body.write(id, 21, "base64url");
+      body.writeUInt8(number, 21);
       return Buffer.concat([body, await tagOf(body)]).toString("base64url");
     },
     async open(token, now, maxAgeMs) {
@@ -59,7 +64,7 @@ export function createDeviceTokens(pepper: Pick<KeyRing, "current">): DeviceToke
       return {
         userId: Number(body.readBigUInt64BE(5)),
         epoch: Number(body.readBigUInt64BE(13)),
-        id: body.subarray(21).toString("base64url"),
+        number: body.readUInt8(21),
         issuedAt,
       };
     },

@@ -1,5 +1,5 @@
 import type { AuthDeps } from "../deps.ts";
-import type { Device } from "../model/device-token.ts";
+import { type Device, deviceNumbers } from "../model/device-token.ts";
 import type { User } from "../store.ts";
 
 /** Returns the device of a presented token, or undefined if there is no valid token. */
@@ -20,7 +20,7 @@ export const isDeviceOf = (device: Device, user: Pick<User, "id" | "epoch"> | un
 
 /**
  * Returns a device token for a user who has just signed in; undefined if the deployment has none. A device that
- * presents its token keeps its id, and so its throttle.
+ * presents its token keeps its number, and so its throttle.
  */
 export async function rememberDevice(
   user: User,
@@ -30,11 +30,9 @@ export async function rememberDevice(
   const { deviceTokens, rules, random, now, log } = deps;
   if (rules.deviceMs === 0) return undefined;
   const presented = await presentedDevice(token, deps);
-  const id =
-    presented !== undefined && isDeviceOf(presented, user)
-      ? presented.id
-      : Buffer.from(random(16)).toString("base64url");
-  const issued = await deviceTokens.issue({ userId: user.id, epoch: user.epoch, id, issuedAt: now() });
+  const isKnown = presented !== undefined && isDeviceOf(presented, user);
+  const number = isKnown ? presented.number : (random(1)[0] ?? 0) % deviceNumbers;
+  const issued = await deviceTokens.issue({ userId: user.id, epoch: user.epoch, number, issuedAt: now() });
   log.info("device_remembered", { userId: user.id });
   return issued;
 }

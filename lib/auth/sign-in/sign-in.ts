@@ -1,6 +1,7 @@
 import type { AuthDeps } from "../deps.ts";
 import type { Device } from "../model/device-token.ts";
 import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
+import { lockAt } from "../model/throttle.ts";
 import { isDeviceOf, presentedDevice } from "../sessions/remember-device.ts";
 import type { SignInState, Stored, User } from "../store.ts";
 import { devicePointer, noUser } from "../user-hash.ts";
@@ -81,7 +82,8 @@ const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
 
 /**
  * Reserves a slot in the throttle and reads the evidence in parallel. The throttle is that of the username, or that of
- * the device on which the user has signed in before (A23). Returns undefined for an id that was never issued.
+ * the device on which the user has signed in before, while it is not locked (A23). Returns undefined for an id that was
+ * never issued.
  */
 async function reserve(
   identified: Identified,
@@ -93,14 +95,15 @@ async function reserve(
   deps: AuthDeps,
 ): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Evidence } | undefined> {
   const { throttled: userRef, byOtp } = identified;
-  const pointer = device && devicePointer(device.id);
+  const pointer = device && devicePointer(device);
   const [state, deviceState] = await Promise.all([
     deps.users.signInState(userRef),
     pointer && deps.users.signInState(pointer),
   ]);
   progress.user = state?.user?.value;
   progress.prefix = byOtp?.key?.key.value.prefix;
-  const isTrusted = device !== undefined && isDeviceOf(device, state?.user?.value);
+  const isOwn = device !== undefined && isDeviceOf(device, state?.user?.value);
+  const isTrusted = isOwn && deviceState !== undefined && !isLocked(deviceState, deps);
   progress.device = isTrusted;
   const throttled = isTrusted && pointer !== undefined ? { userRef: pointer, state: deviceState } : { userRef, state };
   const read = (current: SignInState) =>
@@ -112,6 +115,10 @@ async function reserve(
   progress.user = evidence.state.user?.value;
   return { attempt: reservation.attempt, evidence };
 }
+
+/** A locked device counts for nothing: a browser cannot omit its cookie, and its owner can be unlocked by the username alone. */
+const isLocked = ({ throttle }: SignInState, { rules, now }: AuthDeps): boolean =>
+  lockAt(throttle.value, now(), rules.throttle).lockedUntil !== undefined;
 
 interface Concluding {
   readonly given: Credentials;

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { rememberDevice } from "../../../../lib/auth/sessions/remember-device.ts";
+import { devicePointer } from "../../../../lib/auth/user-hash.ts";
 import { days, seconds } from "../../../../lib/time.ts";
 import {
   loggedIn,
@@ -45,7 +47,7 @@ describe("a device token (A23)", () => {
     ]);
     const fields = { username: user.name, password: user.password, remember_device: "true" };
     const { body, cookies } = await auth.post("/client/login", fields);
-    expect(body).toEqual({ session: expect.any(String), device: expect.stringMatching(/^[\w-]{92}$/) });
+    expect(body).toEqual({ session: expect.any(String), device: expect.stringMatching(/^[\w-]{72}$/) });
     expect(cookies[1]).toMatchObject({
       name: "__Host-Service-Device",
       value: (body as { device: string }).device,
@@ -82,20 +84,50 @@ describe("a device token (A23)", () => {
     expect((await login({ ...user, password: newpass }, withDevice(device))).status).toBe(429);
   });
 
-  it("has failures of its own, which lock the device and not the username", async () => {
+  it("has failures of its own, which do not lock the username; on a locked device attempts count against the username", async () => {
     const user = await makeUser(auth);
     const device = await remember(user);
+    const failures = async () =>
+      ((await auth.get(`/core/users/${user.id}/lock`)).body as { failures: number }).failures;
     for (let n = 0; n < 3; n++) expect((await login(user, withDevice(device), "wrong")).status).toBe(401);
+    expect(await failures()).toBe(0);
+    for (let n = 1; n <= 3; n++) {
+      expect((await login(user, withDevice(device), "wrong")).status).toBe(401);
+      expect(await failures()).toBe(n);
+    }
     const { status, headers } = await login(user, withDevice(device));
     expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
-    expect((await auth.get(`/core/users/${user.id}/lock`)).body).toMatchObject({ failures: 0 });
-    expect((await login(user)).status).toBe(200);
+    await auth.post(`/core/users/${user.id}/unlock`);
+    expect((await login(user, withDevice(device), "wrong")).status).toBe(401);
+    expect((await login(user, withDevice(device))).status).toBe(200);
+    expect(await failures()).toBe(0);
+    // The device is still locked: its own wait ends later.
+    await lock(user);
     expect((await login(user, withDevice(device))).status).toBe(429);
     auth.advance(seconds(30));
-    const renewed = await remember(user, withDevice(device));
-    const idOf = (token: string) => Buffer.from(token, "base64url").subarray(21, 37).toString("hex");
-    expect(idOf(renewed)).toBe(idOf(device));
-    expect(idOf(await remember(user))).not.toBe(idOf(device));
+    await lock(user);
+    expect((await login(user, withDevice(device))).status).toBe(200);
+  });
+
+  it("has one of 8 throttles of its user, however many tokens are asked for; a renewed token keeps it", async () => {
+    const { id } = await makeUser(auth);
+    const user = (await auth.context.users.find({ by: "id", id }))?.value;
+    if (user === undefined) throw new Error("the user is not there");
+    const open = async (token = "") => {
+      const device = await auth.context.deviceTokens.open(token, auth.now(), days(1));
+      if (device === undefined) throw new Error("the token does not open");
+      return { token, throttle: devicePointer(device).userHash };
+    };
+    const given = await Promise.all(
+      Array.from({ length: 200 }, async () => open(await rememberDevice(user, undefined, auth.context))),
+    );
+    expect(new Set(given.map(({ throttle }) => throttle)).size).toBe(8);
+    for (const { token, throttle } of given.slice(0, 20)) {
+      expect((await open(await rememberDevice(user, token, auth.context))).throttle).toBe(throttle);
+    }
+    const next = { ...user, epoch: user.epoch + 1 };
+    const later = await open(await rememberDevice(next, given[0]?.token, auth.context));
+    expect(given.map(({ throttle }) => throttle)).not.toContain(later.throttle);
   });
 
   it("is ignored with another username, after a change of credentials, when it has expired, and when it is forged", async () => {
