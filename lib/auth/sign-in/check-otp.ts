@@ -53,7 +53,8 @@ export async function checkOtp(
     if (cut === undefined) return { outcome: "unknown_key", written: false };
     const { stored, code, isTemporary } = cut;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
-    if (!isChecked(stored.value, assigned, isTemporary)) return { outcome: "not_assigned", key, written: false };
+    const found = { key, ...(isTemporary && { isTemporary }) };
+    if (!isChecked(stored.value, assigned, isTemporary)) return { outcome: "not_assigned", ...found, written: false };
     const progressing = { ...stored.value, state: stored.value.form.state };
     const rules = { counts: counts(stored.value), stopAfter: deps.rules.keyStopFailures, now: deps.now() };
     const verdict = isTemporary
@@ -61,7 +62,7 @@ export async function checkOtp(
       : toVerdict(progressing, await decide(code, stored.value, deps, query), rules);
     const { outcome } = verdict;
     if (outcome === "unavailable") throw noServerResponds();
-    if (verdict.next === undefined) return { outcome, key, written: false };
+    if (verdict.next === undefined) return { outcome, ...found, written: false };
     const { state, ...progress } = verdict.next;
     const isStopping = progress.stopped && !stored.value.stopped;
     const next = {
@@ -74,7 +75,7 @@ export async function checkOtp(
     };
     if ((await deps.otpkeys.save(stored, next)) !== undefined) {
       if (isStopping) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-      return { outcome, key, written: true, ...(isTemporary && { isTemporary }) };
+      return { outcome, ...found, written: true };
     }
     keys = await readCandidates(otp, deps);
     return conflict;

@@ -7,7 +7,7 @@ import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files
 import { localCredential } from "../../../../lib/azure/service-access.ts";
 import { keyRing } from "../../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../../lib/azure/vault/secrets.ts";
-import { days } from "../../../../lib/time.ts";
+import { days, plus } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
 import { copyBackups } from "../../../support/backups.ts";
@@ -216,6 +216,24 @@ describe("a restore of a backup", () => {
     for (const otp of [hotp.otp(5), yubico.otp(5)]) expect(await signIn(user.name, user.password, otp)).toBe(true);
     auth.advance(90_000);
     expect(await signIn(user.name, user.password, totp.otp(step + 3))).toBe(true);
+  });
+
+  it("drops a temporary code, which may have been used since, and its user still needs an OTP", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const path = `/core/otpkeys/${key.prefix}`;
+    const fields = { uses: "9", valid_until: plus(auth.now(), days(1)) };
+    const { code } = (await auth.post(`${path}/temporary-code`, fields)).body as { code: string };
+    const backup = await backUp();
+    expect(await signIn(user.name, user.password, code)).toBe(true);
+    await restore(backup);
+    expect(await signIn(user.name, user.password, code)).toBe(false);
+    const { name: username, password } = user;
+    expect((await auth.post("/client/authenticate", { username, password })).body).toBe(false);
+    expect((await auth.get(path)).body).toMatchObject({ enabled: false, temporary_code: { uses_left: 0 } });
+    await auth.post(`${path}/enable`);
+    auth.advance(days(1));
+    expect(await signIn(user.name, user.password, key.otp(20))).toBe(true);
   });
 
   it("gives no id again, also of users deleted before the backup", async () => {

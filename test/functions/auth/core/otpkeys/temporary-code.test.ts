@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { days, hours, plus } from "../../../../../lib/time.ts";
 import { makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
-import { giveKey, hotpKey } from "../../../../support/software-key.ts";
+import { giveKey, hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/software-key.ts";
 import { storedText } from "../../../../support/stored-text.ts";
 
 let auth: TestAuth;
@@ -11,9 +11,9 @@ beforeAll(async () => {
 });
 
 /** A user whose only key is lost, and the code in its place. */
-async function lostKey(uses = 1, lifetimeMs = hours(1)) {
+async function lostKey(uses = 1, lifetimeMs = hours(1), make: () => SoftwareKey = hotpKey) {
   const user = await makeUser(auth);
-  const key = await giveKey(auth, user, hotpKey());
+  const key = await giveKey(auth, user, make());
   const path = `/core/otpkeys/${key.prefix}`;
   const issue = async () => {
     const valid_until = plus(auth.now(), lifetimeMs);
@@ -94,18 +94,25 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     expect((await auth.call("DELETE", `${path}/temporary-code`)).status).toBe(404);
   });
 
-  it("counts wrong codes against the user and the key, and not for users without the key", async () => {
-    const { user, key, code, signIn, view } = await lostKey(1);
-    const wrong = `${key.prefix}-0000-0000-0000-0000`;
-    expect(await signIn({ otp: wrong })).toBe(401);
-    expect(await view()).toMatchObject({ failures: 1 });
-    expect((await auth.get(`/core/users/${user.id}/lock`)).body).toMatchObject({ failures: 1 });
-    const other = await makeUser(auth);
-    const foreign = { username: other.name, password: other.password, otp: code };
-    expect((await auth.post("/client/login", foreign)).status).toBe(401);
-    expect(auth.events("authentication").at(-1)).toMatchObject({ otpOutcome: "not_assigned" });
-    expect(await signIn({ otp: code })).toBe(200);
-  });
+  it.each([
+    ["hotp", hotpKey],
+    ["yubico", yubicoKey],
+  ])(
+    "counts wrong codes for a key of kind %s against user and key, and not for users without the key",
+    async (_, make) => {
+      const { user, key, code, signIn, view, lastEvent } = await lostKey(1, hours(1), make);
+      const wrong = `${key.prefix}-0000-0000-0000-0000`;
+      expect(await signIn({ otp: wrong })).toBe(401);
+      expect(await view()).toMatchObject({ failures: 1 });
+      expect(lastEvent()).toMatchObject({ outcome: "refused", otpOutcome: "invalid", temporaryCode: true });
+      expect((await auth.get(`/core/users/${user.id}/lock`)).body).toMatchObject({ failures: 1 });
+      const other = await makeUser(auth);
+      const foreign = { username: other.name, password: other.password, otp: code };
+      expect((await auth.post("/client/login", foreign)).status).toBe(401);
+      expect(auth.events("authentication").at(-1)).toMatchObject({ otpOutcome: "not_assigned" });
+      expect(await signIn({ otp: code })).toBe(200);
+    },
+  );
 
   it("costs as many storage calls as an OTP, and stores no code", async () => {
     const { user, code, path } = await lostKey(2);
