@@ -1,7 +1,7 @@
 import { toAuthRules } from "../../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../../lib/auth/model/device-token.ts";
 import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
-import { createValidationClient } from "../../../lib/auth/otp/validation-client.ts";
+import { createValidationClient } from "../../../lib/auth/otp/validation/validation-client.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";

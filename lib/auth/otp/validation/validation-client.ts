@@ -1,5 +1,5 @@
-import { type Outcome, timed } from "../../telemetry.ts";
-import type { ValidationClient, ValidationResult } from "./contract.ts";
+import { type Outcome, timed } from "../../../telemetry.ts";
+import type { ValidationClient, ValidationResult } from "../contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
 
 export interface ValidationOptions {

@@ -2,9 +2,16 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { otpKind } from "../../../../lib/auth/otp/kinds.ts";
-import { createValidationClient, type ValidationOptions } from "../../../../lib/auth/otp/validation-client.ts";
-import { readSigned, signatureOf, type ValidationMessage } from "../../../../lib/auth/otp/validation-message.ts";
+import { otpKind } from "../../../../../lib/auth/otp/kinds.ts";
+import {
+  createValidationClient,
+  type ValidationOptions,
+} from "../../../../../lib/auth/otp/validation/validation-client.ts";
+import {
+  readSigned,
+  signatureOf,
+  type ValidationMessage,
+} from "../../../../../lib/auth/otp/validation/validation-message.ts";
 
 const otp = "dteffujehknhfjbrjnlnldnhcujvddbikngjrtgh";
 const key = new Uint8Array(randomBytes(20));
