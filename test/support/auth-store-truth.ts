@@ -1,6 +1,6 @@
 import type { UserFilter } from "../../lib/auth/store.ts";
 import { hashUsername } from "../../lib/auth/user-hash.ts";
-import { listedId } from "../../lib/azure/auth/index/id-lists.ts";
+import { listedId } from "../../lib/azure/auth/index/list-rows.ts";
 import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
 import type { Row, Tables } from "../../lib/azure/tables/tables.ts";
 

@@ -4,11 +4,12 @@ import { possiblePrefixes } from "../otp/split-otp.ts";
 import { splitTemporaryOtp } from "../otp/temporary-code.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
-import type { OtpKey, Stored, UserPointer } from "../store.ts";
+import type { OtpKey, Stored, User, UserPointer } from "../store.ts";
 import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
-import { concludeAttempt, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
+import type { KeyHolders } from "./identify.ts";
+import { concludeAttempt, padTiming, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
 
 interface Given {
   readonly password: string;
@@ -37,14 +38,17 @@ export async function assignOwnKey(
   try {
     counted = await countAddress(address, deps);
     const state = await deps.users.signInState(userRef);
-    const reservation = await reserveAttempt({ userRef, state }, deps, () => readFreeKeys(given.otp, deps));
+    const reservation = await reserveAttempt({ userRef, state }, deps, () => readFreeKeys(given.otp, user, deps));
     if (reservation === undefined) throw sessionRequired();
     ({ attempt } = reservation);
     const isRight = await deps.hasher.verify(given.password, state?.user?.value.password);
-    const result = isRight ? await checkFreeKey(given.otp, await reservation.evidence, deps) : undefined;
+    const free = await reservation.evidence;
+    const result = isRight ? await checkFreeKey(given.otp, free, deps) : undefined;
     const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
     if (result?.outcome !== "valid" || result.key === undefined) {
-      await concludeAttempt(attempt, "failed", deps);
+      // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal whether the
+      // password was right.
+      await concludeAttempt(result?.written ? attempt : await padTiming(attempt, deps), "failed", deps);
       audit({ outcome: "refused", reason: isRight ? "wrong_otp" : "wrong_password", ...found });
       throw new Fault("unauthenticated", "Invalid credentials!");
     }
@@ -75,17 +79,30 @@ export async function assignOwnKey(
 }
 
 /**
- * Reads the unassigned OTP keys that the OTP may belong to. A temporary code does not prove that the user has the key.
+ * Reads the OTP keys that the OTP may belong to and that no other user has. A temporary code does not prove that the
+ * user has the key.
  */
-async function readFreeKeys(otp: string, { otpkeys }: AuthDeps): Promise<readonly Stored<OtpKey>[]> {
+async function readFreeKeys(otp: string, user: User, deps: AuthDeps): Promise<readonly Stored<OtpKey>[]> {
   if (splitTemporaryOtp(otp) !== undefined) return [];
-  const found = await Promise.all(possiblePrefixes(otp).map(prefix => otpkeys.findHolders(prefix)));
-  return found.flatMap(holders => (holders?.candidates.length === 0 ? [holders.key] : []));
+  const found = await Promise.all(possiblePrefixes(otp).map(prefix => deps.otpkeys.findHolders(prefix)));
+  const free = await Promise.all(found.map(async holders => holders && (await isFree(holders, user, deps))));
+  return found.flatMap((holders, index) => (holders !== undefined && free[index] ? [holders.key] : []));
+}
+
+/** Maximum number of candidates whose assignment is read. More are not left by crashes: the OTP key is shared. */
+const maxCandidates = 8;
+
+/** Returns whether no other user has the OTP key. A candidate whom a crash left has no assignment. */
+async function isFree({ key, candidates }: KeyHolders, user: User, { users }: AuthDeps): Promise<boolean> {
+  const others = candidates.filter(({ id }) => id !== user.id);
+  if (others.length > maxCandidates) return false;
+  const states = await Promise.all(others.map(other => users.signInState(other)));
+  return !states.some(state => state?.otpkeys.some(({ id }) => id === key.value.id));
 }
 
 async function checkFreeKey(otp: string, free: readonly Stored<OtpKey>[], deps: AuthDeps): Promise<OtpResult> {
   const assigned = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
   const result = await checkOtp(otp, free, { assigned, counts: () => true }, deps);
-  const isFree = result.key === undefined || assigned.some(({ id }) => id === result.key?.id);
-  return isFree ? result : { ...result, outcome: "not_assigned" };
+  const isOfFreeKey = result.key === undefined || assigned.some(({ id }) => id === result.key?.id);
+  return isOfFreeKey ? result : { ...result, outcome: "not_assigned" };
 }

@@ -7,7 +7,7 @@ import { noUser, prefixPointer } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
 
 /** An OTP key and the users to whom it may be assigned. */
-type KeyHolders = NonNullable<Awaited<ReturnType<OtpKeys["findHolders"]>>>;
+export type KeyHolders = NonNullable<Awaited<ReturnType<OtpKeys["findHolders"]>>>;
 
 /** The user whom an attempt names. */
 export interface Identified {

@@ -5,12 +5,14 @@ import type { Row } from "../tables/tables.ts";
 import {
   assignmentEntry,
   changeEntry,
+  type IndexEntry,
   indexRowOf,
   matchesEntry,
   readSnapshot,
   type Snapshot,
 } from "./index/index-entries.ts";
 import { locateUser } from "./index/locate-user.ts";
+import { removeStaleIndexRow } from "./index/stale-index-rows.ts";
 import {
   assignedKeyIn,
   assignedPrefix,
@@ -27,6 +29,13 @@ import type { AuthTables } from "./rows/tables.ts";
 export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unassign"> {
   const { otpkeys } = tables;
   const withHolders = (prefix: string) => readAllRows(otpkeys.query({ partitionKey: prefix, from: keyRow }));
+
+  /**
+   * Removes index rows that crashes left, which make a free key look taken. Reads a few, because many users can share a
+   * key.
+   */
+  const removeSomeStale = async (entry: IndexEntry, rows: readonly Row[]) =>
+    (await Promise.all(rows.slice(0, 8).map(row => removeStaleIndexRow(tables, entry, row)))).includes(true);
 
   /** Writes the index row and rewrites the key in one transaction: a deletion of the key that saw no holder gets a conflict. */
   const announce = async (key: Row, snapshot: Snapshot) => {
@@ -51,12 +60,13 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
         if (snapshot === undefined) return "no_user";
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";
+        const is = assignmentEntry(tables, prefix, keyId);
+        if (matchesEntry(snapshot.row, snapshot.id, is)) return "assigned";
         // An index row is written by the version of `key`. So if two users find the key unassigned at the same time,
         // one of them gets a conflict, and then finds the key assigned.
         const own = holderPrefix + idKey(snapshot.id);
-        if (rows.some(({ rowKey }) => rowKey !== keyRow && rowKey !== own)) return "taken";
-        const is = assignmentEntry(tables, prefix, keyId);
-        if (matchesEntry(snapshot.row, snapshot.id, is)) return "assigned";
+        const others = rows.filter(({ rowKey }) => rowKey !== keyRow && rowKey !== own);
+        if (others.length > 0) return (await removeSomeStale(is, others)) ? conflict : "taken";
         const change = {
           was: undefined,
           is,

@@ -7,7 +7,7 @@ import { forEachItem } from "../maintenance/restore.ts";
 import { partitions } from "../maintenance/row-streams.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
-import { pointerRow } from "./index/id-lists.ts";
+import { pointerRow } from "./index/ids.ts";
 import { endsSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,

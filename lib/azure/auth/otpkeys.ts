@@ -6,16 +6,9 @@ import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { indexTemporaryCode, insertSpentOtp } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
-import {
-  filteredListPage,
-  type ListOwners,
-  listPage,
-  listRowKeys,
-  markClean,
-  markDirty,
-  removeListRows,
-  reserveId,
-} from "./index/id-lists.ts";
+import { filteredListPage, type ListOwners, listPage } from "./index/id-lists.ts";
+import { reserveId } from "./index/ids.ts";
+import { listRowKeys, markClean, markDirty, removeListRows } from "./index/list-rows.ts";
 import { assignmentEntry, removeIndexRow, userReferencedBy } from "./index/index-entries.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
 import { listedKeySchema, prefixSchema } from "./rows/row-schemas.ts";
@@ -115,7 +108,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
         const removed = await mapConcurrently(holders, holder =>
           removeIndexRow(tables, entry, holder, { keepEntry: false }),
         );
-        if (removed.includes(false)) return conflict;
+        if (removed.includes(conflict)) return conflict;
         removing = keyId;
         await markDirty(tables, [listRowKeys(list, keyId)], { prefix, enabled: key.enabled === true });
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;

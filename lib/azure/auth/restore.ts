@@ -8,7 +8,7 @@ import { createBatchWriter, upsertAll } from "../maintenance/row-streams.ts";
 import type { Entity } from "../tables/tables.ts";
 import { type AttributeRow, type AuthWork, forEachAuthItem, type KeyItem, type UserItem } from "./backup-items.ts";
 import { insertSpentOtp } from "./clean-up/expiry-index.ts";
-import { type ListName, listRowKeys, listRowOf } from "./index/id-lists.ts";
+import { type ListName, listRowKeys, listRowOf } from "./index/list-rows.ts";
 import { assignmentEntry, attributeEntry, type IndexEntry, indexRowOf } from "./index/index-entries.ts";
 import { nameRowKeys } from "./index/name-index.ts";
 import { headRow, keyRow, schemaVersion, toKeyColumns } from "./rows/rows.ts";

@@ -19,18 +19,9 @@ import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser } from "./clean-up/sweep.ts";
 import { filteredUsers, matchesFilter } from "./index/filter.ts";
-import {
-  filteredListPage,
-  type ListOwners,
-  listedId,
-  listPage,
-  listRowKeys,
-  markClean,
-  markDirty,
-  type RowKeys,
-  removeListRows,
-  reserveId,
-} from "./index/id-lists.ts";
+import { filteredListPage, type ListOwners, listPage } from "./index/id-lists.ts";
+import { reserveId } from "./index/ids.ts";
+import { listedId, listRowKeys, markClean, markDirty, type RowKeys, removeListRows } from "./index/list-rows.ts";
 import { ifMatches, locateUser, userHashIn } from "./index/locate-user.ts";
 import { listByName, nameRowKeys } from "./index/name-index.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";

@@ -1,22 +1,22 @@
 import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.ts";
 import type { Log } from "../../../log.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import { type Instant, minutes, plus } from "../../../time.ts";
+import type { Instant } from "../../../time.ts";
 import { mapConcurrently } from "../../tables/row-batches.ts";
-import { parseRow, readOrLog } from "../../tables/row-schema.ts";
+import { readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
-import { indexSchema } from "../rows/row-schemas.ts";
 import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { createdAt, findMatches, maxExamined, pageOf } from "./id-lists.ts";
+import { findMatches, maxExamined, pageOf } from "./id-lists.ts";
+import { createdAt } from "./ids.ts";
 import {
   assignmentEntry,
   attributeEntry,
   type IndexEntry,
   matchesEntry,
-  removeIndexRow,
   userReferencedBy,
 } from "./index-entries.ts";
+import { removeStaleIndexRow } from "./stale-index-rows.ts";
 
 /**
  * Returns the users for whom all entries are true. Reads the entries' index rows, so that the cost depends on the number of matches
@@ -164,12 +164,4 @@ async function checkCandidate(
     before = versions;
     return conflict;
   });
-}
-
-/** Longer than any call takes. After that the writer of the index row has finished or crashed. */
-const removeAfterMs = minutes(10);
-
-async function removeStaleIndexRow(tables: AuthTables, entry: IndexEntry, row: Row): Promise<void> {
-  if (plus(parseRow("index", row, indexSchema, row).writtenAt, removeAfterMs) > tables.now()) return;
-  await removeIndexRow(tables, entry, row, { keepEntry: true });
 }

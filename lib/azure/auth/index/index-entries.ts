@@ -1,4 +1,5 @@
 import type { AttributeHead } from "../../../auth/model/attributes.ts";
+import { conflict } from "../../../retry-on-conflict.ts";
 import type { Value } from "../../tables/entity.ts";
 import { parseRow } from "../../tables/row-schema.ts";
 import type { Action, Row, Table } from "../../tables/tables.ts";
@@ -153,30 +154,29 @@ async function upsertIndexRow(
 
 /**
  * Removes an index row that was read. With `keepEntry` false also removes the entry that it points to. Rewrites the head row first,
- * so that a writer between writing the index row and the entry gets a conflict and starts again. Returns false after a
- * conflict.
+ * so that a writer between writing the index row and the entry gets a conflict and starts again. `kept`: the entry is true.
  */
 export async function removeIndexRow(
   tables: AuthTables,
   entry: IndexEntry,
   pointed: Row,
   { keepEntry }: { readonly keepEntry: boolean },
-): Promise<boolean> {
+): Promise<"removed" | "kept" | typeof conflict> {
   const { users } = tables;
   const { userHash, id } = userReferencedBy(entry, pointed);
   const head = await users.get(userHash, headRow);
   const [user, row] = await Promise.all([users.get(userHash, userRow), users.get(userHash, entry.rowKey)]);
   const isTrue = matchesEntry(row, id, entry);
   if (ownerOf(user) === id) {
-    if (isTrue && keepEntry) return true;
+    if (isTrue && keepEntry) return "kept";
     const remove = isTrue && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : [];
     const written = await users.transact(userHash, [headAction(head, id, headIn(head, id)), ...remove]);
-    if (written === undefined) return false;
+    if (written === undefined) return conflict;
   } else if (isTrue && row) {
     await users.remove(userHash, row.rowKey, row.etag);
   }
   await entry.index.table.remove(pointed.partitionKey, pointed.rowKey, pointed.etag);
-  return true;
+  return "removed";
 }
 
 /** Returns the user to whom an index row points. */

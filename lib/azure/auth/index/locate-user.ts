@@ -5,7 +5,7 @@ import type { Row } from "../../tables/tables.ts";
 import { userHashSchema } from "../rows/row-schemas.ts";
 import { ownerOf } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { readPointer } from "./id-lists.ts";
+import { readPointer } from "./ids.ts";
 
 /** Location of a user: the partition, and the id that the user there must have. */
 export interface UserLocation {

@@ -4,7 +4,8 @@ import { readOrLog } from "../../tables/row-schema.ts";
 import type { Page, Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { entryOf, findMatches, type ListOwners, maxExamined, type RowKeys } from "./id-lists.ts";
+import { entryOf, findMatches, type ListOwners, maxExamined } from "./id-lists.ts";
+import { type RowKeys } from "./list-rows.ts";
 
 /** Partition of the list of users that is sorted by name. */
 const names = "names";

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { minutes } from "../../../../lib/time.ts";
 import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
 import { giveKey, hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/software-key.ts";
 
@@ -66,6 +67,45 @@ describe("POST /client/otpkeys", () => {
     expect((await assign(key.otp(0))).status).toBe(401);
     expect(await keys()).toEqual([]);
     await loggedIn(auth, owner, key.otp(0));
+  });
+
+  it("assigns a key again to the user who has it, so that a call whose response was lost can be repeated", async () => {
+    const { assign, keys } = await asking();
+    const key = await unassigned(hotpKey());
+    expect([(await assign(key.otp(0))).status, (await assign(key.otp(1))).status]).toEqual([200, 200]);
+    expect(await keys()).toEqual([key.prefix]);
+  });
+
+  it("assigns a key again after a crash between its writes, and to another user ten minutes later", async () => {
+    const [one, other] = [await asking(), await asking()];
+    const key = await unassigned(hotpKey());
+    const id = (await auth.context.otpkeys.find(key.prefix))?.value.id ?? 0;
+    const user = await auth.context.users.find({ by: "id", id: one.user.id });
+    const left = { schema: 1, id, userHash: user?.value.userHash ?? "", writtenAt: auth.now() };
+    const rowKey = `user:${String(one.user.id).padStart(16, "0")}`;
+    const otpkeys = auth.deployment.tables.table("otpkeys");
+    await otpkeys.insert({ partitionKey: key.prefix, rowKey, ...left });
+    expect((await other.assign(key.otp(0))).status).toBe(409);
+    auth.advance(minutes(11));
+    expect((await other.assign(key.otp(1))).status).toBe(200);
+    expect(await other.keys()).toEqual([key.prefix]);
+    const second = await unassigned(hotpKey());
+    const secondId = (await auth.context.otpkeys.find(second.prefix))?.value.id ?? 0;
+    await otpkeys.insert({ partitionKey: second.prefix, rowKey, ...left, id: secondId, writtenAt: auth.now() });
+    expect((await one.assign(second.otp(0))).status).toBe(200);
+    expect(await one.keys()).toEqual([second.prefix]);
+  });
+
+  it("costs the same storage calls in a row for a wrong password, a wrong OTP and an unknown key", async () => {
+    const { assign } = await asking();
+    const key = await unassigned(hotpKey());
+    const cost = async (otp: string, password?: string) => {
+      const { sequential, result } = await auth.counted(() => assign(otp, password));
+      expect(result.status).toBe(401);
+      return sequential;
+    };
+    const wrongPassword = await cost(key.otp(0), "wrong");
+    expect([await cost(wrongOtp(key)), await cost(hotpKey().otp(0))]).toEqual([wrongPassword, wrongPassword]);
   });
 
   it("refuses a disabled key and a temporary code", async () => {

@@ -31,6 +31,7 @@ const removeUser: Act = (store, { user }) => store.users.remove(named(user));
 const createKey: Act = (store, { prefix }) => store.otpkeys.create(plainKey(prefix));
 const removeKey: Act = (store, { prefix }) => store.otpkeys.remove(prefix);
 const assign: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix);
+const assignFree: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix, { onlyIfFree: true });
 const unassign: Act = (store, { user, prefix }) => store.otpkeys.unassign(named(user), prefix);
 const set: Act = (store, { user, value }) => store.attributes.set({ user: named(user) }, "a", value);
 const setNext: Act = (store, { user, next }) => store.attributes.set({ user: named(user) }, "a", next);
@@ -122,6 +123,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     "of creating a key": { before: [], act: createKey },
     "of disabling a key": { before: [createKey], act: disable },
     "of assigning a key": { before: [createUser, createKey], act: assign },
+    "of assigning a free key": { before: [createUser, createKey], act: assignFree },
     "of unassigning a key": { before: [createUser, createKey, assign], act: unassign },
     "of deleting a key": { before: [createUser, createKey, assign, another, describeKey], act: removeKey },
   };
@@ -164,6 +166,19 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
         await expectConsistent(of);
       }
       await expectHealed(of);
+    });
+  });
+
+  test("of assigning a free key, which another user gets ten minutes later unless the first has it", async () => {
+    const createOther: Act = (store, { other }) => store.users.create({ username: username(other) });
+    await atEachCall({ before: [createUser, createOther, createKey], act: assignFree }, async of => {
+      const { store, tables, pass } = storage;
+      const holds = async (name: string) => (await truthOf(tables, [name]))[0]?.otpkeys.has(of.prefix) === true;
+      const isTaken = await holds(of.user);
+      pass(minutes(11));
+      const outcome = await store.otpkeys.assign(named(of.other), of.prefix, { onlyIfFree: true });
+      expect([outcome, await holds(of.other)]).toEqual(isTaken ? ["taken", false] : ["assigned", true]);
+      await expectConsistent(of);
     });
   });
 
