@@ -17,7 +17,7 @@ export interface ImportedKey extends KeyDraft {
   /** Whether the import may replace another secret. */
   readonly replace: boolean;
   readonly validity: Validity;
-  /** Whether the import may change a limit of an OTP key that was imported before: that would revive an expired key, or end one in use. */
+  /** Whether the import may change a limit of an OTP key that was imported before. That revives an expired key, or ends one. */
   readonly mayChangeValidity: boolean;
 }
 

@@ -46,8 +46,8 @@ export async function assignOwnKey(
     const result = isRight ? await checkFreeKey(given.otp, free, deps) : undefined;
     const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
     if (result?.outcome !== "valid" || result.key === undefined) {
-      // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal whether the
-      // password was right.
+      // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
+      // reveal whether the password was right.
       await concludeAttempt(result?.written ? attempt : await padTiming(attempt, deps), "failed", deps);
       audit({ outcome: "refused", reason: isRight ? "wrong_otp" : "wrong_password", ...found });
       throw new Fault("unauthenticated", "Invalid credentials!");

@@ -1,8 +1,8 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
-import { listRowKeys, removeListRows } from "../index/list-rows.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
+import { listRowKeys, removeListRows } from "../index/list-rows.ts";
 import { nameRowKeys } from "../index/name-index.ts";
 import {
   assignedPrefix,

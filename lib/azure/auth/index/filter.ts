@@ -9,13 +9,7 @@ import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, ownerOf, use
 import type { AuthTables } from "../rows/tables.ts";
 import { findMatches, maxExamined, pageOf } from "./id-lists.ts";
 import { createdAt } from "./ids.ts";
-import {
-  assignmentEntry,
-  attributeEntry,
-  type IndexEntry,
-  matchesEntry,
-  userReferencedBy,
-} from "./index-entries.ts";
+import { assignmentEntry, attributeEntry, type IndexEntry, matchesEntry, userReferencedBy } from "./index-entries.ts";
 import { removeStaleIndexRow } from "./stale-index-rows.ts";
 
 /**

@@ -5,7 +5,7 @@ import type { Page, Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { entryOf, findMatches, type ListOwners, maxExamined } from "./id-lists.ts";
-import { type RowKeys } from "./list-rows.ts";
+import type { RowKeys } from "./list-rows.ts";
 
 /** Partition of the list of users that is sorted by name. */
 const names = "names";
