@@ -49,17 +49,24 @@ export interface ListedEntry extends ListEntry {
 }
 
 /**
- * The credential requests. The store keeps their index rows: the due work, the lists and the records of shipments. It writes new ones
- * before the rows of the request and removes former ones after, so that a crash leaves a row too many and never one too few (C15, C19).
+ * The credential requests. The store keeps their index rows: the due work, the lists and the records of shipments. It
+ * writes new ones
+ * before the rows of the request and removes former ones after, so that a crash leaves a row too many and never one too
+ * few (C15, C19).
  */
 export interface RequestStore {
-  /** Inserts all rows in one transaction. Returns the stored request if the id exists. Links its shipment, if no other request has it. */
+  /**
+   * Inserts all rows in one transaction. Returns the stored request if the id exists. Links its shipment, if no other
+   * request has it.
+   */
   insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest>;
   load(id: string): Promise<LoadedRequest | undefined>;
   /**
    * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the request.
-   * Returns the current request; undefined on a conflict, also if the shipment is linked to another request. No row is replaced then.
-   * @param options with `isUrgent`, returns before the former index rows are removed; a failure to remove them is only logged
+   * Returns the current request; undefined on a conflict, also if the shipment is linked to another request. No row is
+   * replaced then.
+   * @param options with `isUrgent`, returns before the former index rows are removed; a failure to remove them is only
+   * logged
    */
   save(
     loaded: LoadedRequest,
@@ -67,7 +74,8 @@ export interface RequestStore {
     options?: { readonly isUrgent?: boolean },
   ): Promise<LoadedRequest | undefined>;
   /**
-   * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work and, in an
+   * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work
+   * and, in an
    * erasure, its entry in a list.
    * @param foundBy set in an erasure: the list by which the request was found
    */
@@ -81,8 +89,10 @@ export interface RequestStore {
     range: { readonly after?: string | undefined; readonly top: number },
   ): Promise<readonly ListEntry[]>;
   /**
-   * Removes an index row that does not match its request, because its writer is between two writes or stopped there. The request is
-   * rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the request has changed meanwhile.
+   * Removes an index row that does not match its request, because its writer is between two writes or stopped there.
+   * The request is
+   * rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the request has
+   * changed meanwhile.
    * @param loaded undefined if there is no such request
    */
   removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void>;
@@ -93,7 +103,10 @@ export interface RequestStore {
   updateShipment(loaded: LoadedRequest): Promise<void>;
 }
 
-/** The claims of Idempotency-Keys. `undefined` and `false` mean a conflict, also with an earlier attempt of the same call. */
+/**
+ * The claims of Idempotency-Keys. `undefined` and `false` mean a conflict, also with an earlier attempt of the same
+ * call.
+ */
 export interface ClaimStore {
   insert(claim: Claim): Promise<Stored<Claim> | undefined>;
   find(scope: string): Promise<Stored<Claim> | undefined>;
@@ -183,8 +196,11 @@ export interface ConnectorDeps {
   readonly claims: ClaimStore;
   readonly events: EventStore;
   readonly sinks: readonly EventSink[];
-  /** Starts to send due events, without waiting. Does nothing without a sink. */
-  readonly sendEventsSoon: () => void;
+  /**
+   * Sends due events at the end of a job, for a short time: the timer sends the rest. Never rejects. Makes no call
+   * without a sink.
+   */
+  readonly sendEventsAfterJob: () => Promise<void>;
   readonly sealer: Sealer;
   readonly mailer: Mailer;
   readonly delivery: Delivery;

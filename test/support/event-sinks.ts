@@ -32,7 +32,7 @@ export const connectorWith = (
   testConnector(peers, {
     ...options,
     settings: { EVENT_SINK_URLS: sinks.map(({ url }) => `${url}/hook`).join(","), ...settings },
-    ports: (context, clock) => ({ sendEventsSoon: () => {}, ...ports?.(context, clock) }),
+    ports: (context, clock) => ({ sendEventsAfterJob: async () => {}, ...ports?.(context, clock) }),
   });
 
 export const send = ({ context }: TestConnector): Promise<EventsReport> => sendEvents(context);

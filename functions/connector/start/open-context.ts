@@ -18,8 +18,7 @@ import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
 import { type ConnectorSettings, noSink, sinkSecretName } from "../../../lib/connector/settings.ts";
 import { logStates } from "../../../lib/connector/store/log-states.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
-import { runSoon } from "../../../lib/connector/webhooks/run-soon.ts";
-import { sendEvents } from "../../../lib/connector/webhooks/send-events.ts";
+import { sendEventsAfterJob } from "../../../lib/connector/webhooks/send-events.ts";
 import type { Mailer } from "../../../lib/peers/mail.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
@@ -43,12 +42,11 @@ export function openConnectorContext(
   const numbers = sinks.map(({ number }) => number);
   const { requests, events } = connectorStore(deployment.tables, { shipmentsTable, sinks: numbers, now, log });
   const intervals = toIntervals(settings);
-  const sendDue = () => sendEvents({ events, sinks, intervals, now, random, log });
   return {
     requests: logStates(requests, log),
     events,
     sinks,
-    sendEventsSoon: sinks.length === 0 ? () => {} : runSoon(sendDue, error => log.error("events_failed", { error })),
+    sendEventsAfterJob: () => sendEventsAfterJob({ events, sinks, intervals, now, random, log }),
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,

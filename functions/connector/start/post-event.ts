@@ -13,7 +13,7 @@ import { isHttpOnLoopback } from "../../../lib/settings/setting.ts";
  * platform issues credentials, are refused in any case
  */
 export function postToPublicAddresses(allowsPrivate: boolean): Post {
-  return async (url, { headers, body, timeLimitMs }) => {
+  return async (url, { headers, body }, signal) => {
     const { protocol, hostname } = new URL(url);
     const isLocal = isHttpOnLoopback(url);
     const isAllowed = (address: string) => isLocal || !isRefused(address, allowsPrivate);
@@ -25,12 +25,11 @@ export function postToPublicAddresses(allowsPrivate: boolean): Post {
       headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
       agent: false,
       lookup: lookupAllowed(isAllowed),
+      signal,
     });
-    const timer = setTimeout(
-      () => request.destroy(new DOMException("time limit reached", "TimeoutError")),
-      timeLimitMs,
-    );
     request.once("error", reject);
+    // An answer such as 101 closes the connection without an error and without a response.
+    request.once("close", () => reject(new Error("The event sink closed the connection without a response.")));
     request.once("response", response => {
       const { "retry-after": retryAfter = null } = response.headers;
       resolve({ status: response.statusCode ?? 0, retryAfter });
@@ -41,7 +40,6 @@ export function postToPublicAddresses(allowsPrivate: boolean): Post {
     try {
       return await promise;
     } finally {
-      clearTimeout(timer);
       // An error of the connection after the response is ignored.
       request.on("error", () => {});
     }

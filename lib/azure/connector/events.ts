@@ -1,5 +1,5 @@
 import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../../connector/deps.ts";
-import type { Delivery, RecordedEvents } from "../../connector/events/event.ts";
+import { type Delivery, nothingDone, type RecordedEvents } from "../../connector/events/event.ts";
 import { occurrencesBetween } from "../../connector/events/occurrences.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
@@ -127,6 +127,16 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
       const occurrences = occurrencesBetween(before, after);
       if (occurrences.length === 0) return undefined;
       return { first: (before.request.events ?? 0) + 1, at: now(), sinks, events: occurrences };
+    },
+
+    /**
+     * Returns the writes of recorded events: their row, and a delivery row for each sink that has none. So senders only
+     * replace rows.
+     */
+    writesOf({ request: { eventSinks = [] } }: RequestValues, recorded: RecordedEvents): readonly Action[] {
+      const added = recorded.sinks.filter(sink => !eventSinks.includes(sink));
+      const deliveryRows = added.map(sink => ({ upsert: toDeliveryRow(sink, nothingDone) }));
+      return [{ insert: toEventRow(recorded) }, ...deliveryRows];
     },
 
     /** Writes the index rows of events that are about to be recorded. */

@@ -1,8 +1,6 @@
 import type { Changes, LoadedRequest, Stored } from "../../connector/deps.ts";
-import type { RecordedEvents } from "../../connector/events/event.ts";
 import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
-import type { Row, Tables } from "../tables/tables.ts";
-import { toEventRow } from "./event-rows.ts";
+import type { Action, Row, Tables } from "../tables/tables.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "./rows.ts";
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */
@@ -48,17 +46,20 @@ export function requestRows(tables: Tables) {
 
     /**
      * Replaces the changed rows in one transaction, each by the ETag that was read. Returns undefined on a conflict.
-     * @param recorded the events of the change, which are inserted in the same transaction
+     * @param more the writes of other rows in the same transaction: the events of the change
      */
-    async save(loaded: LoadedRequest, changes: Changes, recorded?: RecordedEvents): Promise<LoadedRequest | undefined> {
+    async save(
+      loaded: LoadedRequest,
+      changes: Changes,
+      more: readonly Action[] = [],
+    ): Promise<LoadedRequest | undefined> {
       const { id } = loaded.request.value;
       const replacements = replacementsOf(loaded, changes);
-      const inserts = recorded === undefined ? [] : [{ insert: toEventRow(recorded) }];
       const [only] = replacements;
       const etags =
-        replacements.length === 1 && only !== undefined && inserts.length === 0
+        replacements.length === 1 && only !== undefined && more.length === 0
           ? [await table.replace({ partitionKey: id, ...only.replace }, only.etag)]
-          : await table.transact(id, [...replacements, ...inserts]);
+          : await table.transact(id, [...replacements, ...more]);
       if (etags === undefined || etags.includes(undefined)) return undefined;
       return withChanges(loaded, changes, etags.map(String));
     },

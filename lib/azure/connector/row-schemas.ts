@@ -80,6 +80,7 @@ export const requestSchema = schemaOf<CredentialRequest>()(
       })
       .exactOptional(),
     events: count.exactOptional(),
+    eventSinks: z.array(count).exactOptional(),
     due: due.exactOptional(),
     attempts: count,
     lease: lease.exactOptional(),

@@ -72,7 +72,7 @@ export function connectorStore(
         recorded && events.addDueRows(after.request.id, recorded),
       ]);
       if (!isLinked) return undefined;
-      const saved = await rows.save(loaded, all, recorded);
+      const saved = await rows.save(loaded, all, recorded && events.writesOf(before, recorded));
       if (saved === undefined) return undefined;
       // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
       // the record of the shipment, or unlinks it.
@@ -121,10 +121,22 @@ export function connectorStore(
   return { requests, events: events.store };
 }
 
-/** Adds the number of recorded events to the row of the request, so that simultaneous changes with events conflict. */
-const withEvents = ({ request }: RequestValues, changes: Changes, { first, events }: RecordedEvents): Changes => ({
+/**
+ * Returns the changes with the number of events and the sinks of their deliveries in the row of the request. So changes
+ * that record events at
+ * the same time conflict.
+ */
+const withEvents = (
+  { request }: RequestValues,
+  changes: Changes,
+  { first, events, sinks }: RecordedEvents,
+): Changes => ({
   ...changes,
-  request: { ...(changes.request ?? request), events: first + events.length - 1 },
+  request: {
+    ...(changes.request ?? request),
+    events: first + events.length - 1,
+    eventSinks: [...new Set([...(request.eventSinks ?? []), ...sinks])],
+  },
 });
 
 const valuesOf = ({ request, keys }: LoadedRequest): RequestValues => ({

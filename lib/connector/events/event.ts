@@ -45,8 +45,16 @@ export interface RequestEvent extends Occurrence {
  * Returns the id of an event: a GUID that is derived from the occurrence. So the same occurrence has the same id after
  * a crash, and also when it happens again to a request that was restored from a backup.
  */
-export function eventId({ requestId, type, keyId, credential, mail }: Omit<RequestEvent, "sequence" | "at">): string {
-  const what = [requestId, type, keyId, credential, mail].map(part => part ?? "").join("/");
+export function eventId({
+  requestId,
+  type,
+  keyId,
+  credential,
+  mail,
+  state,
+}: Omit<RequestEvent, "sequence" | "at">): string {
+  const ended = state === undefined ? [] : [state];
+  const what = [requestId, type, keyId, credential, mail, ...ended].map(part => part ?? "").join("/");
   const hex = createHash("sha256").update(`event/${what}`).digest("hex");
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
 }
@@ -73,6 +81,9 @@ export interface Delivery {
   readonly retry?: Retry;
   readonly lease?: Lease;
 }
+
+/** The delivery of a sink that was not called yet. */
+export const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
 /** Returns the events of a request in their order. */
 export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly RequestEvent[] =>

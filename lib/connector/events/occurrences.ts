@@ -51,6 +51,5 @@ function ofCredentials(before: SecurityKey, { id: keyId, credentials }: Security
 
 function ofMail(before: SecurityKey, { id: keyId, mail }: SecurityKey): readonly Occurrence[] {
   if (mail.state === before.mail.state || (mail.state !== "sent" && mail.state !== "given_up")) return [];
-  // A mail that is given up before its first send has no number yet.
-  return [{ type: `pin_mail.${mail.state}`, keyId, mail: Math.max(1, mail.number) }];
+  return [{ type: `pin_mail.${mail.state}`, keyId, mail: mail.number }];
 }

@@ -1,6 +1,7 @@
 import { days, plus } from "../../time.ts";
 import { removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { forEachDue, isOver, startRun } from "../store/queue.ts";
 
@@ -16,7 +17,8 @@ export interface CleanUpReport {
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no mail due, with their sealed keys and blobs, rows last; 0 deletes
+ * Deletes requests that ended at least `completedDays` ago and have no mail due, with their sealed keys and blobs, rows
+ * last; 0 deletes
  * none (C16). Deletes expired copies of responses and expired Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
@@ -39,8 +41,12 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     run,
     deps,
     async loaded => {
-      if (loaded.keys.some(({ value }) => value.mail.state === "due") || mayHaveOpenEvents(loaded, deps)) return;
+      if (loaded.keys.some(({ value }) => value.mail.state === "due")) return;
+      const open = await openEvents(loaded, deps);
+      if (open.some(({ event }) => plus(event.at, deps.intervals.eventRetryForMs) > deps.now())) return;
       await removeRequest(loaded, deps);
+      for (const { sink, event } of open)
+        deps.log.error("event_given_up", { sink, eventId: eventId(event), type: event.type });
       deps.log.info("request_deleted", {});
       deleted++;
     },
@@ -49,14 +55,19 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
   return { deleted, purged, claims, left: unvisited + undeleted };
 }
 
-/** Whether the last events of a request may still be tried: its end is younger than the time for that. */
-const mayHaveOpenEvents = (
+/** Returns the events of a request that a configured sink has not got. */
+async function openEvents(
   { request: { value } }: LoadedRequest,
-  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
-): boolean =>
-  value.events !== undefined &&
-  value.terminalAt !== undefined &&
-  plus(value.terminalAt, intervals.eventRetryForMs) > now();
+  { events, sinks }: Pick<ConnectorDeps, "events" | "sinks">,
+): Promise<readonly { readonly sink: number; readonly event: RequestEvent }[]> {
+  if (value.events === undefined || sinks.length === 0) return [];
+  const { recorded, deliveries } = await events.load(value.id);
+  return sinks.flatMap(({ number: sink }) => {
+    const ofSink = recorded.filter(row => row.sinks.includes(sink));
+    const done = deliveries.get(sink)?.value.done ?? 0;
+    return eventsIn(value.id, ofSink).flatMap(event => (event.sequence > done ? [{ sink, event }] : []));
+  });
+}
 
 /** Deletes the copy of a security key's responses, and then its name in the row. */
 async function purgeResponses(

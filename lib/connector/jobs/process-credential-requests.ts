@@ -6,7 +6,8 @@ import { newCircuitBreakers } from "./process-security-key.ts";
 import { type KeysReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
- * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due credentials and sends due PIN
+ * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
+ * credentials and sends due PIN
  * mails (C15).
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
@@ -19,7 +20,7 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
   );
   const ofV2 = await processSecurityKeys("key", { run, circuitBreakers }, deps);
   const ofV1 = await processSecurityKeys("shipment_key", { run, circuitBreakers }, deps);
-  deps.sendEventsSoon();
+  await deps.sendEventsAfterJob();
   return {
     processed: ofV2.processed + ofV1.processed,
     activated: ofV2.activated + ofV1.activated,

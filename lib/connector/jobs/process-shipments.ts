@@ -17,7 +17,8 @@ export interface ShipmentsReport {
 }
 
 /**
- * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an error event if the
+ * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an
+ * error event if the
  * delivery service rejects the connector's token, or knows none of the polled shipments.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
@@ -36,12 +37,12 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   if (counts.refused_us > 0 || allMissing) {
     if (allMissing) deps.log.error("all_shipments_missing", { count: missing.length });
     else deps.log.error("delivery_token_refused", {});
-    deps.sendEventsSoon();
+    await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
   const keys = await processSecurityKeys("shipment_key", { run, circuitBreakers: newCircuitBreakers() }, deps);
-  deps.sendEventsSoon();
+  await deps.sendEventsAfterJob();
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 

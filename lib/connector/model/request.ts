@@ -60,7 +60,8 @@ export interface Lease {
 }
 
 /**
- * The queues of due work. process-shipments works on `poll` and `shipment_key`; process-credential-requests on `reconcile`, `key` and
+ * The queues of due work. process-shipments works on `poll` and `shipment_key`; process-credential-requests on
+ * `reconcile`, `key` and
  * `shipment_key`; clean-up on `clean` (ended requests) and `purge` (copies of responses).
  */
 export const queues = ["reconcile", "poll", "key", "shipment_key", "clean", "purge"] as const;
@@ -99,6 +100,8 @@ export interface CredentialRequest {
   readonly createdBy?: Caller;
   /** The number of recorded events. Absent if there are none. */
   readonly events?: number;
+  /** The numbers of the sinks that have a delivery row. It is created with the first event for them. */
+  readonly eventSinks?: readonly number[];
   readonly due?: Due;
   /** Failed attempts of the work that is due. */
   readonly attempts: number;
@@ -121,7 +124,10 @@ export interface Credential {
   readonly state: CredentialState;
   /** Why it ended, or why its response cannot be used. The reason for a further attempt is in `retry`. */
   readonly errorMessage?: string;
-  /** The state that the IdP needs to activate, read back and compensate. Sealed, except in rows of the previous schema version. */
+  /**
+   * The state that the IdP needs to activate, read back and compensate. Sealed, except in rows of the previous schema
+   * version.
+   */
   readonly idpState?: string | Challenge["idpState"];
   /** The values that a response must match. */
   readonly binding?: Binding;
@@ -130,7 +136,9 @@ export interface Credential {
   readonly responseKey?: string;
   readonly credentialId?: string;
   readonly retryableUntil?: Instant;
-  /** Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one. */
+  /**
+   * Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one.
+   */
   readonly triedAt?: Instant;
   /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
   readonly refusal?: { readonly at: Instant; readonly reason: string };
@@ -157,7 +165,10 @@ export interface PinMail {
 
 /** A security key of a shipment, or an on-site authenticator. */
 export interface SecurityKey {
-  /** `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order of the request. */
+  /**
+   * `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order
+   * of the request.
+   */
   readonly id: string;
   readonly place: "shipment" | "authenticator";
   /** The custom name, without the serial number. */

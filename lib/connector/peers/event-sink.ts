@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { withTimeout } from "../../async/with-timeout.ts";
 import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../peers/http-failure.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Now } from "../../time.ts";
@@ -12,8 +13,11 @@ export interface EventSink {
   readonly number: number;
   /** A digest of its address, by which a stopped sink with a new address is recognized. */
   readonly address: string;
-  /** Signs and sends an event. Throws PeerFailure unless the sink answers 2xx. */
-  send(event: CloudEvent): Promise<void>;
+  /**
+   * Signs and sends an event. Throws PeerFailure unless the sink answers 2xx in time.
+   * @param signal ends the call early
+   */
+  send(event: CloudEvent, signal?: AbortSignal): Promise<void>;
 }
 
 /** The status and Retry-After of a sink's answer. Its body is not read. */
@@ -22,14 +26,17 @@ export interface SinkAnswer {
   readonly retryAfter: string | null;
 }
 
+interface Message {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /**
- * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, or if
- * the sink does not answer in time.
+ * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, if
+ * the sink closes it without
+ * an answer, or when the signal fires.
  */
-export type Post = (
-  url: string,
-  message: { readonly headers: Readonly<Record<string, string>>; readonly body: string; readonly timeLimitMs: number },
-) => Promise<SinkAnswer>;
+export type Post = (url: string, message: Message, signal: AbortSignal) => Promise<SinkAnswer>;
 
 interface SinkOptions {
   readonly number: number;
@@ -37,6 +44,7 @@ interface SinkOptions {
   /** Returns the signing secrets, read at each call, so that a rotated one is used. */
   readonly secrets: () => Promise<readonly string[]>;
   readonly post: Post;
+  /** The time limit of one call, the read of the secrets included. */
   readonly timeLimitMs: number;
   readonly now: Now;
 }
@@ -46,21 +54,27 @@ interface SinkOptions {
  */
 export function connectEventSink({ number, url, secrets, post, timeLimitMs, now }: SinkOptions): EventSink {
   const peer = `event sink ${number}`;
+  const signed = async (event: CloudEvent): Promise<Message> => {
+    const body = JSON.stringify(event);
+    const timestamp = Math.floor(Date.parse(now()) / 1000);
+    const signature = await secrets()
+      .then(values => signatureHeaders({ id: event.id, timestamp, body }, values))
+      .catch((cause: unknown) => {
+        throw new PeerFailure(peer, "sign event", "unreachable", { cause });
+      });
+    return { headers: { "content-type": eventContentType, ...signature }, body };
+  };
   return {
     number,
     address: createHash("sha256").update(url).digest("base64url"),
-    send: event =>
+    send: (event, ended) =>
       traceCall(peer, "send event", async span => {
-        const body = JSON.stringify(event);
-        const signed = await secrets()
-          .then(values =>
-            signatureHeaders({ id: event.id, timestamp: Math.floor(Date.parse(now()) / 1000), body }, values),
-          )
-          .catch((cause: unknown) => {
-            throw new PeerFailure(peer, "sign event", "unreachable", { cause });
-          });
-        const headers = { "content-type": eventContentType, ...signed };
-        const { status, retryAfter } = await post(url, { headers, body, timeLimitMs }).catch((cause: unknown) => {
+        const { status, retryAfter } = await withTimeout(
+          timeLimitMs,
+          async signal => post(url, await signed(event), signal),
+          ended,
+        ).catch((cause: unknown) => {
+          if (cause instanceof PeerFailure) throw cause;
           throw new PeerFailure(peer, "send event", neverConnected(cause) ? "unreachable" : "unanswered", { cause });
         });
         span.label({ "http.response.status_code": status });

@@ -21,9 +21,12 @@ interface Target {
 }
 
 /**
- * Returns the step that sends the PIN mail of a security key. The send is stored before the call, under an id computed from key and number.
- * After a send without an answer, the mail service is asked for it before another mail is sent. The PIN is fetched for the send and not
- * stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with none left, the mail stays due, as after a failure (C14).
+ * Returns the step that sends the PIN mail of a security key. The send is stored before the call, under an id computed
+ * from key and number.
+ * After a send without an answer, the mail service is asked for it before another mail is sent. The PIN is fetched for
+ * the send and not
+ * stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with none left, the mail stays due, as after
+ * a failure (C14).
  * @param stoppedUntil the time before which no mail is sent, because the mail service is throttling
  */
 export async function sendPinMail(
@@ -159,7 +162,8 @@ function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
 
 function giveUp(keyId: string, { log }: ConnectorDeps): Outcome {
   log.error("pin_mail_given_up", { keyId });
-  return { change: withMail({ state: "given_up" }, ["triedAt"]) };
+  // A mail that was never sent counts as the first one, so that a resend has another number.
+  return { change: key => withMail({ state: "given_up", number: lastNumber(key) }, ["triedAt"])(key) };
 }
 
 interface Delay {

@@ -3,7 +3,7 @@ import { measure } from "../../telemetry.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, DueEvents, Stored } from "../deps.ts";
 import { cloudEventOf } from "../events/cloud-event.ts";
-import { type Delivery, eventId, eventsIn, type RequestEvent } from "../events/event.ts";
+import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "../events/event.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import type { EventSink } from "../peers/event-sink.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/queue.ts";
@@ -14,6 +14,8 @@ export type DeliverDeps = Pick<ConnectorDeps, "events" | "intervals" | "now" | "
 export interface SinkRun {
   readonly sink: EventSink;
   readonly run: Run;
+  /** Ends the run and its calls early. */
+  readonly signal: AbortSignal | undefined;
   /** Failed calls in a row. */
   failures: number;
   /** Set when the run makes no more calls to the sink. */
@@ -23,8 +25,18 @@ export interface SinkRun {
 
 /** Failed calls in a row after which a run leaves the other requests of the sink to the next run. */
 const maxFailures = 3;
+/** The same for a sink that answers 4xx: it works, and may refuse the events of some requests only. */
+const maxRefusals = 20;
 
-const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
+/**
+ * The most times of deliveries that the row of a delivery keeps: it has one column for all. Those of the latest events
+ * are kept.
+ */
+const maxTimes = 500;
+
+/** Whether the run starts no more calls to the sink. */
+export const hasEnded = ({ isStopped, run, signal }: SinkRun, deps: Pick<DeliverDeps, "now">): boolean =>
+  isStopped || signal?.aborted === true || isOver(run, deps);
 
 /**
  * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again
@@ -41,7 +53,8 @@ export async function deliverEvents(
   const { events, now, intervals } = deps;
   const { sink, run } = sinkRun;
   const { recorded, deliveries } = await events.load(requestId);
-  const last = eventsIn(requestId, recorded).length;
+  // Not their number: a backup that was made during a change may lack the row of its events.
+  const last = eventsIn(requestId, recorded).at(-1)?.sequence ?? 0;
   for (const entry of entries.filter(({ first }) => first > last)) {
     // The writer of a recent index row may be between the index row and the rows of the request.
     const maxAgeMs = last === 0 ? intervals.dueOrphanMs : intervals.dueStaleMs;
@@ -67,8 +80,8 @@ export async function deliverEvents(
   let stored = await save(before, { ...(before?.value ?? nothingDone), lease: newLease(run, now(), intervals) });
   for (const [index, event] of open.entries()) {
     if (stored?.value.lease === undefined || now() > plus(stored.value.lease.until, -intervals.eventCallMs)) return;
-    if (sinkRun.isStopped || isOver(run, deps)) return void (await save(stored, unleased(stored.value)));
-    const failure = await attempt(event, sinkRun);
+    const failure = hasEnded(sinkRun, deps) ? "ended" : await attempt(event, sinkRun);
+    if (failure === "ended") return void (await save(stored, unleased(stored.value)));
     if (failure === undefined) {
       const delivered = afterDelivery(stored.value, event, now());
       const isLast = index === open.length - 1;
@@ -92,21 +105,27 @@ const gone = 410;
 
 const unleased = ({ lease, ...delivery }: Delivery): Delivery => delivery;
 
-async function attempt(event: RequestEvent, sinkRun: SinkRun): Promise<PeerFailure | undefined> {
+/** Returns why the sink did not get the event: `ended` if the run ended the call. */
+async function attempt(event: RequestEvent, sinkRun: SinkRun): Promise<PeerFailure | "ended" | undefined> {
+  const { sink, signal } = sinkRun;
   try {
-    await sinkRun.sink.send(cloudEventOf(event));
+    await sink.send(cloudEventOf(event), signal);
     sinkRun.failures = 0;
     sinkRun.counts.delivered++;
     return undefined;
   } catch (error) {
-    if (error instanceof PeerFailure) return error;
-    throw error;
+    if (!(error instanceof PeerFailure)) throw error;
+    return signal?.aborted === true && error.status === undefined ? "ended" : error;
   }
 }
 
 function afterDelivery({ lease, retry, ...delivery }: Delivery, { sequence }: RequestEvent, now: Instant): Delivery {
-  return { ...delivery, done: sequence, deliveredAt: { ...delivery.deliveredAt, [sequence]: now } };
+  return { ...delivery, done: sequence, deliveredAt: withTime(delivery.deliveredAt, sequence, now) };
 }
+
+/** Returns the times with that of one more delivery. */
+export const withTime = (times: Delivery["deliveredAt"], sequence: number, at: Instant): Delivery["deliveredAt"] =>
+  Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxTimes));
 
 interface Failed {
   readonly failure: PeerFailure;
@@ -147,21 +166,27 @@ async function afterFailure(
   return { ...rest, ...next, done: event.sequence, givenUp: [...rest.givenUp, event.sequence] };
 }
 
-/**
- * Stops the calls of this run to a sink that does not answer. Stops the calls of all runs to a sink that answered with
- * Retry-After or 410.
- */
-async function stopOrPause(failure: PeerFailure, sinkRun: SinkRun, { events, now, log }: DeliverDeps): Promise<void> {
-  const { sink } = sinkRun;
-  const { kind, status, retryAfter } = failure;
-  sinkRun.failures++;
+/** Stops the calls of all runs to a sink that has unsubscribed, and pauses those to one that asked for a wait. */
+export async function pauseSink(
+  { kind, status, retryAfter }: PeerFailure,
+  { number, address }: EventSink,
+  { events, now, log }: Pick<DeliverDeps, "events" | "now" | "log">,
+): Promise<void> {
   if (status === gone) {
-    await events.setSinkState(sink.number, { stopped: { at: now(), address: sink.address } });
-    log.error("event_sink_stopped", { sink: sink.number });
+    await events.setSinkState(number, { stopped: { at: now(), address } });
+    log.error("event_sink_stopped", { sink: number });
   } else if (kind === "throttled" && retryAfter !== undefined)
-    await events.setSinkState(sink.number, { notBefore: plus(now(), retryAfter * 1000) });
+    await events.setSinkState(number, { notBefore: plus(now(), retryAfter * 1000) });
+}
+
+/** Also stops the calls of this run to a sink that does not answer. */
+async function stopOrPause(failure: PeerFailure, sinkRun: SinkRun, deps: DeliverDeps): Promise<void> {
+  const { kind, status } = failure;
+  sinkRun.failures++;
+  await pauseSink(failure, sinkRun.sink, deps);
   const isAway = status === undefined || status === gone || kind === "throttled";
-  if (isAway || sinkRun.failures >= maxFailures) sinkRun.isStopped = true;
+  const limit = status !== undefined && status < 500 ? maxRefusals : maxFailures;
+  if (isAway || sinkRun.failures >= limit) sinkRun.isStopped = true;
 }
 
 /** Returns the back-off, shorter by up to a half, so that the attempts of many requests spread. */

@@ -7,6 +7,7 @@ import { cloudEventOf } from "../events/cloud-event.ts";
 import { type Delivery, eventId, eventsIn, type RequestEvent } from "../events/event.ts";
 import type { EventSink } from "../peers/event-sink.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../store/queue.ts";
+import { pauseSink, withTime } from "./deliver-events.ts";
 
 type ResendDeps = Pick<ConnectorDeps, "requests" | "events" | "sinks" | "intervals" | "now" | "random" | "log">;
 
@@ -96,18 +97,19 @@ async function lease(
   return leased;
 }
 
-async function send(event: RequestEvent, sink: EventSink, { now }: ResendDeps): Promise<Resent> {
+async function send(event: RequestEvent, sink: EventSink, deps: ResendDeps): Promise<Resent> {
   try {
     await sink.send(cloudEventOf(event));
-    return { deliveredAt: now() };
+    return { deliveredAt: deps.now() };
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
+    await pauseSink(error, sink, deps);
     return { problem: error.message };
   }
 }
 
 const delivered = (delivery: Delivery, { sequence }: RequestEvent, at: Instant): Delivery => ({
   ...delivery,
-  deliveredAt: { ...delivery.deliveredAt, [sequence]: at },
+  deliveredAt: withTime(delivery.deliveredAt, sequence, at),
   givenUp: delivery.givenUp.filter(each => each !== sequence),
 });

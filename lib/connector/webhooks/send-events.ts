@@ -1,10 +1,10 @@
 import { withLogFields } from "../../log.ts";
 import { measure } from "../../telemetry.ts";
-import { between, minutes, plus } from "../../time.ts";
+import { between, minutes, plus, seconds } from "../../time.ts";
 import type { ConnectorDeps, DueEvents } from "../deps.ts";
 import type { EventSink } from "../peers/event-sink.ts";
-import { isOver, logAndContinue, startRun } from "../store/queue.ts";
-import { deliverEvents, type SinkRun } from "./deliver-events.ts";
+import { logAndContinue, startRun } from "../store/queue.ts";
+import { deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
 
 export interface EventsReport {
   readonly delivered: number;
@@ -24,21 +24,41 @@ const concurrency = 4;
  */
 const maxEntries = 2000;
 
+/** The time that a job waits for the event sinks at its end. */
+const afterJobMs = seconds(2);
+
 type SendDeps = Pick<ConnectorDeps, "events" | "sinks" | "intervals" | "now" | "random" | "log">;
 
-/** Sends the due events of all requests. Each sink has its own time and its own calls: none waits for another. */
-export async function sendEvents(deps: SendDeps): Promise<EventsReport> {
-  const reports = await Promise.all(deps.sinks.map(sink => sendToSink(sink, deps)));
+/**
+ * Sends the due events of all requests. Each sink has its own time and its own calls: none waits for another. Never
+ * rejects.
+ * @param signal ends the run and its calls early. An event whose call it ends stays due, and does not count as failed
+ */
+export async function sendEvents(deps: SendDeps, signal?: AbortSignal): Promise<EventsReport> {
+  const reports = await Promise.all(deps.sinks.map(sink => sendToSink(sink, deps, signal)));
   const sum = (name: keyof EventsReport) => reports.reduce((total, report) => total + report[name], 0);
   return { delivered: sum("delivered"), failed: sum("failed"), givenUp: sum("givenUp"), left: sum("left") };
 }
 
-async function sendToSink(sink: EventSink, deps: SendDeps): Promise<EventsReport> {
+/**
+ * Sends due events at the end of a job. The job waits for it, because the platform may stop work that continues after
+ * an invocation, but only
+ * for a short time: what a slow sink has not got then is left to the timer.
+ */
+export async function sendEventsAfterJob(deps: SendDeps, limitMs = afterJobMs): Promise<void> {
+  const ended = new AbortController();
+  const timer = setTimeout(() => ended.abort(), limitMs);
+  await sendEvents(deps, ended.signal);
+  clearTimeout(timer);
+}
+
+async function sendToSink(sink: EventSink, deps: SendDeps, signal: AbortSignal | undefined): Promise<EventsReport> {
   const { now } = deps;
   const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
   const counts = { delivered: 0, failed: 0, givenUp: 0 };
-  const sinkRun: SinkRun = { sink, run, counts, failures: 0, isStopped: false };
+  const sinkRun: SinkRun = { sink, run, signal, counts, failures: 0, isStopped: false };
   let left = 0;
+  const failed = (error: unknown) => deps.log.error("event_sink_failed", { sink: sink.number, error });
   try {
     if (await isPaused(sink, deps)) {
       await measureOldest(sink, deps);
@@ -47,18 +67,22 @@ async function sendToSink(sink: EventSink, deps: SendDeps): Promise<EventsReport
     const waiting = (await dueRequests(sink, deps)).entries();
     const worker = async (): Promise<void> => {
       for (const [requestId, entries] of waiting) {
-        if (sinkRun.isStopped || isOver(run, deps)) left++;
+        if (hasEnded(sinkRun, deps)) left++;
         else
           await withLogFields({ credentialRequestId: requestId }, () =>
             deliverEvents(requestId, entries, sinkRun, deps).catch((error: unknown) =>
               logAndContinue(error, { sink: sink.number, run: run.owner }, deps),
             ),
-          );
+          ).catch(error => {
+            // Unavailable storage ends the run, but not before the calls of the other workers.
+            sinkRun.isStopped = true;
+            failed(error);
+          });
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
   } catch (error) {
-    deps.log.error("event_sink_failed", { sink: sink.number, error });
+    failed(error);
   }
   return { ...counts, left };
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { omitUndefined } from "../../../omit-undefined.ts";
 import type { LoadedEvents } from "../../deps.ts";
 import { cloudEventOf } from "../../events/cloud-event.ts";
-import { type Delivery, eventsIn, type RequestEvent } from "../../events/event.ts";
+import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "../../events/event.ts";
 
 const deliveryV2 = z
   .object({
@@ -45,7 +45,7 @@ export const readEvents = (requestId: string, { recorded, deliveries }: LoadedEv
 function readDelivery(
   sink: number,
   { sequence }: RequestEvent,
-  { done, deliveredAt, givenUp, retry }: Delivery = { done: 0, deliveredAt: {}, givenUp: [] },
+  { done, deliveredAt, givenUp, retry }: Delivery = nothingDone,
 ): z.output<typeof deliveryV2> {
   if (givenUp.includes(sequence)) return { sink, state: "given_up" };
   if (sequence <= done)

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postToPublicAddresses } from "../../../../functions/connector/start/post-event.ts";
 import { neverConnected } from "../../../../lib/peers/http-failure.ts";
 
-const message = { headers: { "content-type": "application/json" }, body: '{"é":1}', timeLimitMs: 20_000 };
+const message = { headers: { "content-type": "application/json" }, body: '{"é":1}' };
+const { signal } = new AbortController();
 
 const refusal = (url: string, allowsPrivate: boolean) =>
-  postToPublicAddresses(allowsPrivate)(url, message).then(
+  postToPublicAddresses(allowsPrivate)(url, message, signal).then(
     () => "answered",
     (error: Error) => (error.message.includes("is private") && neverConnected(error) ? "private" : "another failure"),
   );
@@ -54,10 +55,14 @@ describe("a server on the loopback, in a local run", () => {
   let url: string;
   const bodies: string[] = [];
   const closed = Promise.withResolvers<void>();
+  const silent = Promise.withResolvers<void>();
 
   beforeAll(async () => {
     server = createServer((request, response) => {
       if (request.url === "/redirect") return response.writeHead(302, { location: `${url}/target` }).end();
+      if (request.url === "/switch")
+        return request.socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+      if (request.url === "/silent") return silent.resolve();
       if (request.url === "/endless") {
         response.once("close", () => closed.resolve());
         response.writeHead(200);
@@ -82,7 +87,7 @@ describe("a server on the loopback, in a local run", () => {
     server.close();
   });
 
-  const post = (path: string) => postToPublicAddresses(false)(`${url}${path}`, message);
+  const post = (path: string, ended = signal) => postToPublicAddresses(false)(`${url}${path}`, message, ended);
 
   test("receives the body, and its status and Retry-After are returned", async () => {
     expect(await post("/hook")).toEqual({ status: 503, retryAfter: "7" });
@@ -92,6 +97,18 @@ describe("a server on the loopback, in a local run", () => {
   test("receives no second call when it redirects", async () => {
     expect(await post("/redirect")).toEqual({ status: 302, retryAfter: null });
     expect(bodies).toHaveLength(1);
+  });
+
+  test("cannot keep the call by switching protocols", async () => {
+    await expect(post("/switch")).rejects.toThrow("without a response");
+  });
+
+  test("loses the connection when the signal ends the call", async () => {
+    const limit = new AbortController();
+    const call = post("/silent", limit.signal);
+    await silent.promise;
+    limit.abort();
+    await expect(call).rejects.toThrow();
   });
 
   test("cannot keep the call open by an endless body", async () => {

@@ -122,6 +122,7 @@ test("the id of an event depends on what happened, and not on time or position",
     { ...sent, mail: 2 },
     { ...sent, keyId: "s-01-002" },
     { ...sent, requestId: "other" },
+    { ...event("request.ended"), state: "complete" as const },
     ...eventTypes.map(event),
   ];
   expect(new Set(others.map(eventId)).size).toBe(others.length);

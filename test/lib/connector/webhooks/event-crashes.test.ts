@@ -17,7 +17,7 @@ async function stopped(
 ): Promise<void> {
   const { died, options } = crashing(at, phase);
   const ports: typeof options.ports = (context, clock) => ({
-    sendEventsSoon: () => {},
+    sendEventsAfterJob: async () => {},
     ...options.ports(context, clock),
   });
   const host = connector.anotherInstance({ ...options, ports });
@@ -66,7 +66,7 @@ describe("a host that stops while it changes a request", () => {
 
 describe("a host that stops while it sends events", () => {
   test.each(
-    at("credentialrequests.insert", "credentialrequests.replace", "credentialrequests.replace 5", "due.remove"),
+    at("credentialrequests.replace", "credentialrequests.replace 2", "credentialrequests.replace 6", "due.remove"),
   )("at %s, %s it: no event is lost, and a repeated one has the same id", async (call, phase) => {
     const connector = await connectorWith(peers, [sink]);
     await connector.order(orderBody([1]));

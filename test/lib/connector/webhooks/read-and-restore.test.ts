@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
+import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import { eventsV2, readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
 import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
 import { Fault } from "../../../../lib/fault.ts";
@@ -10,6 +12,8 @@ import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../suppor
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
 const two = await sinkOfFile(peers.vault, 2);
+
+const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
 
 const list = async ({ context }: TestConnector, requestId: string) =>
   eventsV2.parse(readEvents(requestId, await context.events.load(requestId))).data;
@@ -87,4 +91,34 @@ test("a restore sends the open events of the backup under their ids, and no deli
   await send(restored);
   expect(typesAt(one)).toEqual(["request.started", "key.shipped", "key.shipped"]);
   expect(new Set(idsAt(one)).size).toBe(2);
+});
+
+test("a backup has the events, and a request that is restored from it reports each occurrence under one id", async () => {
+  const connector = await connectorWith(peers, [one]);
+  await connector.deployment.blobs.createContainer(backupsContainer);
+  const run = async (name: string, input: object) => {
+    const { input: schema, run: work } = connectorTasks[name] ?? {};
+    const context = { ...connector.context, deployment: connector.deployment };
+    return (await work?.(schema?.parse(input), context)) ?? {};
+  };
+  const finish = async () => {
+    for (let round = 0; round < 3; round++) {
+      connector.advance(hours(1));
+      await connector.runShipments();
+      await connector.runCredentials();
+      await send(connector);
+    }
+  };
+  const { requestId } = await connector.order();
+  await send(connector);
+  await connector.runShipments();
+  const { backup } = await run("backUp", {});
+  await finish();
+  const ids = idsAt(one);
+  expect(typesAt(one)).toEqual(course);
+  one.clearEvents();
+  expect(await run("restore", { backup, replace: true })).toMatchObject({ requests: 1, open: 1 });
+  await finish();
+  expect(idsAt(one)).toEqual(ids.slice(1));
+  expect((await list(connector, requestId)).map(({ sequence }) => Number(sequence))).toEqual([1, 2, 3, 4, 5]);
 });

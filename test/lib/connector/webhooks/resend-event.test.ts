@@ -112,6 +112,20 @@ test("does not call a sink that answered 410 or whose Retry-After is not over", 
   expect(one.requests()).toHaveLength(3);
 });
 
+test("stops a sink that answers 410, and waits as long as one asks with Retry-After, for the timer too", async () => {
+  const { connector, resend } = await ordered();
+  one.fail({ kind: "throttle", retryAfter: 600 });
+  expect(await resend()).toHaveProperty("problem");
+  await connector.order();
+  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+  connector.advance(minutes(10));
+  one.fail({ kind: "refuse", status: 410 });
+  expect(await resend()).toHaveProperty("problem");
+  expect(connector.events("event_sink_stopped")).toMatchObject([{ sink: 1 }]);
+  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+  expect(one.requests()).toHaveLength(3);
+});
+
 test("makes one call at a time for a request and sink, also next to the timer", async () => {
   const { connector, resend } = await ordered();
   one.fail({ kind: "hang" });

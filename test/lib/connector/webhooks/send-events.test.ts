@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
 import type { EventType } from "../../../../lib/connector/events/event.ts";
-import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { withTime } from "../../../../lib/connector/webhooks/deliver-events.ts";
+import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector.ts";
+import { crashing } from "../../../support/crashing.ts";
 import {
   connectorWith,
   idsAt,
@@ -205,6 +209,13 @@ describe("a sink that misbehaves", () => {
     expect(await send(connector)).toMatchObject({ delivered: 2, failed: 1 });
   });
 
+  test("by refusing some requests still gets the events of the others", async () => {
+    const connector = await connectorWith(peers, [one]);
+    for (let n = 0; n < 9; n++) await connector.order();
+    one.fail({ kind: "refuse", status: 400, times: 8 });
+    expect(await send(connector)).toMatchObject({ delivered: 1, failed: 8, left: 0 });
+  });
+
   test("and does not answer is called for few requests in a run", async () => {
     const connector = await connectorWith(peers, [one]);
     for (let n = 0; n < 8; n++) await connector.order();
@@ -304,6 +315,26 @@ test.each([0, 1, 2])(
   },
 );
 
+test.each([1, 2])(
+  "with %i sinks, polls, activations, mails and cancels cost one more write for each sink",
+  async count => {
+    const costs = async (connector: TestConnector) => {
+      await connector.order();
+      const polled = await connector.counted(() => connector.runShipments());
+      const activated = await connector.counted(() => connector.runCredentials());
+      peers.delivery.settings({ shipAfterMs: hours(1) });
+      const { requestId } = await connector.order();
+      const cancelled = await connector.counted(() => cancelRequest(requestId, connector.context));
+      peers.delivery.settings({ shipAfterMs: 0 });
+      return [polled, activated, cancelled].map(({ total }) => total);
+    };
+    const [polled = 0, activated = 0, cancelled = 0] = await costs(await connectorWith(peers, []));
+    const withSinks = await costs(await connectorWith(peers, [one, two].slice(0, count)));
+    // An activation ends the request; its mail is a change of its own.
+    expect(withSinks).toEqual([polled + count, activated + 2 * count, cancelled + count]);
+  },
+);
+
 describe("the rows of events", () => {
   const rowsOf = async ({ deployment }: TestConnector, requestId: string) => {
     const keys: string[] = [];
@@ -324,14 +355,90 @@ describe("the rows of events", () => {
     expect(await dueRows(connector)).toBe(0);
   });
 
-  test("are kept while one of the events may still be tried", async () => {
+  test("are removed with a request that is erased", async () => {
+    const connector = await connectorWith(peers, [one, two]);
+    const requestId = await completed(connector);
+    one.fail({ kind: "refuse", status: 500 });
+    await send(connector);
+    const { recipient } = await connector.requestRow(requestId);
+    const who = { by: "email", name: recipient.email } as const;
+    expect(await eraseRecipient(who, connector.context)).toEqual({ erased: 1, left: [] });
+    connector.advance(hours(10));
+    expect([await rowsOf(connector, requestId), await dueRows(connector)]).toEqual([[], 0]);
+  });
+
+  test("are removed with their request while a sender begins with them, and leave no row", async () => {
     const connector = await connectorWith(peers, [one]);
     const requestId = await completed(connector);
+    const { died, goOn, options } = crashing("credentialrequests.replace", "before");
+    const sent = send(connector.anotherInstance({ tables: options.tables }));
+    await died;
+    await connector.context.requests.remove(await connector.load(requestId));
+    goOn();
+    await sent;
+    expect(await rowsOf(connector, requestId)).toEqual([]);
+    expect(one.requests()).toEqual([]);
+  });
+
+  test("are kept as long as one of them may be tried, and given up with their request", async () => {
+    const connector = await connectorWith(peers, [one, two]);
+    const requestId = await completed(connector);
+    one.fail({ kind: "refuse", status: 500, times: 100 });
+    await send(connector);
     connector.advance(hours(71));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
     connector.advance(hours(2));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(connector.events("event_given_up")).toMatchObject(
+      course.map(type => ({ sink: 1, type, credentialRequestId: requestId })),
+    );
     expect(await rowsOf(connector, requestId)).toEqual([]);
+  });
+
+  test("do not keep a request whose events are delivered", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await completed(connector);
+    await send(connector);
+    connector.advance(hours(25));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(connector.events("event_given_up")).toEqual([]);
+  });
+
+  test("of a mail that is given up long after the end of the request keep the request too", async () => {
+    const connector = await connectorWith(peers, [one], { settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
+    const { requestId } = await connector.order();
+    await connector.runShipments();
+    const host = connector.anotherInstance({ settings: { PIN_MAIL_DOMAINS: "another.example" } });
+    await host.runCredentials();
+    expect(await send(host)).toMatchObject({ delivered: 4 });
+    host.advance(days(4));
+    await host.runCredentials("timer");
+    // The first mail, although it was never sent: a resend has the next number.
+    expect((await host.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
+    one.fail({ kind: "refuse", status: 500 });
+    await send(host);
+    expect(await host.runCleanUp(1)).toMatchObject({ deleted: 0 });
+    host.advance(minutes(1));
+    expect(await send(host)).toMatchObject({ delivered: 1 });
+    expect(typesAt(one).at(-1)).toBe("pin_mail.given_up");
+    expect(await host.runCleanUp(1)).toMatchObject({ deleted: 1 });
+  });
+
+  test("after a gap in the positions, as in a backup that was made during a change, are sent", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const { requestId } = await connector.order();
+    await connector.deployment.tables.table("credentialrequests").remove(requestId, "event:000001");
+    await connector.runShipments();
+    expect(await send(connector)).toMatchObject({ delivered: 1 });
+    expect(typesAt(one)).toEqual(["key.shipped"]);
+  });
+
+  test("of many deliveries keep the times of the latest, so that they fit into their column", () => {
+    let times: Readonly<Record<string, string>> = {};
+    for (let sequence = 1; sequence <= 3000; sequence++) times = withTime(times, sequence, "2027-01-01T00:00:00.000Z");
+    expect(Object.keys(times)).toHaveLength(500);
+    expect(Object.keys(times).at(-1)).toBe("3000");
+    expect(JSON.stringify(times).length).toBeLessThan(20_000);
   });
 
   test("of a request that another host changes at the same time get positions without gaps", async () => {
