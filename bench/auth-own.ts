@@ -74,7 +74,7 @@ const { made, ...inMemory } = stores();
 await made;
 const context = {
   ...inMemory,
-  hasher: { verify: async () => true, isOutdated: async () => false },
+  hasher: { takePlace: () => ({ release: () => {} }), verify: async () => true, isOutdated: async () => false },
   sealer,
   otpPeers: {},
   rules: toAuthRules(authSettings.parse({})),

@@ -27,9 +27,9 @@ export const authSettings = z
     AUTH_HASHES_IN_FLIGHT: setting
       .integer(1, 64, "Maximum number of password hashes in progress; each takes a core and 19 MiB.")
       .prefault("4"),
-    AUTH_HASHES_WAITING: setting
-      .integer(0, 100_000, "Maximum number of password hashes in the queue; further calls get 503.")
-      .prefault("1000"),
+    AUTH_HASHES_WAIT_SECONDS: setting
+      .seconds("Maximum time that a password hash is expected to wait; further calls get 503 with `Retry-After`.")
+      .prefault("2"),
 
     AUTH_THROTTLE_FAILURES: setting
       .integer(1, 100, "Failed attempts of a username in a row after which it must wait.")

@@ -116,7 +116,9 @@ async function handleCall<D, S>(
     identityFields = { ...identityFields, ...(fault.caller && callerFields(fault.caller)) };
     return withLogFields(identityFields, () => {
       if (fault.kind === "internal" && !isReplayed(error)) log.error("failed", { error });
-      if (fault.kind === "unavailable") log.warn("unavailable", { error });
+      // A reason explains it, and a stack for each refusal of a flood would be more work than the refusal.
+      if (fault.kind === "unavailable")
+        log.warn("unavailable", fault.reason === undefined ? { error } : { reason: fault.reason });
       const reply = api.refuse(fault);
       if (endpoint.access === "caller" || fault.reason !== undefined) logRefusedCaller(fault, reply, { log, labels });
       return { reply, identityFields };

@@ -417,7 +417,8 @@ test("the pepper: an old hash stays valid, and is replaced at the next successfu
   const now = () => instant(Date.now());
   const caching = { maxAgeMs: maxAge, refreshAfterMs: minutes(1), now, log: createLog(() => {}) };
   const pepper = keyRing(readVault(), name, caching);
-  const hasher = createPasswordHasher({ pepper, random: size => randomBytes(size), maxConcurrent: 1, maxQueued: 10 });
+  const random = (size: number) => randomBytes(size);
+  const hasher = createPasswordHasher({ pepper, random, now, maxConcurrent: 1, maxWaitMs: minutes(1) });
   const verified = async ({ id, password }: { id: number; password: string }) =>
     hasher.verify(password, await storedOf(id));
   expect(await verified(returning)).toBe(true);

@@ -15,7 +15,7 @@ import { httpFunctions } from "../../lib/http/http-functions.ts";
 import { type ServeOptions, serve } from "../../lib/http/serve.ts";
 import { createLog } from "../../lib/log.ts";
 import { proxiesOf } from "../../lib/settings/deployment-settings.ts";
-import { type Instant, instant, seconds } from "../../lib/time.ts";
+import { hours, type Instant, instant, seconds } from "../../lib/time.ts";
 import { parseRoute, routedPath } from "../../local/host/route.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 import { localTokens } from "../../local/start/tokens.ts";
@@ -219,10 +219,10 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
 
 const overWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 
-function cheapHasher({ random }: Deployment): PasswordHasher {
+function cheapHasher({ random, now }: Deployment): PasswordHasher {
   const pepper = { version: "1", key: new Uint8Array(32) };
   const ring = { current: async () => pepper, candidates: async () => [pepper.key] };
-  return createPasswordHasher({ pepper: ring, random, maxConcurrent: 4, maxQueued: 1000, cost: cheapCost });
+  return createPasswordHasher({ pepper: ring, random, now, maxConcurrent: 4, maxWaitMs: hours(1), cost: cheapCost });
 }
 
 function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHasher; count(): number } {
@@ -231,13 +231,13 @@ function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHash
     count: () => count,
     hasher: {
       ...hasher,
-      hash: password => {
+      hash: (...given) => {
         count++;
-        return hasher.hash(password);
+        return hasher.hash(...given);
       },
-      verify: (password, stored) => {
+      verify: (...given) => {
         count++;
-        return hasher.verify(password, stored);
+        return hasher.verify(...given);
       },
     },
   };

@@ -24,8 +24,9 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
     hasher: createPasswordHasher({
       pepper,
       random,
+      now,
       maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT,
-      maxQueued: settings.AUTH_HASHES_WAITING,
+      maxWaitMs: seconds(settings.AUTH_HASHES_WAIT_SECONDS),
     }),
     sealer,
     deviceTokens: createDeviceTokens(pepper),

@@ -1,7 +1,9 @@
 import { createHmac } from "node:crypto";
 import pLimit from "p-limit";
-import { Fault } from "../../fault.ts";
 import type { KeyRing } from "../../seal.ts";
+import type { Now } from "../../time.ts";
+import { createHashPlaces, type HashCaller, type HashPlace, knownCaller } from "./hash-places.ts";
+import { createHashTime } from "./hash-time.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
@@ -23,22 +25,27 @@ export interface PasswordHashOptions {
   /** Versions of the pepper, 32 bytes each. They are stored in Key Vault, apart from the hashes. */
   readonly pepper: KeyRing;
   readonly random: (bytes: number) => Uint8Array;
+  readonly now: Now;
   /** Maximum number of hashes in progress: each takes a core and `memoryCost`, and anonymous callers start them. */
   readonly maxConcurrent: number;
-  /** Maximum number of hashes in the queue. */
-  readonly maxQueued: number;
+  /** Maximum time that a hash is expected to wait; further callers are refused. */
+  readonly maxWaitMs: number;
   /** Default: `defaultCost`. */
   readonly cost?: HashCost;
 }
 
-/** Hashes and checks passwords. Throws Fault `unavailable` if the queue is full, and what the key ring throws. */
+/** Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key ring throws. */
 export interface PasswordHasher {
-  hash(password: string): Promise<StoredPassword>;
+  /** Takes a place in the queue for a later hash, so that an attempt which cannot be served is refused before any other work. */
+  takePlace(caller: HashCaller): HashPlace;
+  /** @param place released after the hash; by default that of a known caller */
+  hash(password: string, place?: HashPlace): Promise<StoredPassword>;
   /**
    * Returns whether the password is the stored one. Without a stored one (unknown user, or no password) returns false after the
    * time of a hash, so that timing does not reveal it. An empty password is always wrong, and takes no time for any user.
+   * @param place released after the hash; by default that of a known caller
    */
-  verify(password: string, stored: StoredPassword | undefined): Promise<boolean>;
+  verify(password: string, stored: StoredPassword | undefined, place?: HashPlace): Promise<boolean>;
   /** Returns whether the hash has another cost or pepper than the current one, so that a granted sign-in should replace it. */
   isOutdated(stored: StoredPassword): Promise<boolean>;
 }
@@ -54,8 +61,10 @@ const maxProven = 1000;
 const argon2id = 2;
 
 export function createPasswordHasher(options: PasswordHashOptions): PasswordHasher {
-  const { pepper, random, maxQueued: waiting, cost = defaultCost } = options;
-  const limit = pLimit(options.maxConcurrent);
+  const { pepper, random, maxConcurrent, maxWaitMs, now, cost = defaultCost } = options;
+  const limit = pLimit(maxConcurrent);
+  const { perHashMs, measure } = createHashTime(now);
+  const places = createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random });
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
   /**
    * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password costs one hash,
@@ -63,11 +72,13 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
    */
   const proven = new Map<string, Uint8Array>();
 
-  const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
-    if (limit.pendingCount >= waiting) {
-      throw new Fault("unavailable", "Too many passwords are being checked. Try again in a moment.", { retryAfter: 1 });
+  const enqueue = <T>(work: () => Promise<T>): Promise<T> => limit(() => measure(work));
+  const inPlace = async <T>(place: HashPlace, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } finally {
+      place.release();
     }
-    return limit(work);
   };
   const newHash = async (password: string, salt: Uint8Array): Promise<StoredPassword> => {
     const { version, key } = await pepper.current();
@@ -75,31 +86,34 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
     return { hash: await enqueue(() => hash(peppered(password, key), { ...parameters, salt })), pepper: version };
   };
 
+  const isRight = async (password: string, stored: StoredPassword | undefined): Promise<boolean> => {
+    if (stored === undefined) {
+      await newHash(password, new Uint8Array(saltBytes));
+      return false;
+    }
+    const known = proven.get(stored.pepper);
+    const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
+    if (keys.length === 0) throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
+    const { verify } = await argon2();
+    // One place in the queue for all candidates: a check that has started must not wait again behind others, or be refused.
+    const matching = await enqueue(async () => {
+      for (const key of keys) if (await verify(stored.hash, peppered(password, key))) return key;
+      return undefined;
+    });
+    if (matching === undefined) return false;
+    if (keys.length > 1) {
+      if (proven.size === maxProven) proven.clear();
+      proven.set(stored.pepper, matching);
+    }
+    return true;
+  };
+
   return {
-    hash: password => newHash(password, random(saltBytes)),
-    async verify(password, stored) {
-      if (password === "") return false;
-      if (stored === undefined) {
-        await newHash(password, new Uint8Array(saltBytes));
-        return false;
-      }
-      const known = proven.get(stored.pepper);
-      const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
-      if (keys.length === 0)
-        throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
-      const { verify } = await argon2();
-      // One place in the queue for all candidates: a check that has started must not wait again behind others, or be refused.
-      const matching = await enqueue(async () => {
-        for (const key of keys) if (await verify(stored.hash, peppered(password, key))) return key;
-        return undefined;
-      });
-      if (matching === undefined) return false;
-      if (keys.length > 1) {
-        if (proven.size === maxProven) proven.clear();
-        proven.set(stored.pepper, matching);
-      }
-      return true;
-    },
+    takePlace: places.take,
+    hash: async (password, place) =>
+      inPlace(place ?? places.take(knownCaller), () => newHash(password, random(saltBytes))),
+    verify: async (password, stored, place) =>
+      password !== "" && inPlace(place ?? places.take(knownCaller), () => isRight(password, stored)),
     async isOutdated(stored) {
       const { version } = await pepper.current();
       const { parseOptions } = await argon2();

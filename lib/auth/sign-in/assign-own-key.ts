@@ -2,6 +2,7 @@ import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes } from "../otp/split-otp.ts";
 import { splitTemporaryOtp } from "../otp/temporary-code.ts";
+import type { HashPlace } from "../passwords/hash-places.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
 import type { OtpKey, Stored, User, UserPointer } from "../store.ts";
@@ -9,6 +10,7 @@ import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
 import type { KeyHolders } from "./identify.ts";
+import { takeHashPlace } from "./take-hash-place.ts";
 import { concludeAttempt, padTiming, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
 
 interface Given {
@@ -35,13 +37,15 @@ export async function assignOwnKey(
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
   let counted: CountedAddress | undefined;
   let attempt: ReservedAttempt | undefined;
+  let place: HashPlace | undefined;
   try {
+    place = takeHashPlace(given, { sessionOf: user.id }, deps);
     counted = await countAddress(address, deps);
     const state = await deps.users.signInState(userRef);
     const reservation = await reserveAttempt({ userRef, state }, deps, () => readFreeKeys(given.otp, user, deps));
     if (reservation === undefined) throw sessionRequired();
     ({ attempt } = reservation);
-    const isRight = await deps.hasher.verify(given.password, state?.user?.value.password);
+    const isRight = await deps.hasher.verify(given.password, state?.user?.value.password, place);
     const free = await reservation.evidence;
     const result = isRight ? await checkFreeKey(given.otp, free, deps) : undefined;
     const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
@@ -75,6 +79,8 @@ export async function assignOwnKey(
       audit(outcome);
     }
     throw error;
+  } finally {
+    place?.release();
   }
 }
 

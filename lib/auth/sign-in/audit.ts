@@ -1,5 +1,6 @@
 import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
+import { OverloadFault } from "../passwords/hash-places.ts";
 import type { UserSummary } from "../store.ts";
 import { BusyFault } from "./throttle-attempt.ts";
 
@@ -44,6 +45,7 @@ export async function audit(deps: AuthDeps, given: Credentials, { user, ...outco
 /** Returns the outcome of an authentication that failed with an error: refused if it was throttled, else undecided. */
 export function outcomeOf(error: unknown): Pick<Outcome, "outcome" | "reason"> {
   if (error instanceof BusyFault) return { outcome: "undecided", reason: "busy" };
+  if (error instanceof OverloadFault) return { outcome: "undecided", reason: "overloaded" };
   const reason = error instanceof Fault ? error.kind : "internal";
   return { outcome: reason === "throttled" ? "refused" : "undecided", reason };
 }

@@ -2,6 +2,7 @@ import { Fault } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
+import { knownCaller } from "../passwords/hash-places.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { Stored, User } from "../store.ts";
@@ -18,7 +19,7 @@ export interface PasswordChange {
  * Changes the password of a session's user after the full login check (specification section 4, rule 3; A16). Ends the
  * user's other sessions; the session that made the change continues (A15).
  * Throws Fault `unauthenticated` for wrong credentials or an ended session, `invalid` for a new password that breaks the
- * rules, `throttled`, `unavailable`.
+ * rules, `throttled`, `unavailable`; `OverloadFault` before the check.
  */
 export async function changePassword(
   live: LiveSession,
@@ -28,12 +29,19 @@ export async function changePassword(
 ): Promise<void> {
   const owner = live.user.value;
   const password = await checkNewPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
-  const result = await signIn({ username: owner.name, password: oldpass, otp }, deps, { address, deviceToken });
-  if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
-  const epoch = nextEpoch(owner.epoch);
-  await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password), epoch }, deps);
-  await moveSessionToEpoch(live, epoch, deps);
-  deps.log.info("password_changed", { userId: owner.id });
+  // Taken before the check, because a full queue after it would refuse the change of a caller whose OTP is used up.
+  const place = deps.hasher.takePlace(knownCaller);
+  try {
+    const given = { username: owner.name, password: oldpass, otp };
+    const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id });
+    if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
+    const epoch = nextEpoch(owner.epoch);
+    await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password, place), epoch }, deps);
+    await moveSessionToEpoch(live, epoch, deps);
+    deps.log.info("password_changed", { userId: owner.id });
+  } finally {
+    place.release();
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { AuthDeps } from "../deps.ts";
 import { isPasswordSatisfied, type SignInFacts } from "../model/policy.ts";
+import type { HashPlace } from "../passwords/hash-places.ts";
 import type { AssignedKey, OtpKey, SignInState } from "../store.ts";
 import { noUser } from "../user-hash.ts";
 import type { Credentials } from "./audit.ts";
@@ -50,14 +51,17 @@ export interface Checked {
   readonly otp?: OtpResult;
 }
 
-/** Checks both factors: the password first, because a wrong OTP counts only together with a right password. */
+/**
+ * Checks both factors: the password first, because a wrong OTP counts only together with a right password.
+ * @param given `place` is the attempt's place in the queue of password hashes
+ */
 export async function checkFactors(
-  { password, otp }: Credentials,
+  { password, otp, place }: Credentials & { readonly place?: HashPlace | undefined },
   { state: { user, otpkeys: assigned }, candidates, hasEnabledKey }: Evidence,
   deps: AuthDeps,
 ): Promise<Checked> {
   const stored = user?.value.password;
-  const isRight = password !== undefined && (await deps.hasher.verify(password, stored));
+  const isRight = password !== undefined && (await deps.hasher.verify(password, stored, place));
   const passwordFact = password === undefined ? "absent" : isRight ? "right" : "wrong";
   const userHasPassword = user === undefined || stored !== undefined;
   const isSatisfied =

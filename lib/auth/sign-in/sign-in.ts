@@ -2,6 +2,7 @@ import type { AuthDeps } from "../deps.ts";
 import type { Device } from "../model/device-token.ts";
 import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
 import { lockAt } from "../model/throttle.ts";
+import type { HashPlace } from "../passwords/hash-places.ts";
 import { isDeviceOf, presentedDevice } from "../sessions/remember-device.ts";
 import type { SignInState, Stored, User } from "../store.ts";
 import { devicePointer, noUser } from "../user-hash.ts";
@@ -10,6 +11,7 @@ import { type Checked, checkFactors, type Evidence, readEvidence } from "./check
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
 import { type Identified, identify } from "./identify.ts";
+import { takeHashPlace } from "./take-hash-place.ts";
 import { concludeAttempt, padTiming, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
 
 /** The user who signed in, and the prefix of the OTP key whose OTP was used. */
@@ -30,12 +32,16 @@ export interface SignInOptions {
   readonly address?: string | undefined;
   /** The device token that the caller presents, if any. */
   readonly deviceToken?: string | undefined;
+  /** Id of the user whose session the caller has, if any. */
+  readonly sessionOf?: number | undefined;
   /** Runs in parallel with the last write of a granted attempt; creates the session. */
   readonly onGranted?: OnGranted;
 }
 
 /** What has happened so far in an attempt that may still end with an error. */
 interface Progress {
+  /** Place in the queue of password hashes. */
+  place?: HashPlace | undefined;
   counted?: CountedAddress | undefined;
   reserved?: ReservedAttempt;
   user?: User | undefined;
@@ -48,21 +54,25 @@ interface Progress {
 /**
  * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the same
  * work for every username, so that timing does not reveal whether a user exists.
- * Throws Fault `throttled`; `unavailable` if no validation server responds, whether or not the password was right.
+ * Throws Fault `throttled`; `unavailable` if no validation server responds, whether or not the password was right; `OverloadFault`
+ * before any storage call.
  */
 export async function signIn(
   credentials: Credentials,
   deps: AuthDeps,
-  { address, deviceToken, onGranted = async () => {} }: SignInOptions = {},
+  { address, deviceToken, sessionOf, onGranted = async () => {} }: SignInOptions = {},
 ): Promise<SignInResult> {
   const given = omitEmpty(credentials);
   const progress: Progress = {};
   try {
+    const device = await presentedDevice(deviceToken, deps);
+    const place = takeHashPlace(given, { address, device, sessionOf }, deps);
+    progress.place = place;
     progress.counted = await countAddress(address, deps);
-    const [identified, device] = await Promise.all([identify(given, deps), presentedDevice(deviceToken, deps)]);
+    const identified = await identify(given, deps);
     const reserved = identified && (await reserve(identified, { given, progress, device }, deps));
-    if (reserved === undefined) return await refuseUnidentified(given, deps);
-    const checked = await checkFactors(given, reserved.evidence, deps);
+    if (reserved === undefined) return await refuseUnidentified(given, place, deps);
+    const checked = await checkFactors({ ...given, place }, reserved.evidence, deps);
     return await conclude(
       checked,
       { ...reserved, given, counted: progress.counted, device: progress.device, onGranted },
@@ -71,6 +81,8 @@ export async function signIn(
   } catch (error) {
     await withdraw(error, { given, progress }, deps);
     throw error;
+  } finally {
+    progress.place?.release();
   }
 }
 
@@ -184,12 +196,16 @@ function decide({ facts, otp }: Checked, user: Stored<User> | undefined, { rules
  * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in place
  * of the writes of other attempts, so that the time and the number of storage calls are the same (A5).
  */
-async function refuseUnidentified(given: Credentials, deps: AuthDeps): Promise<SignInResult> {
+async function refuseUnidentified(
+  given: Credentials,
+  place: HashPlace | undefined,
+  deps: AuthDeps,
+): Promise<SignInResult> {
   const { password, otp } = given;
   const pad = () => deps.users.signInState(noUser);
   await pad();
   const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad()]);
-  if (password !== undefined) await deps.hasher.verify(password, undefined);
+  if (password !== undefined) await deps.hasher.verify(password, undefined, place);
   const noKeys = { assigned: [], counts: () => false };
   const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
   if (result?.written === false) await pad();

@@ -27,7 +27,7 @@ const pepperedHost = (): TestAuth =>
         log,
       });
       const cost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
-      return { hasher: createPasswordHasher({ pepper, random, maxConcurrent: 2, maxQueued: 100, cost }) };
+      return { hasher: createPasswordHasher({ pepper, random, now, maxConcurrent: 2, maxWaitMs: minutes(1), cost }) };
     },
   });
 

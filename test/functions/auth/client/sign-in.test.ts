@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
+import { minutes } from "../../../../lib/time.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -375,12 +376,13 @@ describe("the password's hash", () => {
     const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
     const ring = { current: async () => pepper("2"), candidates: async (version: string) => [pepper(version).key] };
     const newer = auth.anotherInstance({
-      ports: ({ random }) => ({
+      ports: ({ random, now }) => ({
         hasher: createPasswordHasher({
           pepper: ring,
           random,
+          now,
           maxConcurrent: 4,
-          maxQueued: 100,
+          maxWaitMs: minutes(1),
           cost: { memoryCost: 16, timeCost: 1, parallelism: 1 },
         }),
       }),

@@ -7,7 +7,7 @@ import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files
 import { localCredential } from "../../../../lib/azure/service-access.ts";
 import { keyRing } from "../../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../../lib/azure/vault/secrets.ts";
-import { days, plus } from "../../../../lib/time.ts";
+import { days, minutes, plus } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
 import { copyBackups } from "../../../support/backups.ts";
@@ -324,8 +324,9 @@ async function withVault() {
     createPasswordHasher({
       pepper: keyRing(secrets, "password-pepper", caching),
       random: size => randomBytes(size),
+      now: auth.now,
       maxConcurrent: 4,
-      maxQueued: 100,
+      maxWaitMs: minutes(1),
       cost: { memoryCost: 8, timeCost: 1, parallelism: 1 },
     });
   const on = await testAuth({ vault, ports: () => ({ hasher: hasher() }) });

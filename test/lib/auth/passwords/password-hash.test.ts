@@ -1,12 +1,14 @@
 import * as crypto from "node:crypto";
 import { createHmac, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { knownCaller } from "../../../../lib/auth/passwords/hash-places.ts";
 import {
   createPasswordHasher,
   defaultCost,
   type PasswordHashOptions,
 } from "../../../../lib/auth/passwords/password-hash.ts";
 import type { KeyRing } from "../../../../lib/seal.ts";
+import { instant } from "../../../../lib/time.ts";
 
 const cheap = { memoryCost: 64, timeCost: 1, parallelism: 1 };
 const ringOf = (...versions: readonly (readonly [version: string, key: Uint8Array])[]): KeyRing => ({
@@ -26,12 +28,19 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
   createPasswordHasher({
     pepper: ringOf(first),
     random: bytes => randomBytes(bytes),
+    now: () => instant(Date.now()),
     maxConcurrent: 2,
-    maxQueued: 100,
+    maxWaitMs: 60_000,
     cost: cheap,
     ...options,
   });
 const hasher = hasherOf();
+/** A hasher whose queue has no place. */
+const fullHasher = () => {
+  const full = hasherOf({ maxConcurrent: 1, maxWaitMs: 0 });
+  for (let n = 0; n < 4; n++) full.takePlace(knownCaller);
+  return full;
+};
 
 describe("a stored password", () => {
   it.each(["correct horse", " spaces stay ", "é日🔑", "x".repeat(1024), `${"x".repeat(1023)}\u0000`])(
@@ -146,7 +155,7 @@ describe("a password without a stored one", () => {
   });
 
   it("matches no user if it is empty, without a slot of the hasher for any name", async () => {
-    const full = hasherOf({ maxQueued: 0 });
+    const full = fullHasher();
     for (const stored of [undefined, await hasher.hash("correct horse")]) {
       expect(await full.verify("", stored)).toBe(false);
     }
@@ -155,7 +164,7 @@ describe("a password without a stored one", () => {
   it("takes its turn among the hashes as a wrong one does, so that an unknown user costs the same", async () => {
     const stored = await hasher.hash("correct horse");
     for (const given of [stored, undefined]) {
-      const full = hasherOf({ maxQueued: 0 });
+      const full = fullHasher();
       await expect(full.verify("wrong", given)).rejects.toMatchObject({ kind: "unavailable" });
       const calls = countingRing();
       await hasherOf({ pepper: calls.ring }).verify("wrong", given);
@@ -173,14 +182,30 @@ describe("the time of an unknown user", () => {
 });
 
 describe("hashes in flight", () => {
-  it("are capped, and beyond those that may wait refused with a time to come back", async () => {
-    const capped = hasherOf({ maxConcurrent: 1, maxQueued: 2, cost: { ...cheap, memoryCost: 8192 } });
+  it("are limited, and further ones are refused with a time to come back", async () => {
+    const capped = hasherOf({ maxConcurrent: 1, maxWaitMs: 0 });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
     const refused = results.filter(result => result.status === "rejected").map(({ reason }) => reason);
-    expect(refused.length).toBeGreaterThan(0);
+    expect(refused).toHaveLength(4);
     for (const reason of refused) expect(reason).toMatchObject({ kind: "unavailable", retryAfter: 1 });
-    expect(results.filter(result => result.status === "fulfilled").length).toBeGreaterThanOrEqual(2);
+    expect(results.slice(0, 4).every(({ status }) => status === "fulfilled")).toBe(true);
     expect(await capped.verify("wrong", undefined)).toBe(false);
+  });
+
+  it("are served in the order in which they came", async () => {
+    const one = hasherOf({ maxConcurrent: 1 });
+    const served: number[] = [];
+    await Promise.all([1, 2, 3, 4, 5].map(n => one.verify("wrong", undefined).then(() => served.push(n))));
+    expect(served).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it("release their place when they end, also when they fail", async () => {
+    const broken = hasherOf({ maxConcurrent: 1, maxWaitMs: 0, pepper: ringOf() });
+    const place = () => broken.takePlace({ isKnown: false, name: "one" });
+    for (let n = 0; n < 20; n++) {
+      await expect(broken.verify("wrong", undefined, place())).rejects.toThrow("no vault");
+      await expect(broken.hash("correct horse")).rejects.toThrow("no vault");
+    }
   });
 });
 

@@ -1,0 +1,99 @@
+import { Fault } from "../../fault.ts";
+
+/** Whose password is to be hashed. Says nothing about whether a user exists. */
+export interface HashCaller {
+  /** Whether a session, a device token or an API token identifies the caller. */
+  readonly isKnown: boolean;
+  /** What the attempt is for, such as the username as it was sent. Absent if places for it need no limit. */
+  readonly name?: string | undefined;
+  /** The caller's address, if it is known. Many people can share one, so it is not limited by itself. */
+  readonly address?: string | undefined;
+}
+
+/** A caller of the Core API, or work that follows a granted sign-in. */
+export const knownCaller: HashCaller = { isKnown: true };
+
+/** A place in the queue of password hashes. Repeated releases have no effect. */
+export interface HashPlace {
+  release(): void;
+}
+
+/** The queue has no place for this caller. Nothing was checked, so nothing failed. */
+export class OverloadFault extends Fault {
+  constructor(retryAfter: number) {
+    super("unavailable", "Too many passwords are being checked. Try again in a moment.", {
+      retryAfter,
+      reason: "overloaded",
+    });
+  }
+}
+
+export interface HashPlacesOptions {
+  /** Maximum time in which the queue is expected to be served. It decides how many places there are. */
+  readonly maxWaitMs: number;
+  /** Maximum number of hashes in progress. */
+  readonly maxConcurrent: number;
+  /** Expected milliseconds from one finished hash to the next. */
+  readonly perHashMs: () => number;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+/** Gives out the places of the queue. Throws `OverloadFault` if there is none for this caller. */
+export interface HashPlaces {
+  take(caller: HashCaller): HashPlace;
+}
+
+/**
+ * Shares of the queue up to which a caller gets a place. A flood of strangers leaves a quarter to known callers. A flood that repeats
+ * names or addresses leaves half to all others.
+ */
+const shares = { known: 1, stranger: 3 / 4, repeated: 1 / 2 };
+/** Share of the queue that one name can have, and the number that it can have in any queue: the slots of its throttle. */
+const ofName = { share: 1 / 8, least: 10 };
+/** Bounds memory: each caller in the queue keeps its request. */
+const maxPlaces = 1000;
+
+/**
+ * Limits the queue by time, because the number of hashes a second depends on the machine and its load. A place is taken before the
+ * first storage call of an attempt, so that an overloaded host refuses at once and at no cost for storage. Names are in memory only
+ * while their attempts have places.
+ */
+export function createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random }: HashPlacesOptions): HashPlaces {
+  const minPlaces = 4 * maxConcurrent;
+  const takenBy = new Map<string, number>();
+  let taken = 0;
+
+  const add = (key: string, count: number): void => {
+    const sum = (takenBy.get(key) ?? 0) + count;
+    if (sum === 0) takenBy.delete(key);
+    else takenBy.set(key, sum);
+  };
+  /** Seconds to wait, at random up to twice the length of the queue, so that the callers do not come back together. */
+  const retryAfter = (): number => {
+    const [share = 0] = random(1);
+    return 1 + Math.floor((share * 2 * maxWaitMs) / 256 / 1000);
+  };
+
+  return {
+    take({ isKnown, name, address }) {
+      const places = Math.max(minPlaces, Math.min(maxPlaces, Math.floor(maxWaitMs / perHashMs())));
+      const nameKey = name === undefined ? [] : [`name ${name}`];
+      const keys = address === undefined ? nameKey : [...nameKey, `address ${address}`];
+      const hasTooMany = nameKey.some(key => (takenBy.get(key) ?? 0) >= Math.max(ofName.least, places * ofName.share));
+      const isRepeated = keys.some(key => takenBy.has(key));
+      const share = isRepeated ? shares.repeated : isKnown ? shares.known : shares.stranger;
+      if (taken >= Math.floor(places * share) || hasTooMany) throw new OverloadFault(retryAfter());
+      taken += 1;
+      for (const key of keys) add(key, 1);
+      let isTaken = true;
+      return {
+        release() {
+          if (!isTaken) return;
+          isTaken = false;
+          taken -= 1;
+          for (const key of keys) add(key, -1);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,183 @@
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { AuthContext } from "../../../../functions/auth/context.ts";
+import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
+import { createPasswordHasher, type PasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  newName,
+  newPassword,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth.ts";
+import { giveKey, hotpKey } from "../../../support/software-key.ts";
+
+let auth: TestAuth;
+/** A host with eight places for passwords: at most six for strangers, four for a name that has one already. */
+let small: TestAuth;
+let hasher: PasswordHasher;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  small = auth.anotherInstance({ settings: smallSettings, ports: smallQueue });
+});
+
+const smallSettings = { AUTH_SELF_ASSIGN: "true", AUTH_ADDRESS_LIMIT: "10", TRUSTED_PROXIES: "1" };
+
+function smallQueue({ random, now }: AuthContext): Partial<AuthContext> {
+  const pepper = { version: "1", key: new Uint8Array(32) };
+  const ring = { current: async () => pepper, candidates: async () => [pepper.key] };
+  const cost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
+  hasher = createPasswordHasher({ pepper: ring, random, now, maxConcurrent: 2, maxWaitMs: 0, cost });
+  return { hasher };
+}
+
+/** Takes every place that strangers can have. Returns how many there were. */
+function fillWithStrangers(): number {
+  for (let taken = 0; ; taken++) {
+    try {
+      const place = hasher.takePlace({ isKnown: false, name: newName() });
+      onTestFinished(() => place.release());
+    } catch (error) {
+      expect(error).toBeInstanceOf(OverloadFault);
+      return taken;
+    }
+  }
+}
+
+const lockOf = async ({ name }: Pick<MadeUser, "name">) => (await auth.get(`/core/users/${name}/lock`)).body;
+const unlocked = { failures: 0, locked_until: null, running_attempts: 0 };
+
+describe("a host whose queue of passwords has no place", () => {
+  it.each(["authenticate", "login"])("answers %s with 503 and Retry-After before any storage call", async name => {
+    const user = await makeUser(auth);
+    expect(fillWithStrangers()).toBe(6);
+    const from = { "x-forwarded-for": "203.0.113.7" };
+    for (const fields of [
+      { username: user.name, password: user.password },
+      { username: user.name, password: "wrong" },
+      { username: newName(), password: "wrong" },
+      { username: "no/such/name", password: "wrong" },
+      { password: "wrong" },
+      { password: "wrong", otp: hotpKey().otp(0) },
+    ]) {
+      const { total, result } = await small.counted(() => small.post(`/client/${name}`, fields, from));
+      expect(total).toBe(0);
+      const { status, headers, body, cookies } = result;
+      const error = "Too many passwords are being checked. Try again in a moment.";
+      expect({ status, body, cookies }).toEqual({ status: 503, body: { error }, cookies: [] });
+      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      expect(small.events("authentication").at(-1)).toMatchObject({ outcome: "undecided", reason: "overloaded" });
+      expect(small.events("unavailable").at(-1)).toMatchObject({ reason: "overloaded" });
+      expect(small.events("unavailable").at(-1)).not.toHaveProperty("error");
+    }
+    expect(await lockOf(user)).toEqual(unlocked);
+  });
+
+  it("serves known callers: a session, a device token and the Core API", async () => {
+    const user = await makeUser(auth);
+    const { name: username, password } = user;
+    const session = await loggedIn(auth, user);
+    const remembered = await auth.post("/client/login", { username, password, remember_device: "true" });
+    const { device } = remembered.body as { device: string };
+    const key = hotpKey();
+    await auth.post("/core/otpkeys", key.fields);
+    expect(fillWithStrangers()).toBe(6);
+    expect((await small.post("/client/login", { username, password })).status).toBe(503);
+    const headers = { "x-service-device": device };
+    expect((await small.post("/client/login", { username, password }, headers)).status).toBe(200);
+    expect((await small.get("/client/status", {}, withSession(session))).status).toBe(200);
+    const assigning = { password, otp: key.otp(0) };
+    expect((await small.post("/client/otpkeys", assigning, withSession(session))).status).toBe(200);
+    expect((await small.post(`/core/users/${user.id}/validate`, { password })).body).toMatchObject({
+      valid_password: true,
+    });
+    const change = { newpass: newPassword(), oldpass: password, otp: key.otp(1) };
+    expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
+    expect((await small.post("/core/users", { username: newName(), password: newPassword() })).status).toBe(201);
+  });
+
+  it("refuses a password change before the OTP is used up, also when only one of its two hashes has a place", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    const session = await loggedIn(auth, user, key.otp(0));
+    const change = { newpass: newPassword(), oldpass: user.password, otp: key.otp(1) };
+    expect(fillWithStrangers()).toBe(6);
+    const places = [hasher.takePlace(knownCaller), hasher.takePlace(knownCaller)];
+    for (const place of places) {
+      expect((await small.post("/client/password", change, withSession(session))).status).toBe(503);
+      place.release();
+    }
+    expect(await lockOf(user)).toEqual(unlocked);
+    expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
+  });
+
+  it("serves attempts without a password, which need no hash", async () => {
+    expect(fillWithStrangers()).toBe(6);
+    expect(await small.post("/client/authenticate", { username: newName() })).toMatchObject({
+      status: 200,
+      body: false,
+    });
+  });
+
+  it("serves a name that has no place when another name has many", async () => {
+    const [flooded, other] = [await makeUser(auth), await makeUser(auth)];
+    for (let n = 0; n < 4; n++) {
+      const place = hasher.takePlace({ isKnown: false, name: flooded.name });
+      onTestFinished(() => place.release());
+    }
+    const authenticate = ({ name: username, password }: MadeUser) =>
+      small.post("/client/authenticate", { username: username.toUpperCase(), password });
+    expect((await authenticate(flooded)).status).toBe(503);
+    expect(await authenticate(other)).toMatchObject({ status: 200, body: true });
+  });
+});
+
+describe("the place of an attempt", () => {
+  it("is released when the attempt ends, whatever its end", async () => {
+    const user = await makeUser(auth);
+    const { name: username, password } = user;
+    const away = small.anotherInstance({
+      ports: ({ users }) => ({
+        hasher,
+        users: {
+          ...users,
+          signInState: async () => {
+            throw new Error("storage is away");
+          },
+        },
+      }),
+    });
+    for (let round = 0; round < 3; round++) {
+      expect((await small.post("/client/authenticate", { username, password })).body).toBe(true);
+      expect((await small.post("/client/authenticate", { username: newName(), password })).body).toBe(false);
+      expect((await small.post("/client/authenticate", { username: "no/name", password })).body).toBe(false);
+      expect((await small.post("/client/login", { username, password: "wrong" })).status).toBe(401);
+      expect((await away.post("/client/authenticate", { username, password })).status).toBe(500);
+    }
+    expect(fillWithStrangers()).toBe(6);
+  });
+
+  it("is released before the OTP is checked, which can take long at a validation server", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    let free = 0;
+    const checking = small.anotherInstance({
+      ports: ({ otpkeys }) => ({
+        hasher,
+        otpkeys: {
+          ...otpkeys,
+          save: async (...given) => {
+            free = fillWithStrangers();
+            return otpkeys.save(...given);
+          },
+        },
+      }),
+    });
+    const fields = { username: user.name, password: user.password, otp: key.otp(0) };
+    expect((await checking.post("/client/authenticate", fields)).body).toBe(true);
+    expect(free).toBe(6);
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import {
+  createHashPlaces,
+  type HashCaller,
+  type HashPlace,
+  type HashPlacesOptions,
+  knownCaller,
+  OverloadFault,
+} from "../../../../lib/auth/passwords/hash-places.ts";
+
+/** Places for two seconds of hashes of 20 ms each: 100. */
+const placesOf = (options: Partial<HashPlacesOptions> = {}) =>
+  createHashPlaces({
+    maxWaitMs: 2000,
+    maxConcurrent: 4,
+    perHashMs: () => 20,
+    random: size => new Uint8Array(size),
+    ...options,
+  });
+
+/** Takes places until one is refused. */
+function takeAll(places: ReturnType<typeof placesOf>, caller: (n: number) => HashCaller): readonly HashPlace[] {
+  const taken: HashPlace[] = [];
+  try {
+    for (;;) taken.push(places.take(caller(taken.length)));
+  } catch (error) {
+    expect(error).toBeInstanceOf(OverloadFault);
+  }
+  return taken;
+}
+
+let names = 0;
+const stranger = (): HashCaller => ({ isKnown: false, name: `stranger ${names++}` });
+
+describe("the queue of password hashes", () => {
+  it("has as many places as hashes are expected to end in the maximum wait", () => {
+    let perHashMs = 20;
+    const places = placesOf({ perHashMs: () => perHashMs });
+    const all = takeAll(places, () => knownCaller);
+    expect(all).toHaveLength(100);
+    perHashMs = 10;
+    expect(takeAll(places, () => knownCaller)).toHaveLength(100);
+    perHashMs = 40;
+    for (const place of all) place.release();
+    expect(takeAll(places, () => knownCaller)).toHaveLength(0);
+  });
+
+  it("has a few places on the slowest machine and at most 1,000 on the fastest, which bounds memory", () => {
+    expect(takeAll(placesOf({ perHashMs: () => 60_000 }), () => knownCaller)).toHaveLength(16);
+    expect(takeAll(placesOf({ perHashMs: () => 0.1 }), () => knownCaller)).toHaveLength(1000);
+  });
+
+  it("keeps a quarter for known callers, whatever number of strangers comes", () => {
+    const places = placesOf();
+    expect(takeAll(places, stranger)).toHaveLength(75);
+    expect(takeAll(places, () => knownCaller)).toHaveLength(25);
+  });
+
+  it("keeps half for names that are not in it, when others repeat theirs", () => {
+    const places = placesOf();
+    const flood = takeAll(places, n => ({ isKnown: false, name: `flooded ${n % 20}` }));
+    expect(flood).toHaveLength(50);
+    expect(takeAll(places, stranger)).toHaveLength(25);
+  });
+
+  it("keeps half for addresses that are not in it, when one address sends ever new names", () => {
+    const places = placesOf();
+    const from = (address: string) => (n: number) => ({ isKnown: false, name: `${address} ${n}`, address });
+    expect(takeAll(places, from("203.0.113.1"))).toHaveLength(50);
+    expect(takeAll(places, from("203.0.113.2"))).toHaveLength(1);
+    expect(takeAll(places, n => from(`198.51.100.${n}`)(n))).toHaveLength(24);
+  });
+
+  it("gives one name at most an eighth, also that of a known caller", () => {
+    for (const isKnown of [true, false]) {
+      expect(takeAll(placesOf(), () => ({ isKnown, name: "one" }))).toHaveLength(13);
+      // The slots of a throttle are ten.
+      expect(takeAll(placesOf({ perHashMs: () => 50 }), () => ({ isKnown, name: "one" }))).toHaveLength(10);
+    }
+  });
+
+  it("does not take a name for an address of the same text", () => {
+    const places = placesOf();
+    takeAll(places, n => ({ isKnown: false, name: `flood ${n}`, address: "203.0.113.1" }));
+    expect(takeAll(places, () => ({ isKnown: false, name: "203.0.113.1" }))).toHaveLength(1);
+  });
+
+  it("gives a released place to the next caller, once", () => {
+    const places = placesOf();
+    const [first, ...others] = takeAll(places, stranger);
+    first?.release();
+    first?.release();
+    expect(takeAll(places, stranger)).toHaveLength(1);
+    for (const place of others) place.release();
+    expect(takeAll(places, stranger)).toHaveLength(74);
+  });
+
+  it("forgets a name when its last place is released", () => {
+    const places = placesOf();
+    const one = { isKnown: false, name: "one" };
+    const [first, second] = [places.take(one), places.take(one)];
+    first.release();
+    const flood = Array.from({ length: 49 }, () => places.take(stranger()));
+    expect(() => places.take(one)).toThrow(OverloadFault);
+    second.release();
+    places.take(stranger());
+    places.take(one);
+    for (const place of flood) place.release();
+  });
+
+  it("sends refused callers back at different times, up to twice the maximum wait later", () => {
+    const waits = [0, 64, 128, 255].map(byte => {
+      const places = placesOf({ random: size => new Uint8Array(size).fill(byte) });
+      takeAll(places, () => knownCaller);
+      try {
+        places.take(knownCaller);
+      } catch (error) {
+        expect(error).toMatchObject({ kind: "unavailable" });
+        return (error as OverloadFault).retryAfter;
+      }
+      return undefined;
+    });
+    expect(waits).toEqual([1, 2, 3, 4]);
+  });
+});
