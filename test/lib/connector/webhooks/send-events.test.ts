@@ -431,6 +431,7 @@ describe("the rows of events", () => {
     await connector.runShipments();
     expect(await send(connector)).toMatchObject({ delivered: 1 });
     expect(typesAt(one)).toEqual(["key.shipped"]);
+    expect(await dueRows(connector)).toBe(0);
   });
 
   test("of many deliveries keep the times of the latest, so that they fit into their column", () => {
