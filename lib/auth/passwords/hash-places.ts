@@ -44,10 +44,10 @@ export interface HashPlaces {
 }
 
 /**
- * Shares of the queue up to which a caller gets a place. A flood of strangers leaves a quarter to known callers. A flood that repeats
+ * Shares of the queue up to which a caller gets a place. A flood of unknown callers leaves a quarter to known callers. A flood that repeats
  * names or addresses leaves half to all others.
  */
-const shares = { known: 1, stranger: 3 / 4, repeated: 1 / 2 };
+const shares = { known: 1, unknown: 3 / 4, repeated: 1 / 2 };
 /** Share of the queue that one name can have, and the number that it can have in any queue: the slots of its throttle. */
 const ofName = { share: 1 / 8, least: 10 };
 /** Bounds memory: each caller in the queue keeps its request. */
@@ -81,7 +81,7 @@ export function createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random }
       const keys = address === undefined ? nameKey : [...nameKey, `address ${address}`];
       const hasTooMany = nameKey.some(key => (takenBy.get(key) ?? 0) >= Math.max(ofName.least, places * ofName.share));
       const isRepeated = keys.some(key => takenBy.has(key));
-      const share = isRepeated ? shares.repeated : isKnown ? shares.known : shares.stranger;
+      const share = isRepeated ? shares.repeated : isKnown ? shares.known : shares.unknown;
       if (taken >= Math.floor(places * share) || hasTooMany) throw new OverloadFault(retryAfter());
       taken += 1;
       for (const key of keys) add(key, 1);

@@ -31,7 +31,7 @@ async function remember(user: MadeUser, headers: Record<string, string> = {}, on
   return (body as { device: string }).device;
 }
 
-/** Lets strangers lock the username. */
+/** Lets unknown callers lock the username. */
 async function lock({ name }: { name: string }): Promise<void> {
   for (let n = 0; n < 3; n++) await auth.post("/client/authenticate", { username: name, password: "wrong" });
   expect(await auth.post("/client/authenticate", { username: name, password: "wrong" })).toMatchObject({ status: 429 });

@@ -15,7 +15,7 @@ import {
 import { giveKey, hotpKey } from "../../../support/software-key.ts";
 
 let auth: TestAuth;
-/** A host with eight places for passwords: at most six for strangers, four for a name that has one already. */
+/** A host with eight places for passwords: at most six for unknown callers, four for a name that has one already. */
 let small: TestAuth;
 let hasher: PasswordHasher;
 
@@ -34,8 +34,8 @@ function smallQueue({ random, now }: AuthContext): Partial<AuthContext> {
   return { hasher };
 }
 
-/** Takes every place that strangers can have. Returns how many there were. */
-function fillWithStrangers(): number {
+/** Takes every place that unknown callers can have. Returns how many there were. */
+function fillWithUnknownCallers(): number {
   for (let taken = 0; ; taken++) {
     try {
       const place = hasher.takePlace({ isKnown: false, name: newName() });
@@ -53,7 +53,7 @@ const unlocked = { failures: 0, locked_until: null, running_attempts: 0 };
 describe("a host whose queue of passwords has no place", () => {
   it.each(["authenticate", "login"])("answers %s with 503 and Retry-After before any storage call", async name => {
     const user = await makeUser(auth);
-    expect(fillWithStrangers()).toBe(6);
+    expect(fillWithUnknownCallers()).toBe(6);
     const from = { "x-forwarded-for": "203.0.113.7" };
     for (const fields of [
       { username: user.name, password: user.password },
@@ -84,7 +84,7 @@ describe("a host whose queue of passwords has no place", () => {
     const { device } = remembered.body as { device: string };
     const key = hotpKey();
     await auth.post("/core/otpkeys", key.fields);
-    expect(fillWithStrangers()).toBe(6);
+    expect(fillWithUnknownCallers()).toBe(6);
     expect((await small.post("/client/login", { username, password })).status).toBe(503);
     const headers = { "x-service-device": device };
     expect((await small.post("/client/login", { username, password }, headers)).status).toBe(200);
@@ -104,7 +104,7 @@ describe("a host whose queue of passwords has no place", () => {
     const key = await giveKey(auth, user, hotpKey());
     const session = await loggedIn(auth, user, key.otp(0));
     const change = { newpass: newPassword(), oldpass: user.password, otp: key.otp(1) };
-    expect(fillWithStrangers()).toBe(6);
+    expect(fillWithUnknownCallers()).toBe(6);
     const places = [hasher.takePlace(knownCaller), hasher.takePlace(knownCaller)];
     for (const place of places) {
       expect((await small.post("/client/password", change, withSession(session))).status).toBe(503);
@@ -115,7 +115,7 @@ describe("a host whose queue of passwords has no place", () => {
   });
 
   it("serves attempts without a password, which need no hash", async () => {
-    expect(fillWithStrangers()).toBe(6);
+    expect(fillWithUnknownCallers()).toBe(6);
     expect(await small.post("/client/authenticate", { username: newName() })).toMatchObject({
       status: 200,
       body: false,
@@ -157,7 +157,7 @@ describe("the place of an attempt", () => {
       expect((await small.post("/client/login", { username, password: "wrong" })).status).toBe(401);
       expect((await away.post("/client/authenticate", { username, password })).status).toBe(500);
     }
-    expect(fillWithStrangers()).toBe(6);
+    expect(fillWithUnknownCallers()).toBe(6);
   });
 
   it("is released before the OTP is checked, which can take long at a validation server", async () => {
@@ -170,7 +170,7 @@ describe("the place of an attempt", () => {
         otpkeys: {
           ...otpkeys,
           save: async (...given) => {
-            free = fillWithStrangers();
+            free = fillWithUnknownCallers();
             return otpkeys.save(...given);
           },
         },

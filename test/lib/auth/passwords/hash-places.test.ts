@@ -30,7 +30,7 @@ function takeAll(places: ReturnType<typeof placesOf>, caller: (n: number) => Has
 }
 
 let names = 0;
-const stranger = (): HashCaller => ({ isKnown: false, name: `stranger ${names++}` });
+const unknownCaller = (): HashCaller => ({ isKnown: false, name: `unknown ${names++}` });
 
 describe("the queue of password hashes", () => {
   it("has as many places as hashes are expected to end in the maximum wait", () => {
@@ -50,9 +50,9 @@ describe("the queue of password hashes", () => {
     expect(takeAll(placesOf({ perHashMs: () => 0.1 }), () => knownCaller)).toHaveLength(1000);
   });
 
-  it("keeps a quarter for known callers, whatever number of strangers comes", () => {
+  it("keeps a quarter for known callers during a flood of unknown callers", () => {
     const places = placesOf();
-    expect(takeAll(places, stranger)).toHaveLength(75);
+    expect(takeAll(places, unknownCaller)).toHaveLength(75);
     expect(takeAll(places, () => knownCaller)).toHaveLength(25);
   });
 
@@ -60,7 +60,7 @@ describe("the queue of password hashes", () => {
     const places = placesOf();
     const flood = takeAll(places, n => ({ isKnown: false, name: `flooded ${n % 20}` }));
     expect(flood).toHaveLength(50);
-    expect(takeAll(places, stranger)).toHaveLength(25);
+    expect(takeAll(places, unknownCaller)).toHaveLength(25);
   });
 
   it("keeps half for addresses that are not in it, when one address sends ever new names", () => {
@@ -87,12 +87,12 @@ describe("the queue of password hashes", () => {
 
   it("gives a released place to the next caller, once", () => {
     const places = placesOf();
-    const [first, ...others] = takeAll(places, stranger);
+    const [first, ...others] = takeAll(places, unknownCaller);
     first?.release();
     first?.release();
-    expect(takeAll(places, stranger)).toHaveLength(1);
+    expect(takeAll(places, unknownCaller)).toHaveLength(1);
     for (const place of others) place.release();
-    expect(takeAll(places, stranger)).toHaveLength(74);
+    expect(takeAll(places, unknownCaller)).toHaveLength(74);
   });
 
   it("forgets a name when its last place is released", () => {
@@ -100,10 +100,10 @@ describe("the queue of password hashes", () => {
     const one = { isKnown: false, name: "one" };
     const [first, second] = [places.take(one), places.take(one)];
     first.release();
-    const flood = Array.from({ length: 49 }, () => places.take(stranger()));
+    const flood = Array.from({ length: 49 }, () => places.take(unknownCaller()));
     expect(() => places.take(one)).toThrow(OverloadFault);
     second.release();
-    places.take(stranger());
+    places.take(unknownCaller());
     places.take(one);
     for (const place of flood) place.release();
   });
