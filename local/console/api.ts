@@ -2,15 +2,15 @@ import type { LocalHost } from "../host/host.ts";
 import { withControlBody } from "../peers/control-body.ts";
 import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 import type { Tokens } from "../start/tokens.ts";
-import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./calls.ts";
 import { choices } from "./choices.ts";
 import { importKeyFile, keyFile } from "./import-keys.ts";
 import { mailPage } from "./mail-page.ts";
+import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./recording/calls.ts";
 import { createRequestList } from "./request-list.ts";
 import { sampleOrder } from "./sample-order.ts";
 import { createServedApis } from "./served-apis.ts";
-import { softwareKeyRoutes } from "./software-key-routes.ts";
-import type { SoftwareKeys } from "./software-keys.ts";
+import { softwareKeyRoutes } from "./software-keys/routes.ts";
+import type { SoftwareKeys } from "./software-keys/software-keys.ts";
 import { createStories } from "./story.ts";
 import { createTimeline } from "./timeline.ts";
 

@@ -9,7 +9,7 @@ import { faultRule } from "../peers/faults.ts";
 import { mailOutcome } from "../peers/mail/message.ts";
 import { PING_BYTES } from "../peers/pingone/devices.ts";
 import { PING_ACCOUNT_STATUSES } from "../peers/pingone/users.ts";
-import { newSoftwareKey } from "./software-keys.ts";
+import { newSoftwareKey } from "./software-keys/software-keys.ts";
 
 /** The values that the page's fields offer, from the code that accepts them. */
 export const choices = {

@@ -7,7 +7,7 @@ import { type ApiHost, consoleApi } from "./api.ts";
 import { refusal } from "./guard.ts";
 import { openPage } from "./page-files.ts";
 import { openReference } from "./reference/reference.ts";
-import { createSoftwareKeys } from "./software-keys.ts";
+import { createSoftwareKeys } from "./software-keys/software-keys.ts";
 
 /** The page's server. It has the system's tokens, so it serves only its own page. */
 export interface Console {

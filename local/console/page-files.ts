@@ -55,7 +55,9 @@ function importMapHash(): string {
 
 /** Returns the handler of the page's own files and libraries. The names are read once, the files at each call. */
 export function openPage(): (call: PeerCall) => PeerAnswer | undefined {
-  const names = new Set(readdirSync(folder).filter(name => extname(name) in types));
+  const names = new Set(
+    readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name => extname(name) in types),
+  );
   const scripts = new Map<string, string>();
   const script = (source: string): string => {
     const known = scripts.get(source) ?? stripTypeScriptTypes(source);

@@ -7,7 +7,7 @@ import type { CredentialRequest } from "../../lib/connector/model/request.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
 import { createLog } from "../../lib/log.ts";
 import { instant, seconds } from "../../lib/time.ts";
-import type { Outcome } from "./calls.ts";
+import type { Outcome } from "./recording/calls.ts";
 
 /** How many requests there are, and one page of them. */
 export interface RequestPage {

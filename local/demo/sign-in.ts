@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { oathCode } from "../console/software-key-codes.ts";
+import { oathCode } from "../console/software-keys/codes.ts";
 import { sampleRequest } from "../start/sample-request.ts";
 import type { Calls } from "./calls.ts";
 import type { Narrator } from "./print.ts";

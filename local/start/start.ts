@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { readArguments } from "../../commands/read-arguments.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { Fault } from "../../lib/fault.ts";
-import { recordHost } from "../console/record-host.ts";
+import { recordHost } from "../console/recording/record-host.ts";
 import { hostSettings } from "../generate/settings-files.ts";
 import { installFunctionsCore } from "../host/functions-core.ts";
 import { startHost } from "../host/host.ts";

@@ -1,22 +1,22 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { OtpKey, OtpKeys } from "./auth/otpkeys.ts";
+import { SignIn } from "./auth/sign-in.ts";
+import { User, Users } from "./auth/users.ts";
 import { ask, changes, connected, note } from "./calls.ts";
 import { ConfirmDialog, Copy } from "./forms.ts";
-import { Mailbox } from "./mailbox.ts";
 import { Maintenance } from "./maintenance.ts";
 import type { Choices, Facts, ViewProps } from "./model.ts";
-import { OnSite } from "./on-site.ts";
-import { Order } from "./order.ts";
-import { OtpKey, OtpKeys } from "./otpkeys.ts";
 import { Overview } from "./overview.ts";
-import { Peer } from "./peer.ts";
-import { Peers } from "./peers.ts";
-import { Request } from "./request.ts";
-import { Requests } from "./requests.ts";
-import { SignIn } from "./sign-in.ts";
+import { Mailbox } from "./peers/mailbox.ts";
+import { Peer } from "./peers/peer.ts";
+import { Peers } from "./peers/peers.ts";
+import { OnSite } from "./requests/on-site.ts";
+import { Order } from "./requests/order.ts";
+import { Request } from "./requests/request.ts";
+import { Requests } from "./requests/requests.ts";
 import { useStore } from "./store.ts";
 import { html, useLive } from "./ui.ts";
-import { User, Users } from "./users.ts";
 
 type View = (props: ViewProps) => unknown;
 

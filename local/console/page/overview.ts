@@ -1,8 +1,8 @@
 import { ask, callHost, readHost, readPeer, segment } from "./calls.ts";
 import { Button, Copy } from "./forms.ts";
-import type { MailPage } from "./mailbox.ts";
 import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
-import { JobButtons, type RequestPage, reasonOf, usersOf } from "./requests.ts";
+import type { MailPage } from "./peers/mailbox.ts";
+import { JobButtons, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, Table, time, useLive } from "./ui.ts";
 
 const shownWaiting = 6;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { withLogFields } from "../../../lib/log.ts";
-import { masked } from "../../../local/console/mask.ts";
-import { recordCalls } from "../../../local/console/record-calls.ts";
+import { masked } from "../../../local/console/recording/mask.ts";
+import { recordCalls } from "../../../local/console/recording/record-calls.ts";
 import { createTimeline } from "../../../local/console/timeline.ts";
 
 const line = (event: string, fields: object) => JSON.stringify({ event, ...fields });

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import { ask, callHost, isSuccess, readHost } from "./calls.ts";
-import { binder, DropFile, Field, Form, idpIds } from "./forms.ts";
-import type { CredentialRequest, ViewProps } from "./model.ts";
+import { ask, callHost, isSuccess, readHost } from "../calls.ts";
+import { binder, DropFile, Field, Form, idpIds } from "../forms.ts";
+import type { CredentialRequest, ViewProps } from "../model.ts";
+import { Card, html, Page, Served, shownLive, useLive } from "../ui.ts";
 import { AddButtons, type Draft, KeyCards, type OrderForm } from "./order-keys.ts";
 import { usersOf } from "./requests.ts";
-import { Card, html, Page, Served, shownLive, useLive } from "./ui.ts";
 
 export function Order({ facts, choices }: ViewProps) {
   const known = useLive(

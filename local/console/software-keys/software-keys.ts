@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { openState } from "../peers/state-file.ts";
-import { oathCode, toModhex, totpStep, yubicoCode } from "./software-key-codes.ts";
+import { openState } from "../../peers/state-file.ts";
+import { oathCode, toModhex, totpStep, yubicoCode } from "./codes.ts";
 
 /** What the page can choose; the rest is random. */
 export const newSoftwareKey = z.strictObject({

@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from "node:crypto";
 import { generateSync } from "otplib";
-import { crc16 } from "../../lib/auth/otp/yubico.ts";
+import { crc16 } from "../../../lib/auth/otp/yubico.ts";
 
 export interface OathSecret {
   readonly secret: Uint8Array;

@@ -1,10 +1,10 @@
 import { useRef, useState } from "preact/hooks";
-import { callHost, isSuccess, readHost, refusalOf } from "./calls.ts";
-import { Button, Field, Form, type Values, valuesOf } from "./forms.ts";
-import type { ViewProps } from "./model.ts";
+import { callHost, isSuccess, readHost, refusalOf } from "../calls.ts";
+import { Button, Field, Form, type Values, valuesOf } from "../forms.ts";
+import type { ViewProps } from "../model.ts";
+import { createStore, useStore } from "../store.ts";
+import { Card, code, FactList, html, Page, Served, shownLive, time, useLive } from "../ui.ts";
 import { nextOtp, remarkOf, type SoftwareKey, softwareKeys } from "./otpkeys.ts";
-import { createStore, useStore } from "./store.ts";
-import { Card, code, FactList, html, Page, Served, shownLive, time, useLive } from "./ui.ts";
 
 /** The session's value is a secret. It lives as long as this page is open. */
 const session = createStore<string | undefined>(undefined);

@@ -1,4 +1,4 @@
-import { createLog } from "../../lib/log.ts";
+import { createLog } from "../../../lib/log.ts";
 import { masked } from "./mask.ts";
 
 /** A longer body is cut before it is parsed. */

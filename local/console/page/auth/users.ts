@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { callHost, isSuccess, type Outcome, readHost, refusalOf, segment } from "./calls.ts";
-import { Button, Field, Form, type Values } from "./forms.ts";
-import type { ViewProps } from "./model.ts";
-import { Badge, Card, code, FactList, html, Page, Served, shownLive, Table, useLive } from "./ui.ts";
+import { callHost, isSuccess, type Outcome, readHost, refusalOf, segment } from "../calls.ts";
+import { Button, Field, Form, type Values } from "../forms.ts";
+import type { ViewProps } from "../model.ts";
+import { Badge, Card, code, FactList, html, Page, Served, shownLive, Table, useLive } from "../ui.ts";
 
 interface Owner {
   readonly attributes: Readonly<Record<string, string>>;

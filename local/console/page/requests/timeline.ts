@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { curlOf, segment } from "./calls.ts";
+import { curlOf, segment } from "../calls.ts";
+import { Copy } from "../forms.ts";
+import type { Facts, Mail } from "../model.ts";
+import { Badge, Card, html, Json, time } from "../ui.ts";
 import { EventContent, type RequestEvent } from "./events.ts";
-import { Copy } from "./forms.ts";
-import type { Facts, Mail } from "./model.ts";
-import { Badge, Card, html, Json, time } from "./ui.ts";
 
 export interface TimelineEvent {
   readonly id: number;

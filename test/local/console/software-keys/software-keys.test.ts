@@ -2,14 +2,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { LocalKind } from "../../../lib/auth/otp/contract.ts";
-import { hotp } from "../../../lib/auth/otp/hotp.ts";
-import { totp } from "../../../lib/auth/otp/totp.ts";
-import { yubico } from "../../../lib/auth/otp/yubico.ts";
-import { instant } from "../../../lib/time.ts";
-import { oathCode, totpStep } from "../../../local/console/software-key-codes.ts";
-import { createSoftwareKeys, newSoftwareKey, type SoftwareKey } from "../../../local/console/software-keys.ts";
-import { hotpCode } from "../../lib/auth/otp/codes.ts";
+import type { LocalKind } from "../../../../lib/auth/otp/contract.ts";
+import { hotp } from "../../../../lib/auth/otp/hotp.ts";
+import { totp } from "../../../../lib/auth/otp/totp.ts";
+import { yubico } from "../../../../lib/auth/otp/yubico.ts";
+import { instant } from "../../../../lib/time.ts";
+import { oathCode, totpStep } from "../../../../local/console/software-keys/codes.ts";
+import {
+  createSoftwareKeys,
+  newSoftwareKey,
+  type SoftwareKey,
+} from "../../../../local/console/software-keys/software-keys.ts";
+import { hotpCode } from "../../../lib/auth/otp/codes.ts";
 
 const windows = { lookAhead: 15, resync: 100, steps: 1 };
 const kinds: Record<SoftwareKey["kind"], LocalKind> = { hotp, totp, yubico };

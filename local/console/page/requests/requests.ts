@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { ask, callHost, readHost, refusalOf, segment } from "./calls.ts";
-import { Button, Field, Form } from "./forms.ts";
-import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "./model.ts";
-import { Badge, Card, code, counted, html, Page, Served, shownLive, Table, time, useLive } from "./ui.ts";
+import { ask, callHost, readHost, refusalOf, segment } from "../calls.ts";
+import { Button, Field, Form } from "../forms.ts";
+import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "../model.ts";
+import { Badge, Card, code, counted, html, Page, Served, shownLive, Table, time, useLive } from "../ui.ts";
 
 /** The order of the API is from the oldest to the newest; the console's server turns its pages. */
 export interface RequestPage {

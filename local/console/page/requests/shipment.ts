@@ -1,7 +1,7 @@
-import { steer } from "./calls.ts";
-import { Button, Field, Form, type Values } from "./forms.ts";
-import type { Choices, Shipment } from "./model.ts";
-import { html } from "./ui.ts";
+import { steer } from "../calls.ts";
+import { Button, Field, Form, type Values } from "../forms.ts";
+import type { Choices, Shipment } from "../model.ts";
+import { html } from "../ui.ts";
 
 export const shipped = 103;
 

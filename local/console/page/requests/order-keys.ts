@@ -1,6 +1,6 @@
-import { Button, binder } from "./forms.ts";
-import type { Choices } from "./model.ts";
-import { Card, html } from "./ui.ts";
+import { Button, binder } from "../forms.ts";
+import type { Choices } from "../model.ts";
+import { Card, html } from "../ui.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the order may be any JSON that a person types
 export type Draft = any;

@@ -1,8 +1,8 @@
-import { readPeer, steer } from "./calls.ts";
-import { Button, Field, Form, type Values } from "./forms.ts";
-import type { Choices, Shipment } from "./model.ts";
-import { ShipmentControls, shipmentState } from "./shipment.ts";
-import { Card, code, FactList, html, shownLive, Table, useLive } from "./ui.ts";
+import { readPeer, steer } from "../calls.ts";
+import { Button, Field, Form, type Values } from "../forms.ts";
+import type { Choices, Shipment } from "../model.ts";
+import { ShipmentControls, shipmentState } from "../requests/shipment.ts";
+import { Card, code, FactList, html, shownLive, Table, useLive } from "../ui.ts";
 
 type ControlsProps = { readonly name: string; readonly choices: Choices };
 

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { isSuccess, readPeer, steer } from "./calls.ts";
-import { Button, Field, Form, type Values } from "./forms.ts";
-import type { AuthenticatorRequest, Choices, ViewProps } from "./model.ts";
+import { isSuccess, readPeer, steer } from "../calls.ts";
+import { Button, Field, Form, type Values } from "../forms.ts";
+import type { AuthenticatorRequest, Choices, ViewProps } from "../model.ts";
+import { Badge, Card, code, FactList, html, Page, shownLive, time, useLive } from "../ui.ts";
 import { JobButtons } from "./requests.ts";
-import { Badge, Card, code, FactList, html, Page, shownLive, time, useLive } from "./ui.ts";
 
 /** What an administrator with the agent's app sees on site. */
 export function OnSite({ choices }: ViewProps) {

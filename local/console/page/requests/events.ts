@@ -1,6 +1,6 @@
-import { callHost, readHost, segment } from "./calls.ts";
-import { Button } from "./forms.ts";
-import { Badge, html, time } from "./ui.ts";
+import { callHost, readHost, segment } from "../calls.ts";
+import { Button } from "../forms.ts";
+import { Badge, html, time } from "../ui.ts";
 
 interface Delivery {
   readonly sink: number;

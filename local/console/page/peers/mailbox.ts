@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { readPeer, segment, steer } from "./calls.ts";
-import { Button, Field } from "./forms.ts";
-import type { Mail, ViewProps } from "./model.ts";
-import { FactList, html, Page, shownLive, time, useLive } from "./ui.ts";
+import { readPeer, segment, steer } from "../calls.ts";
+import { Button, Field } from "../forms.ts";
+import type { Mail, ViewProps } from "../model.ts";
+import { FactList, html, Page, shownLive, time, useLive } from "../ui.ts";
 
 export interface MailPage {
   readonly total: number;

@@ -1,5 +1,5 @@
-import type { PeerAnswer } from "../peers/http-exchange.ts";
-import { consoleUserAgent } from "../start/log.ts";
+import type { PeerAnswer } from "../../peers/http-exchange.ts";
+import { consoleUserAgent } from "../../start/log.ts";
 
 /** The response to a call of the console. The page shows it with any status. */
 export interface Outcome {

@@ -1,7 +1,7 @@
-import { readPeer } from "./calls.ts";
-import { Copy } from "./forms.ts";
-import type { ViewProps } from "./model.ts";
-import { Card, code, counted, html, Page, shownLive, Table, useLive } from "./ui.ts";
+import { readPeer } from "../calls.ts";
+import { Copy } from "../forms.ts";
+import type { ViewProps } from "../model.ts";
+import { Card, code, counted, html, Page, shownLive, Table, useLive } from "../ui.ts";
 
 /** The calls of a peer. */
 export interface PeerCalls {

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { ask, callHost, changes, isSuccess, type Outcome, readHost, segment, shown } from "./calls.ts";
-import { Button, DropFile, Field, Form } from "./forms.ts";
-import type { ViewProps } from "./model.ts";
-import { Badge, Card, code, FactList, html, Page, Served, Table, useLive } from "./ui.ts";
+import { ask, callHost, changes, isSuccess, type Outcome, readHost, segment, shown } from "../calls.ts";
+import { Button, DropFile, Field, Form } from "../forms.ts";
+import type { ViewProps } from "../model.ts";
+import { Badge, Card, code, FactList, html, Page, Served, Table, useLive } from "../ui.ts";
 import { Attributes, shownOutcome } from "./users.ts";
 
 /** A key whose secret the console's server created and keeps. */

@@ -1,6 +1,5 @@
-import { ask, callHost, readHost, readPeer, refusalOf, segment } from "./calls.ts";
-import { readEvents } from "./events.ts";
-import { Button, Copy } from "./forms.ts";
+import { ask, callHost, readHost, readPeer, refusalOf, segment } from "../calls.ts";
+import { Button, Copy } from "../forms.ts";
 import {
   type AuthenticatorRequest,
   type Credential,
@@ -10,13 +9,14 @@ import {
   type Mail,
   type Shipment,
   type ViewProps,
-} from "./model.ts";
+} from "../model.ts";
+import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "../ui.ts";
+import { readEvents } from "./events.ts";
 import { nextStep, playToTheEnd, type Situation } from "./next-step.ts";
 import { Authenticator } from "./on-site.ts";
 import { processRequests, processShipments } from "./requests.ts";
 import { ShipmentControls, shipmentState } from "./shipment.ts";
 import { Timeline, type TimelineEvent } from "./timeline.ts";
-import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "./ui.ts";
 
 interface Story {
   readonly recipient?: Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,5 @@
-import { isSuccess, type Outcome, steer } from "./calls.ts";
-import { type AuthenticatorRequest, type CredentialRequest, hasEnded, keysOf, type Shipment } from "./model.ts";
+import { isSuccess, type Outcome, steer } from "../calls.ts";
+import { type AuthenticatorRequest, type CredentialRequest, hasEnded, keysOf, type Shipment } from "../model.ts";
 import { processRequests, processShipments } from "./requests.ts";
 import { shipped } from "./shipment.ts";
 

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import { readPeer, steer } from "./calls.ts";
-import { Button, Field, Form, type Values } from "./forms.ts";
-import type { ViewProps } from "./model.ts";
+import { readPeer, steer } from "../calls.ts";
+import { Button, Field, Form, type Values } from "../forms.ts";
+import type { ViewProps } from "../model.ts";
+import { Card, code, counted, html, Page, shownLive, Table, time, useLive } from "../ui.ts";
 import { PeerControls } from "./peer-controls.ts";
 import type { PeerCalls } from "./peers.ts";
-import { Card, code, counted, html, Page, shownLive, Table, time, useLive } from "./ui.ts";
 
 const maxCalls = 50;
 
