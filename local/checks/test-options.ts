@@ -33,7 +33,7 @@ export const slowTests: readonly string[] = [
   "test/functions/connector/start/{idp-credentials,multi-idp}.test.ts",
   "test/functions/openapi/{documented-statuses,examples,tools}.test.ts",
   "test/functions/telemetry/**",
-  "test/infra/{azd,hooks,register-api}.test.ts",
+  "test/infra/{azd,registration}/*.test.ts",
   "test/lib/azure/auth/{crashes,races,sessions,users}.test.ts",
   "test/lib/azure/maintenance/**",
   "test/lib/azure/tables/tables.test.ts",

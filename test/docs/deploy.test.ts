@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { azdParameters } from "../infra/azd-parameters.ts";
+import { azdParameters } from "../infra/azd/parameters.ts";
 import { appSettings, deployed, required } from "../infra/templates.ts";
 
 const page = readFileSync("docs/deploy.md", "utf8");

@@ -9,8 +9,8 @@ import { connectorSettings } from "../../lib/connector/settings.ts";
 import { httpFunctions } from "../../lib/http/http-functions.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
 import { readSettings } from "../../lib/settings/read-settings.ts";
-import { openKusto } from "../infra/kusto.ts";
-import { askedBy } from "../infra/queries.ts";
+import { openKusto } from "../infra/queries/kusto.ts";
+import { askedBy } from "../infra/queries/queries.ts";
 
 const runbooks = readFileSync("docs/operate.md", "utf8");
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => found);

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { azdParameters } from "./azd-parameters.ts";
+import { existingNetworkId, existingResources } from "./azd/existing-resources.ts";
+import { azdParameters } from "./azd/parameters.ts";
 import { place } from "./bicep/functions.ts";
-import { existingNetworkId, existingResources } from "./existing-resources.ts";
 import { valueAt } from "./isolation.ts";
 import { appSettings, deployed, ofType, required, sample, templates } from "./templates.ts";
 

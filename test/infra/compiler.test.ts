@@ -1,7 +1,7 @@
 import { delimiter } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { type FakeCommands, fakeCommands } from "./azd/fake-commands.ts";
 import { compilerFaults } from "./compiler.ts";
-import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
 
 describe("Bicep's own compiler, where it is on the PATH", () => {
   it.for(["infra/main.bicep", "infra/secret.bicep"])("finds no error and no warning in %s", (path, context) => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { existingNetworkId, existingResources } from "./azd/existing-resources.ts";
 import { type Deployment, deploy } from "./bicep/deploy.ts";
-import { existingNetworkId, existingResources } from "./existing-resources.ts";
 import { faultsOf, type ResourceType, readType, typesFolder } from "./resource-types.ts";
 import { deployed, planted, sample, templates } from "./templates.ts";
 

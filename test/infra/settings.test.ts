@@ -9,7 +9,7 @@ import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/settings/describe-settings.ts";
-import { azdParameters, parametersFile } from "./azd-parameters.ts";
+import { azdParameters, parametersFile } from "./azd/parameters.ts";
 import { evaluate } from "./bicep/evaluate.ts";
 import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { foldUsername } from "../../lib/auth/model/username.ts";
-import { authStore } from "../../lib/azure/auth/store.ts";
-import { openTables } from "../../lib/azure/tables/tables.ts";
-import { createLog } from "../../lib/log.ts";
-import type { Answer } from "../support/host-process.ts";
-import { storageTimeoutMs } from "../support/storage.ts";
-import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./auth-system.ts";
+import { foldUsername } from "../../../lib/auth/model/username.ts";
+import { authStore } from "../../../lib/azure/auth/store.ts";
+import { openTables } from "../../../lib/azure/tables/tables.ts";
+import { createLog } from "../../../lib/log.ts";
+import type { Answer } from "../../support/host-process.ts";
+import { storageTimeoutMs } from "../../support/storage.ts";
+import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./system.ts";
 
 let system: AuthSystem;
 let hosts: readonly [AuthHost, AuthHost];

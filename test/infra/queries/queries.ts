@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { valueAt } from "./isolation.ts";
-import { deployed, ofType } from "./templates.ts";
+import { valueAt } from "../isolation.ts";
+import { deployed, ofType } from "../templates.ts";
 
 /** What a query asks for by name. */
 export interface Asked {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sessionKey } from "../../lib/auth/model/session.ts";
-import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./auth-system.ts";
+import { sessionKey } from "../../../lib/auth/model/session.ts";
+import { type PausingProxy, startPausingProxy } from "../../support/pausing-proxy.ts";
+import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./system.ts";
 
 const newPassword = "another good password";
 /** Of the strict host alone. Milliseconds. */

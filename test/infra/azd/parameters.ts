@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { templates } from "./templates.ts";
+import { templates } from "../templates.ts";
 
 /** Parameters of `main.parameters.json` by name. */
 export const parametersFile: Readonly<Record<string, { readonly value: unknown }>> = JSON.parse(

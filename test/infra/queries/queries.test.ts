@@ -1,16 +1,16 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { authJobs } from "../../functions/auth/jobs.ts";
-import { connectorJobs } from "../../functions/connector/jobs.ts";
-import { backUpJobs } from "../../functions/maintenance.ts";
-import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
-import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
-import { metrics } from "../../lib/metrics.ts";
-import { valueAt } from "./isolation.ts";
+import { authJobs } from "../../../functions/auth/jobs.ts";
+import { connectorJobs } from "../../../functions/connector/jobs.ts";
+import { backUpJobs } from "../../../functions/maintenance.ts";
+import { readAllSettings } from "../../../functions/read-all-settings.ts";
+import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
+import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
+import { metrics } from "../../../lib/metrics.ts";
+import { valueAt } from "../isolation.ts";
+import { appSettings, deployed, ofType, sample } from "../templates.ts";
 import { openKusto } from "./kusto.ts";
 import { askedBy, queries } from "./queries.ts";
-import { appSettings, deployed, ofType, sample } from "./templates.ts";
 
 /** Names of log events, as the code has them: texts in the first argument of a log's method. */
 const events = new Set(

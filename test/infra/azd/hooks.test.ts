@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { place } from "./bicep/functions.ts";
+import { place } from "../bicep/functions.ts";
+import { deployed, required, templates } from "../templates.ts";
 import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
-import { deployed, required, templates } from "./templates.ts";
 
 /** A module of the hooks, which are plain JavaScript: a machine that deploys may have an older Node. */
 const hook = <T>(name: string): Promise<T> => import(`../../infra/hooks/${name}.mjs`);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hashUsername } from "../../lib/auth/user-hash.ts";
-import { idKey } from "../../lib/azure/auth/rows/rows.ts";
-import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { newKey } from "./auth-key.ts";
-import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./auth-system.ts";
+import { hashUsername } from "../../../lib/auth/user-hash.ts";
+import { idKey } from "../../../lib/azure/auth/rows/rows.ts";
+import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../../support/pausing-proxy.ts";
+import { newKey } from "./key.ts";
+import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./system.ts";
 
 let system: AuthSystem;
 let proxy: PausingProxy;

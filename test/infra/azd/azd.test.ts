@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import * as z from "zod";
-import { deployed, ofType, sample } from "./templates.ts";
+import { deployed, ofType, sample } from "../templates.ts";
 
 const shell = z.object({ shell: z.enum(["sh", "pwsh"]), run: z.string() });
 const hook = z.strictObject({ posix: shell, windows: shell });

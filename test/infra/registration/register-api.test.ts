@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
+import { type FakeCommands, fakeCommands } from "../azd/fake-commands.ts";
 import { graphToken, simulatedGraph } from "./simulated-graph.ts";
 
 const az = `if (process.argv.includes("get-access-token")) console.log(${JSON.stringify(graphToken)}); else process.exitCode = 1;`;
