@@ -6,7 +6,7 @@ import { deployed, required, templates } from "../templates.ts";
 import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
 
 /** A module of the hooks, which are plain JavaScript: a machine that deploys may have an older Node. */
-const hook = <T>(name: string): Promise<T> => import(`../../infra/hooks/${name}.mjs`);
+const hook = <T>(name: string): Promise<T> => import(`../../../infra/hooks/${name}.mjs`);
 const { commandLine } = await hook<{
   commandLine(command: string, parameters: readonly string[], platform: string): readonly unknown[];
 }>("command");
