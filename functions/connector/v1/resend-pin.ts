@@ -35,7 +35,7 @@ export const resendPinOfShipment = endpoint({
   handle: async ({ params }, context: ConnectorContext) => {
     const requestId = await context.requests.requestOfShipment(params.shipment_id);
     if (requestId === undefined) throw new Fault("not_found", "There is no such shipment.");
-    await resendPin(requestId, context, "shipment");
+    await resendPin(requestId, context, "shipped");
     return noContent;
   },
 });

@@ -17,10 +17,10 @@ export interface SignInFacts {
   /** `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP. */
   readonly otp: "valid" | "refused" | "absent";
   /**
-   * Also true for a stopped OTP key, and for one with a temporary code: otherwise the password alone would be
-   * sufficient.
+   * Of an OTP key that is enabled, or that has a temporary code. Also true if the key is stopped: otherwise the
+   * password alone would be sufficient.
    */
-  readonly userHasEnabledKey: boolean;
+  readonly userHasSecondFactor: boolean;
 }
 
 /** The decision on a sign-in. The reason is for the audit log only. */
@@ -45,8 +45,8 @@ export const isPasswordSatisfied = (
   { password, userHasPassword }: Pick<SignInFacts, "password" | "userHasPassword">,
 ): boolean => (userHasPassword ? password === "right" : password === "absent" && rules.allowEmptyPassword);
 
-function needsOtp({ otpPolicy }: SignInRules, { userHasEnabledKey }: SignInFacts): boolean {
-  return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasEnabledKey);
+function needsOtp({ otpPolicy }: SignInRules, { userHasSecondFactor }: SignInFacts): boolean {
+  return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasSecondFactor);
 }
 
 /** Returns the id of the user whom an OTP key identifies: it is enabled and assigned to that user only (A6). */

@@ -17,7 +17,7 @@ export interface Evidence {
    * Whether the user has an OTP key that is enabled, also if it is stopped, or that has a temporary code. Not read, and
    * false, if an OTP was given.
    */
-  readonly hasEnabledKey: boolean;
+  readonly hasSecondFactor: boolean;
 }
 
 /** Reads the evidence in parallel. @param state of the owner of the throttle that counts the attempt */
@@ -29,21 +29,23 @@ export async function readEvidence(
 ): Promise<Evidence> {
   if (byOtp !== undefined) {
     const holder = await findHolder(byOtp.key, deps);
-    return { state: holder ?? state, candidates: byOtp.found.map(({ key }) => key), hasEnabledKey: false };
+    return { state: holder ?? state, candidates: byOtp.found.map(({ key }) => key), hasSecondFactor: false };
   }
-  if (otp !== undefined) return { state, candidates: await readCandidates(otp, deps), hasEnabledKey: false };
-  return { state, candidates: [], hasEnabledKey: await readHasEnabledKey(state, deps) };
+  if (otp !== undefined) return { state, candidates: await readCandidates(otp, deps), hasSecondFactor: false };
+  return { state, candidates: [], hasSecondFactor: await readSecondFactor(state, deps) };
 }
 
-async function readHasEnabledKey({ otpkeys: assigned }: SignInState, { otpkeys, rules }: AuthDeps): Promise<boolean> {
+async function readSecondFactor({ otpkeys: assigned }: SignInState, { otpkeys, rules }: AuthDeps): Promise<boolean> {
   if (rules.otpPolicy !== "when-assigned") return false;
   // Without a key reads one that cannot exist, so that timing does not reveal whether the user has a key.
   const prefixes = assigned.length === 0 ? [noUser.userHash] : assigned.map(({ prefix }) => prefix);
   const own = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
   // A user with a temporary code, also one that is used up, needs a second factor: otherwise the password alone would
   // be sufficient.
-  const needsOtp = ({ enabled, temporaryCode }: OtpKey) => enabled || temporaryCode !== undefined;
-  return own.some(key => key !== undefined && needsOtp(key.value) && assigned.some(({ id }) => id === key.value.id));
+  const isSecondFactor = ({ enabled, temporaryCode }: OtpKey) => enabled || temporaryCode !== undefined;
+  return own.some(
+    key => key !== undefined && isSecondFactor(key.value) && assigned.some(({ id }) => id === key.value.id),
+  );
 }
 
 export interface Checked {
@@ -57,7 +59,7 @@ export interface Checked {
  */
 export async function checkFactors(
   { password, otp, place }: Credentials & { readonly place?: HashPlace | undefined },
-  { state: { user, otpkeys: assigned }, candidates, hasEnabledKey }: Evidence,
+  { state: { user, otpkeys: assigned }, candidates, hasSecondFactor }: Evidence,
   deps: AuthDeps,
 ): Promise<Checked> {
   const stored = user?.value.password;
@@ -75,7 +77,7 @@ export async function checkFactors(
       password: passwordFact,
       userHasPassword,
       otp: result === undefined ? "absent" : isGenuine ? "valid" : "refused",
-      userHasEnabledKey: hasEnabledKey,
+      userHasSecondFactor: hasSecondFactor,
     },
     ...(result && { otp: result }),
   };

@@ -122,7 +122,7 @@ const mail = z.object({
 export const keySchema = schemaOf<SecurityKey>()(
   z.object({
     id: text,
-    place: z.enum(["shipment", "authenticator"]),
+    provisioning: z.enum(["shipped", "on_site"]),
     name: text.exactOptional(),
     customizationId: text.exactOptional(),
     productId: z.number().exactOptional(),

@@ -15,7 +15,7 @@ type Columns = Record<string, string | number | boolean>;
 const requestText = ["id", "origin", "state", "createdAt", "terminalAt", "errorMessage", "claim"];
 const keyText = [
   "id",
-  "place",
+  "provisioning",
   "name",
   "customizationId",
   "preferredAuthenticatorType",

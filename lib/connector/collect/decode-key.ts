@@ -31,7 +31,7 @@ export async function decodeKey(
   const read = responses && (await decodeResponses(request.id, key, responses, deps));
   const { opened = 0, unopened = 0 } = read ?? {};
   // The responses of an authenticator are read under our own id. A shipment may belong to another request.
-  const isOurs = key.place === "authenticator" || opened > 0;
+  const isOurs = key.provisioning === "on_site" || opened > 0;
   const blob = responses !== undefined && isOurs ? await storeResponses(request.id, key, responses, deps) : undefined;
   const named = {
     ...(responses?.serial && { serial: responses.serial }),

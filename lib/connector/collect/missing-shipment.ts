@@ -21,7 +21,7 @@ export async function countMissingShipment(loaded: LoadedRequest, deps: Connecto
 
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
   const errorMessage = "The shipment was deleted at the delivery service.";
-  const shipped = loaded.keys.map(({ value }) => value).filter(({ place }) => place === "shipment");
+  const shipped = loaded.keys.map(({ value }) => value).filter(({ provisioning }) => provisioning === "shipped");
   const ended = shipped.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
   return savePoll(loaded, { ...request, delivery, errorMessage }, ended, deps);
 }

@@ -20,7 +20,7 @@ export function occurrencesBetween(before: RequestValues, after: RequestValues):
   const ofKeys = after.keys.flatMap((key): Occurrence[] => {
     const former = before.keys.find(({ id }) => id === key.id) ?? key;
     const shipped: Occurrence[] =
-      hasShipped && key.place === "shipment" ? [{ type: "key.shipped", keyId: key.id }] : [];
+      hasShipped && key.provisioning === "shipped" ? [{ type: "key.shipped", keyId: key.id }] : [];
     return [...shipped, ...ofCredentials(former, key), ...ofMail(former, key)];
   });
   const started: Occurrence[] = isStarted(request) && !isStarted(before.request) ? [{ type: "request.started" }] : [];

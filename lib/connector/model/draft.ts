@@ -20,7 +20,7 @@ export interface CredentialDraft {
 export type SecurityKeyDraft = Pick<
   SecurityKey,
   | "id"
-  | "place"
+  | "provisioning"
   | "name"
   | "customizationId"
   | "productId"

@@ -170,7 +170,8 @@ export interface SecurityKey {
    * of the request.
    */
   readonly id: string;
-  readonly place: "shipment" | "authenticator";
+  /** Whether the key maker programs and ships the security key, or the user enrolls an authenticator on site. */
+  readonly provisioning: "shipped" | "on_site";
   /** The custom name, without the serial number. */
   readonly name?: string;
   readonly customizationId?: string;
@@ -196,7 +197,7 @@ export interface SecurityKey {
 }
 
 /** Whether the security key is programmed on site and not shipped. */
-export const isOnSite = ({ place }: Pick<SecurityKey, "place">): boolean => place === "authenticator";
+export const isOnSite = ({ provisioning }: Pick<SecurityKey, "provisioning">): boolean => provisioning === "on_site";
 
 /** Returns the queue for the activations and the PIN mail of a security key. */
 export const queueOf = ({ ofShipmentV1 }: Pick<SecurityKey, "ofShipmentV1">): "key" | "shipment_key" =>

@@ -58,7 +58,7 @@ export function deliveryProblem({ stateId, message }: Pick<Delivery, "stateId" |
 export function shippedItems(keys: readonly SecurityKey[]): readonly (readonly SecurityKey[])[] {
   return [
     ...Map.groupBy(
-      keys.filter(key => key.place === "shipment"),
+      keys.filter(key => key.provisioning === "shipped"),
       itemOf,
     ).values(),
   ];

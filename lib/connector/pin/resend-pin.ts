@@ -19,17 +19,17 @@ import { sendPinMail } from "./send-pin-mail.ts";
  * Throws Fault: `not_found`; `conflict` if no PIN response is available, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
  * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer does not answer; `throttled`
  * if every security key has reached its limit.
- * @param place that of the security keys; undefined for all
+ * @param provisioning that of the security keys; undefined for all
  */
 export async function resendPin(
   requestId: string,
   deps: ConnectorDeps,
-  place?: SecurityKey["place"],
+  provisioning?: SecurityKey["provisioning"],
 ): Promise<{ readonly sent: number }> {
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
-    const start = await loadFree(requestId, place, run, deps);
-    const sent = await resendEach(start, openKeys(start, place, run, deps), run, withCachedShipments(deps));
+    const start = await loadFree(requestId, provisioning, run, deps);
+    const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withCachedShipments(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
@@ -41,7 +41,7 @@ const leaseWaitsMs = [200, 300, 500, 1000];
 /** Returns the request. Reads it again while a job has the lease of a key to mail, until all waits are over. */
 async function loadFree(
   requestId: string,
-  place: SecurityKey["place"] | undefined,
+  provisioning: SecurityKey["provisioning"] | undefined,
   run: Run,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
@@ -52,7 +52,7 @@ async function loadFree(
   };
   let loaded = await load();
   for (const waitMs of leaseWaitsMs) {
-    if (!mailedKeys(loaded, place).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
+    if (!mailedKeys(loaded, provisioning).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
     await deps.sleep(waitMs);
     loaded = await load();
   }
@@ -60,21 +60,24 @@ async function loadFree(
 }
 
 /** Returns the security keys whose PINs are mailed. */
-const mailedKeys = ({ keys }: LoadedRequest, place: SecurityKey["place"] | undefined): readonly SecurityKey[] =>
+const mailedKeys = (
+  { keys }: LoadedRequest,
+  provisioning: SecurityKey["provisioning"] | undefined,
+): readonly SecurityKey[] =>
   keys
     .map(({ value }) => value)
-    .filter(key => place === undefined || key.place === place)
+    .filter(key => provisioning === undefined || key.provisioning === provisioning)
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
 
 /** Returns the ids of the security keys that may be mailed now. Throws a Fault if there are none. */
 function openKeys(
   loaded: LoadedRequest,
-  place: SecurityKey["place"] | undefined,
+  provisioning: SecurityKey["provisioning"] | undefined,
   run: Run,
   deps: ConnectorDeps,
 ): readonly string[] {
   const { now } = deps;
-  const mailed = mailedKeys(loaded, place);
+  const mailed = mailedKeys(loaded, provisioning);
   if (mailed.some(({ lease }) => isLeasedByAnother(lease, run, now()))) throw busy();
   const { emailsTo } = loaded.request.value;
   if (mailed.length > 0 && !emailsTo.some(email => isMailable(email, deps.pinMailDomains)))

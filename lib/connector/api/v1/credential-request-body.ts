@@ -55,7 +55,7 @@ export const createCredentialRequestBodyV1 = bodyV1
       keys: [
         omitUndefined({
           id: authenticatorKeyId(0),
-          place: "authenticator" as const,
+          provisioning: "on_site" as const,
           name: body.authenticator_name,
           customizationId: body.customization_id,
           preferredAuthenticatorType: "hardware" as const,

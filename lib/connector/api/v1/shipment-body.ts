@@ -135,7 +135,7 @@ function keysOf(
   return Array.from({ length: item.product_quantity }, (_, count) =>
     omitUndefined({
       id: shipmentKeyId(index, count),
-      place: "shipment" as const,
+      provisioning: "shipped" as const,
       name: item.fc_additional_data?.key_name,
       customizationId: item.customization_id,
       productId: item.product_id,

@@ -38,7 +38,7 @@ export const createBodyV2 = bodyV2
 export function pathInV2(location: DraftLocation, { keys }: Pick<Decidable, "keys">): string {
   if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
   if (location.field === "authenticators") return "authenticators";
-  const ofShipment = keys.find(({ id }) => id === location.keyId)?.place === "shipment";
+  const ofShipment = keys.find(({ id }) => id === location.keyId)?.provisioning === "shipped";
   const list = ofShipment ? "shipment.shipment_items" : "authenticators";
   const field = location.field === "idp" ? "idp_id" : "relying_party_id";
   return `${list}[${positionOf(location.keyId)}].credentials[${location.index}].${field}`;
@@ -63,7 +63,7 @@ function shipmentOrder(shipment: Shipment): ShipmentOrder {
 function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
   return omitUndefined({
     id: shipmentKeyId(index),
-    place: "shipment" as const,
+    provisioning: "shipped" as const,
     name: item.name,
     customizationId: item.customization_id,
     productId: item.product_id,
@@ -80,7 +80,7 @@ function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
 function authenticatorKey(authenticator: Authenticator, index: number): SecurityKeyDraft {
   return omitUndefined({
     id: authenticatorKeyId(index),
-    place: "authenticator" as const,
+    provisioning: "on_site" as const,
     name: authenticator.name,
     customizationId: authenticator.customization_id,
     preferredAuthenticatorType: authenticator.preferred_authenticator_type,

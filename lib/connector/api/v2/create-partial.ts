@@ -8,7 +8,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** What of a request the deployment's settings decide about. */
 export type Decidable = Pick<RequestDraft, "emailsTo"> & {
-  readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "place"> & {
+  readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
     readonly credentials: readonly Omit<CredentialDraft, "userId">[];
   })[];
 };
@@ -24,12 +24,12 @@ export function decidableV2(body: unknown): Decidable {
     keys: [
       ...listOf(fieldsOf(shipment).shipment_items, requestLimits.keys).map((item, index) => ({
         id: shipmentKeyId(index),
-        place: "shipment" as const,
+        provisioning: "shipped" as const,
         credentials: credentialsOf(item),
       })),
       ...listOf(authenticators, requestLimits.keys).map((authenticator, index) => ({
         id: authenticatorKeyId(index),
-        place: "authenticator" as const,
+        provisioning: "on_site" as const,
         credentials: credentialsOf(authenticator),
       })),
     ],

@@ -92,8 +92,9 @@ export const created = (done: {
  * @param keys in the request's order
  */
 export function readV2(request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof credentialRequestV2> {
-  const at = (place: SecurityKey["place"]) => keys.filter(key => key.place === place).map(readKey);
-  const authenticators = at("authenticator");
+  const of = (provisioning: SecurityKey["provisioning"]) =>
+    keys.filter(key => key.provisioning === provisioning).map(readKey);
+  const authenticators = of("on_site");
   return omitUndefined({
     credential_request_id: request.id,
     state: request.state,
@@ -104,7 +105,7 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
       request.shipment &&
       omitUndefined({
         shipment_id: request.delivery?.shipmentId,
-        shipment_items: at("shipment"),
+        shipment_items: of("shipped"),
         mailing_address: readAddress(request.shipment.mailingAddress),
       }),
   });

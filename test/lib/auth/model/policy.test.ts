@@ -20,8 +20,8 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
       otps.flatMap(otp =>
         booleans.flatMap(userHasPassword =>
           booleans.map(
-            userHasEnabledKey =>
-              [rules, { password, otp, userHasPassword, userHasEnabledKey }] satisfies [unknown, unknown],
+            userHasSecondFactor =>
+              [rules, { password, otp, userHasPassword, userHasSecondFactor }] satisfies [unknown, unknown],
           ),
         ),
       ),
@@ -30,7 +30,7 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
   .filter(([, { password, userHasPassword }]) => userHasPassword || password !== "right");
 const granted = cases.filter(([rules, facts]) => decideSignIn(rules, facts).granted);
 const rules: SignInRules = { otpPolicy: "when-assigned", allowEmptyPassword: false };
-const facts: SignInFacts = { password: "right", userHasPassword: true, otp: "absent", userHasEnabledKey: false };
+const facts: SignInFacts = { password: "right", userHasPassword: true, otp: "absent", userHasSecondFactor: false };
 
 describe("a sign-in", () => {
   it("is granted in some of all cases", () => {
@@ -50,15 +50,15 @@ describe("a sign-in", () => {
     for (const [{ otpPolicy }, { otp }] of granted) if (otpPolicy === "always") expect(otp).toBe("valid");
   });
 
-  it("under the policy `when-assigned` needs one exactly where the user has an enabled key", () => {
-    for (const userHasEnabledKey of booleans) {
-      expect(decideSignIn(rules, { ...facts, userHasEnabledKey }).granted).toBe(!userHasEnabledKey);
-      expect(decideSignIn(rules, { ...facts, userHasEnabledKey, otp: "valid" }).granted).toBe(true);
+  it("under the policy `when-assigned` needs one exactly if the user has a second factor", () => {
+    for (const userHasSecondFactor of booleans) {
+      expect(decideSignIn(rules, { ...facts, userHasSecondFactor }).granted).toBe(!userHasSecondFactor);
+      expect(decideSignIn(rules, { ...facts, userHasSecondFactor, otp: "valid" }).granted).toBe(true);
     }
   });
 
   it("under the policy `never` needs none of a user with a password", () => {
-    expect(decideSignIn({ ...rules, otpPolicy: "never" }, { ...facts, userHasEnabledKey: true }).granted).toBe(true);
+    expect(decideSignIn({ ...rules, otpPolicy: "never" }, { ...facts, userHasSecondFactor: true }).granted).toBe(true);
   });
 
   it("by a user without a password needs the setting, a valid OTP, and no password given", () => {
@@ -74,7 +74,7 @@ describe("a sign-in", () => {
     [{ password: "wrong", otp: "refused" }, "wrong_password"],
     [{ password: "absent" }, "no_password"],
     [{ otp: "refused" }, "wrong_otp"],
-    [{ userHasEnabledKey: true }, "no_otp"],
+    [{ userHasSecondFactor: true }, "no_otp"],
   ] as const)("is refused with %j for the reason %s", (change, reason) => {
     expect(decideSignIn(rules, { ...facts, ...change })).toEqual({ granted: false, reason });
   });

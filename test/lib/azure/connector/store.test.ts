@@ -94,7 +94,7 @@ const credential: Credential = {
 
 const fullKey = (id: string, credentials: readonly Credential[] = [credential]): SecurityKey => ({
   id,
-  place: "shipment",
+  provisioning: "shipped",
   name: "true",
   customizationId: "12",
   productId: 1,
@@ -122,7 +122,7 @@ const fullKey = (id: string, credentials: readonly Credential[] = [credential]):
 
 const leastKey = (id: string): SecurityKey => ({
   id,
-  place: "authenticator",
+  provisioning: "on_site",
   state: "processing",
   credentials: [{ idpId: "entra", userId: "u", state: "processing" }],
   mail: { state: "none", number: 0 },

@@ -21,7 +21,7 @@ const request = (changes: Partial<CredentialRequest> = {}): CredentialRequest =>
 
 const key = (id: string, states: readonly Credential["state"][], changes: Partial<SecurityKey> = {}): SecurityKey => ({
   id,
-  place: id.startsWith("s") ? "shipment" : "authenticator",
+  provisioning: id.startsWith("s") ? "shipped" : "on_site",
   state: "processing",
   credentials: states.map(state => ({ idpId: "entra", userId: "a@example.com", state })),
   mail: { state: "waiting", number: 0 },

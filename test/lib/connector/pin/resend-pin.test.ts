@@ -242,7 +242,7 @@ describe("resend-pin (specification section 4)", () => {
     await peers.rfpr.enroll(idAt(requestId));
     await connector.runShipments();
     await connector.runCredentials();
-    expect(await resendPin(requestId, connector.context, "shipment")).toEqual({ sent: 1 });
+    expect(await resendPin(requestId, connector.context, "shipped")).toEqual({ sent: 1 });
     expect((await connector.keyRow(requestId, "s-01-001")).mail.number).toBe(2);
     expect((await connector.keyRow(requestId, "a-01")).mail.number).toBe(1);
   });

@@ -41,7 +41,7 @@ describe("the version 1 credential request body", () => {
     expect(keys).toEqual([
       {
         id: "a-01",
-        place: "authenticator",
+        provisioning: "on_site",
         preferredAuthenticatorType: "hardware",
         pinRequest: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
         credentials: [{ userId: expect.any(String) }],

@@ -324,7 +324,7 @@ describe("a valid version 2 create body", () => {
 
   it("gives shipped keys a mailed, generated PIN and numeric product ids", () => {
     forAll(fullBodies, body => {
-      const shipped = parsed(body).keys.filter(({ place }) => place === "shipment");
+      const shipped = parsed(body).keys.filter(({ provisioning }) => provisioning === "shipped");
       expect(
         shipped.map(({ id, productId, inventoryProductId, pinRequest }) => ({
           id,
@@ -345,7 +345,7 @@ describe("a valid version 2 create body", () => {
 
   it("gives authenticators the requested PIN", () => {
     forAll(fullBodies, body => {
-      const onSite = parsed(body).keys.filter(({ place }) => place === "authenticator");
+      const onSite = parsed(body).keys.filter(({ provisioning }) => provisioning === "on_site");
       expect(
         onSite.map(({ id, preferredAuthenticatorType, pinRequest }) => ({
           id,
@@ -455,11 +455,11 @@ describe("fields that are absent", () => {
           deliveryType: 1,
           mailingAddress: expect.not.objectContaining({ streetLine2: expect.anything() }),
         });
-        const onSiteKey = request.keys.find(({ place }) => place === "authenticator");
+        const onSiteKey = request.keys.find(({ provisioning }) => provisioning === "on_site");
         const pinRequest = { length: 6, entryMethod: "generated", deliveryMethod: "email" };
         expect(request.keys[0]).toStrictEqual({
           id: "s-01-001",
-          place: "shipment",
+          provisioning: "shipped",
           productId: expect.any(Number),
           inventoryProductId: expect.any(Number),
           pinRequest,
@@ -467,7 +467,7 @@ describe("fields that are absent", () => {
         });
         expect(onSiteKey).toStrictEqual({
           id: "a-01",
-          place: "authenticator",
+          provisioning: "on_site",
           preferredAuthenticatorType: "hardware",
           pinRequest,
           credentials: expect.any(Array),
@@ -499,10 +499,10 @@ describe("fields that are absent", () => {
       fullBodies,
       body => {
         const shipped = parsed(altered(body, { authenticators: undefined }));
-        expect(shipped.keys.every(({ place }) => place === "shipment")).toBe(true);
+        expect(shipped.keys.every(({ provisioning }) => provisioning === "shipped")).toBe(true);
         const onSite = parsed(altered(body, { shipment: undefined }));
         expect(onSite).not.toHaveProperty("shipment");
-        expect(onSite.keys.every(({ place }) => place === "authenticator")).toBe(true);
+        expect(onSite.keys.every(({ provisioning }) => provisioning === "on_site")).toBe(true);
       },
       few,
     );

@@ -14,10 +14,10 @@ describe("a version 2 body that does not fit its schema", () => {
     expect(decidableV2(sent)).toEqual({
       emailsTo: ["ada@example.com", "", "bob@example.com"],
       keys: [
-        { id: "s-01-001", place: "shipment", credentials: [] },
-        { id: "s-02-001", place: "shipment", credentials: [{}, { idpId: "main" }] },
-        { id: "a-01", place: "authenticator", credentials: [] },
-        { id: "a-02", place: "authenticator", credentials: [{ relyingPartyId: "keys.example" }] },
+        { id: "s-01-001", provisioning: "shipped", credentials: [] },
+        { id: "s-02-001", provisioning: "shipped", credentials: [{}, { idpId: "main" }] },
+        { id: "a-01", provisioning: "on_site", credentials: [] },
+        { id: "a-02", provisioning: "on_site", credentials: [{ relyingPartyId: "keys.example" }] },
       ],
     });
   });

@@ -28,7 +28,7 @@ const readKeys = (keys: Body[], id: (index: number) => string) =>
 const credential = { idpId: "entra", userId: "ada@example.com", state: "active" } as const;
 const key: SecurityKey = {
   id: "s-01-001",
-  place: "shipment",
+  provisioning: "shipped",
   state: "complete",
   serial: "3632071",
   credentials: [credential],
@@ -138,7 +138,7 @@ describe("the version 2 read model (specification section 2)", () => {
 
   it("calls a key without a name Pre-Reg Key, without its serial", () => {
     expect(readV2(request, [key]).shipment?.shipment_items[0]?.name).toBe("Pre-Reg Key");
-    expect(readV2(request, [{ ...key, place: "authenticator" }]).authenticators?.[0]?.name).toBe("Pre-Reg Key");
+    expect(readV2(request, [{ ...key, provisioning: "on_site" }]).authenticators?.[0]?.name).toBe("Pre-Reg Key");
   });
 
   it("says until when activation is tried again only while it is", () => {
@@ -175,7 +175,7 @@ describe("the version 2 read model (specification section 2)", () => {
     const waiting = { ...credential, state: "processing" } as const;
     const unusable = { ...waiting, errorMessage: "The response cannot be used." } as const;
     const credentials = [waiting, unusable, credential];
-    const read = readV2(request, [{ ...key, place: "authenticator", state: "processing", credentials, enrollment }]);
+    const read = readV2(request, [{ ...key, provisioning: "on_site", state: "processing", credentials, enrollment }]);
     expect(read.authenticators?.[0]?.credentials.map(({ error_message }) => error_message)).toEqual([
       "The enrollment could not be read.",
       "The response cannot be used.",

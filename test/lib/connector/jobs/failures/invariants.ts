@@ -107,7 +107,7 @@ function wrongMails(
     const pins = own.map(({ text }) => /^ {4}(\S+)\r?$/m.exec(text ?? "")?.[1] ?? "");
     const isRight = (mailed: string) =>
       shipped.some(({ serial, pin }) => serial === key.serial && pin === mailed) ||
-      (key.place === "authenticator" && peers.rfpr.opens(enrollmentId(requestId, key.id), mailed));
+      (key.provisioning === "on_site" && peers.rfpr.opens(enrollmentId(requestId, key.id), mailed));
     if (!pins.every(isRight)) wrong.push(`the PIN of ${key.id} gets wrong`);
   }
   const most = wanting.length * Math.max(...allowed);
